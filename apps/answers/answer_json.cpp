@@ -54,6 +54,14 @@ std::vector<ordered_json> answers_json(const AnswerRequest& asked, const std::ve
   return list;
 }
 
+std::vector<ordered_json> answers_json(const RankRequest& asked,
+                                       const std::vector<RankedDocument>& documents) {
+  std::vector<ordered_json> list;
+  for (const auto& [index, score] : documents)
+    list.push_back({{"index", index}, {"score", score}, {"document", asked.documents[index]}});
+  return list;
+}
+
 ordered_json answer_json(const FillMaskRequest& request, const std::vector<std::vector<MaskGuess>>& masks) {
   ordered_json json{{"text", request.text}, {"masks", ordered_json::array()}};
   for (const auto& guesses : masks) {

@@ -8,6 +8,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
+#include "models/tasks/rank.h"
 
 namespace zoo {
 
@@ -21,6 +22,10 @@ std::vector<nlohmann::ordered_json> answers_json(const ClassifyRequest& request,
 /// For each answer {"text", "start", "end", "score"}.
 std::vector<nlohmann::ordered_json> answers_json(const AnswerRequest& asked,
                                                  const std::vector<Answer>& answers);
+
+/// For each document, best first, {"index", counted from 0, "score", "document"}.
+std::vector<nlohmann::ordered_json> answers_json(const RankRequest& asked,
+                                                 const std::vector<RankedDocument>& documents);
 
 /// {"text", "masks": [[{"token", "id", "score", "text"}, …], …]}
 nlohmann::ordered_json answer_json(const FillMaskRequest& request,

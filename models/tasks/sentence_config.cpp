@@ -111,6 +111,7 @@ void read_prompts(const fs::path& directory, SentenceConfig& config) {
     section.fail("model_type", "is '", type, "': expected SentenceTransformer");
   if (section.find("truncate_dim") != nullptr)
     config.truncate_dim = static_cast<std::size_t>(section.count("truncate_dim", 0));
+  config.similarity = section.text("similarity_fn_name", "cosine");
   if (section.find("prompts") != nullptr) {
     const JsonSection prompts = section.section("prompts");
     for (const auto& [name, text] : prompts.object().items())

@@ -31,6 +31,7 @@ struct SentenceConfig {
   bool lowercase = false;                 // "do_lower_case"
   std::map<std::string, std::string> prompts;
   std::string default_prompt;               // text before each text
+  std::string similarity = "cosine";        // "similarity_fn_name": cosine, dot, euclidean, manhattan
   std::optional<std::size_t> truncate_dim;  // leading numbers of a vector that are kept
 
   /// True if the directory's modules.json has a Pooling. Without one it may be a CrossEncoder, which is a

@@ -193,6 +193,13 @@ class Dense : public SentenceModule {
     features.*features_.output = y;
   }
 
+  NamedTensors weights() const override {
+    NamedTensors weights{{"linear.weight", weight_}};
+    if (bias_.defined()) weights.emplace_back("linear.bias", bias_);
+    if (projection_.defined()) weights.emplace_back("residual.weight", projection_);
+    return weights;
+  }
+
  private:
   Features features_;
   Function function_;
@@ -214,6 +221,8 @@ class LayerNorm : public SentenceModule {
   void apply(SentenceFeatures& features) const override {
     features.sentence = at::layer_norm(features.sentence, weight_.sizes(), weight_, bias_);
   }
+
+  NamedTensors weights() const override { return {{"norm.weight", weight_}, {"norm.bias", bias_}}; }
 
  private:
   at::Tensor weight_, bias_;

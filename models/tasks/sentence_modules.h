@@ -15,6 +15,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include "models/formats/safetensors.h"
 #include "models/tasks/sentence_config.h"
 
 namespace zoo {
@@ -42,11 +43,13 @@ struct SentenceFeatures {
   at::Tensor sentence;             // [B, D]
 };
 
-/// A module of Sentence-Transformers, in evaluation mode.
+/// A module of Sentence-Transformers; a Dropout is left out.
 class SentenceModule {
  public:
   virtual ~SentenceModule() = default;
   virtual void apply(SentenceFeatures& features) const = 0;
+  /// Its weights by their names in the files; apply() reads these very tensors, so that they can be trained.
+  virtual NamedTensors weights() const { return {}; }
 };
 using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
 

@@ -56,13 +56,12 @@ TextEmbedder::TextEmbedder(const SentenceConfig& config, const EmbedOptions& opt
     : TextEmbedder(load_bare(config, options.modules.device), load_tokenizer(config.transformer), config,
                    options) {}
 
-TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokenizer> tokenizer,
+TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokenizer> tokenizer,
                            const SentenceConfig& config, const EmbedOptions& options)
     : model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
-      modules_(load_sentence_modules(config, options.modules)),
+      modules_(std::make_shared<const SentenceModules>(load_sentence_modules(config, options.modules))),
       device_(options.modules.device),
-      prompt_(options.prompt.value_or(config.default_prompt)),
       max_length_(length_limit(*model_, *tokenizer_, config)),
       truncate_dim_(config.truncate_dim) {
   require_fit(*tokenizer_, model_->config(), config.transformer);
@@ -73,7 +72,15 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokeniz
   if (options.max_length)
     max_length_ = std::min(*options.max_length, max_length_.value_or(*options.max_length));
   if (config.lowercase) tokenizer_->lowercase_texts();
-  if (!prompt_.empty()) prompt_length_ = length_of_prompt(*tokenizer_, prompt_, encode_options(max_length_));
+  *this = with_prompt(options.prompt.value_or(config.default_prompt));
+}
+
+TextEmbedder TextEmbedder::with_prompt(const std::string& prompt) const {
+  TextEmbedder other = *this;
+  other.prompt_ = prompt;
+  other.prompt_length_ =
+      prompt.empty() ? 0 : length_of_prompt(*tokenizer_, prompt, encode_options(max_length_));
+  return other;
 }
 
 std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
@@ -88,16 +95,20 @@ std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts
 
 at::Tensor TextEmbedder::embed_batch(std::span<const Encoding* const> batch, bool prompted) const {
   const at::NoGradGuard no_grad;
+  return vectors_of(batch, prompted).cpu();
+}
+
+at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool prompted) const {
   const ModelInputs inputs = batch_of(*model_, *tokenizer_, device_, batch);
   SentenceFeatures features{.tokens = model_->forward(inputs).last_hidden_state.to(at::kFloat),
                             .mask = inputs.attention_mask,
                             .prompt_length = prompted ? prompt_length_ : 0};
   if (!features.mask.defined())
     features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
-  for (const auto& module : modules_) module->apply(features);
+  for (const auto& module : *modules_) module->apply(features);
   if (truncate_dim_)
     features.sentence = features.sentence.slice(-1, 0, static_cast<std::int64_t>(*truncate_dim_));
-  return features.sentence.cpu();
+  return features.sentence;
 }
 
 at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size) const {

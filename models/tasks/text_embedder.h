@@ -34,8 +34,11 @@ class TextEmbedder {
   explicit TextEmbedder(const std::filesystem::path& directory, const EmbedOptions& options = {});
 
   /// With a bare model that is loaded already, on options.modules.device.
-  TextEmbedder(std::shared_ptr<Model> model, std::unique_ptr<Tokenizer> tokenizer,
+  TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokenizer> tokenizer,
                const SentenceConfig& config, const EmbedOptions& options);
+
+  /// The same model with another text before each text.
+  TextEmbedder with_prompt(const std::string& prompt) const;
 
   /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
   /// tokens.
@@ -45,17 +48,20 @@ class TextEmbedder {
   std::vector<Encoding> encode(const std::vector<std::string>& texts, bool truncates = true) const;
   /// Vectors [N, D] of one batch. `prompted` is false for encodings without the prompt.
   at::Tensor embed_batch(std::span<const Encoding* const> batch, bool prompted = true) const;
+  /// The same with gradients, where they are enabled, on the model's device.
+  at::Tensor vectors_of(std::span<const Encoding* const> batch, bool prompted = true) const;
 
   /// Maximum number of tokens that are read of a text; none: no limit.
   const std::optional<std::size_t>& max_length() const { return max_length_; }
   const TransformerConfig& config() const { return model_->config(); }
+  const SentenceModules& modules() const { return *modules_; }
 
  private:
   TextEmbedder(const SentenceConfig& config, const EmbedOptions& options);
 
   std::shared_ptr<Model> model_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  SentenceModules modules_;
+  std::shared_ptr<Tokenizer> tokenizer_;
+  std::shared_ptr<const SentenceModules> modules_;
   c10::Device device_;
   std::string prompt_;
   std::optional<std::size_t> max_length_, truncate_dim_;

@@ -157,7 +157,9 @@ const std::vector<std::string>& task_names() {
                                               "classification",
                                               "token_classification",
                                               "question_answering",
-                                              "chat"};
+                                              "chat",
+                                              "embedding",
+                                              "ranking"};
   return names;
 }
 

@@ -27,6 +27,8 @@ enum class Task {
   kTokenClassification,
   kQuestionAnswering,
   kChat,
+  kEmbedding,
+  kRanking,
 };
 
 /// "lm", "mlm", … in the order of Task.

@@ -36,7 +36,7 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
     throw UsageError("--text_pair: expected one for each --text, got ", flags.pairs.size(), " for ",
                      flags.texts.size());
   for (std::size_t i = 0; i < flags.texts.size(); ++i) {
-    require_utf8(flags.texts[i], "--text");
+    require_utf8(flags.texts[i], "--" + flags.text_flag);
     if (!flags.pairs.empty()) require_utf8(flags.pairs[i], "--text_pair");
     records_.push_back({0, {flags.texts[i], flags.pairs.empty() ? "" : flags.pairs[i]}});
   }
@@ -54,7 +54,7 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
     return;
   }
   file_.open(flags.input);
-  if (!file_) throw Error("--input: cannot read ", std::filesystem::path(flags.input));
+  if (!file_) throw Error("--", flags.input_flag, ": cannot read ", std::filesystem::path(flags.input));
   stream_ = &file_;
 }
 
@@ -78,9 +78,11 @@ void TextInput::note_ignored() {
 std::vector<std::string> TextInput::next(std::size_t most) {
   std::vector<std::string> found;
   pairs_.clear();
+  lines_.clear();
   const auto add = [&](Record record) {
     found.push_back(std::move(record.fields[0]));
     pairs_.push_back(std::move(record.fields[1]));
+    lines_.push_back(record.line);
   };
   for (; found.size() < most && used_ < records_.size(); ++used_) add(records_[used_]);
   if (stream_ == nullptr) return found;

@@ -16,6 +16,7 @@ struct TextFlags {
   std::vector<std::string> texts;
   std::vector<std::string> pairs;  // second texts of --text: none, or as many
   std::string input = "-";
+  std::string text_flag = "text", input_flag = "input";  // their names, for messages
 };
 
 void add_text_flags(Flags& flags, TextFlags& values);
@@ -36,6 +37,8 @@ class TextInput {
   std::vector<std::string> next(std::size_t most);
   /// The second texts of those; "" where there is none.
   const std::vector<std::string>& pairs() const { return pairs_; }
+  /// Their lines, counted from 1; 0 for texts of flags.
+  const std::vector<std::int64_t>& lines() const { return lines_; }
 
  private:
   void read_table();
@@ -48,6 +51,7 @@ class TextInput {
   std::vector<Record> records_;  // of --text or a table
   std::size_t used_ = 0;
   std::vector<std::string> pairs_;
+  std::vector<std::int64_t> lines_;
   std::string name_;
   bool objects_ = false;
   std::ifstream file_;

@@ -22,7 +22,7 @@ constexpr auto kMayChange = std::to_array<std::string_view>(
      "max_iters", "learning_rate", "min_lr", "warmup_iters", "lr_decay_iters", "lr_schedule", "lr_cycles",
      "cooldown_iters", "decay_lr", "weight_decay", "grad_clip",
      // where and how it is computed
-     "device", "dtype", "threads", "activation_checkpointing", "shard_optimizer",
+     "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard_optimizer",
      // how processes are started and connected
      "processes", "restart", "master_addr", "master_port", "rank_timeout", "gradient_wire",
      // the record

@@ -12,6 +12,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/train/dry_run.h"
+#include "apps/verbs/train/embedding_task.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"
 #include "apps/verbs/train/train_adapters.h"
@@ -54,6 +55,10 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   parsed.default_block = !flags.given("block_size");
   if (parsed.values.data.task == Task::kChat && parsed.default_dataset)
     throw UsageError("missing flag '--dataset': a .jsonl file of conversations");
+  if (parsed.values.data.task == Task::kEmbedding && parsed.default_dataset)
+    throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of anchor and positive");
+  if (parsed.values.data.task == Task::kRanking && parsed.default_dataset)
+    throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of query, document and label");
   parsed.has_config = flags.given("config");
   parsed.given = flags.given_values();
   return parsed;
@@ -175,6 +180,10 @@ std::string next_command(Task task, const std::string& model) {
       return "tzoo chat --model " + model;
     case Task::kMlm:
       return command("fill-mask", "--text TEXT");
+    case Task::kEmbedding:
+      return command("embed", "--text TEXT --text TEXT --similarity");
+    case Task::kRanking:
+      return command("rank", "--query TEXT --documents FILE");
     case Task::kSpanCorruption:
     case Task::kSeq2Seq:
       return command("translate", "--text TEXT");
@@ -222,7 +231,11 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
 // their gradients. Checkpointing keeps a layer's input alone, and one layer at a time.
 std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& config) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };  // no product overflows
-  const double length = number(flags.data.block_size), tokens = number(flags.batch_size) * length;
+  // A row of the task embedding has two texts, of which --mini_batch_size computes some at a time.
+  const bool pairs = flags.data.task == Task::kEmbedding;
+  const double texts = pairs ? number(flags.embedding.mini_batch_size.value_or(2 * flags.batch_size))
+                             : number(flags.batch_size);
+  const double length = number(flags.data.block_size), tokens = texts * length;
   const double hidden = tokens * number(config.hidden_size), all = number(config.num_layers);
   const double layer = 17 * hidden + 2.5 * tokens * number(config.num_heads) * length;
   const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
@@ -276,6 +289,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   TrainFlags flags = parsed.values;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
+  require_embedding_task(flags);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
   TrainerOptions options = trainer_options(flags, session);
@@ -291,6 +305,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     if (flags.data.task == Task::kChat && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
           std::min(start.checkpoint->config.max_length(), kLongestChat);
+    if ((flags.data.task == Task::kEmbedding || flags.data.task == Task::kRanking) && parsed.default_block)
+      resolved["block_size"] = flags.data.block_size =
+          std::min(start.checkpoint->config.max_length(), kLongestEmbeddedText);
   }
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
@@ -301,10 +318,23 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
   }
-  const auto batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session),
-                                    options.seed, device);
+  std::optional<EmbeddingTask> embedding;
+  std::unique_ptr<Batches> batches;
+  if (flags.data.task == Task::kEmbedding) {
+    embedding.emplace(flags, *start.checkpoint, loaded, device);
+  } else if (flags.data.task != Task::kRanking) {
+    batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session), options.seed,
+                           device);
+  }
   const auto adapters = adapt(flags, start.checkpoint, loaded);
-  const auto objective = make_objective(flags, loaded, data, *batches);
+  std::unique_ptr<Objective> objective;
+  if (embedding) {
+    objective = embedding->objective(data, batch_plan(flags, session));
+  } else if (flags.data.task == Task::kRanking) {
+    objective = ranking_objective(flags, loaded, data, batch_plan(flags, session));
+  } else {
+    objective = make_objective(flags, loaded, data, *batches);
+  }
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
@@ -313,7 +343,11 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   const bool writes = session.rank() == 0;
   const auto lock = writes ? lock_run(run) : nullptr;
 
-  const Savers save = savers(loaded, start.checkpoint, data, adapters);
+  Trainer::SaveModel save_modules;
+  if (embedding) save_modules = [&](const fs::path& directory) { embedding->save(directory); };
+  if (flags.data.task == Task::kRanking)
+    save_modules = [&](const fs::path& directory) { name_activation(flags, directory); };
+  const Savers save = savers(loaded, start.checkpoint, data, adapters, save_modules);
   options.save_step = save.step;
   options.data_sha256 = data.sha256;
   Trainer trainer(*objective, run, save.whole, options);

@@ -40,7 +40,7 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
 }  // namespace
 
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
-              const TaskData& data, std::shared_ptr<LoraAdapters> adapters) {
+              const TaskData& data, std::shared_ptr<LoraAdapters> adapters, const Trainer::SaveModel& more) {
   SaveOptions options;
   const std::shared_ptr<const Tokenizer> tokenizer = data.tokenizer;
   const auto templates = data.chat ? data.chat->files() : std::map<std::string, std::string>();
@@ -57,6 +57,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
       fs::create_directories((directory / path).parent_path());
       write_file(directory / path, bytes);
     }
+    if (more) more(directory);
   };
   const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
   if (!adapters) return {save_own, nullptr};

@@ -17,9 +17,10 @@ struct Savers {
 };
 
 /// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and
-/// the chat template. `adapters` may be null.
+/// the chat template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
-              const TaskData& data, std::shared_ptr<LoraAdapters> adapters);
+              const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
+              const Trainer::SaveModel& more = nullptr);
 
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.

@@ -21,6 +21,9 @@ MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
 std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
                                       const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
   const Task task = flags.task;
+  if (task == Task::kEmbedding || task == Task::kRanking)
+    throw Error("the task ", name_of(task),
+                " is measured while it is trained, by tzoo train alone; see metrics.jsonl");
   if (task == Task::kLm)
     return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
   const Tokenizer& tokenizer = *data.tokenizer;

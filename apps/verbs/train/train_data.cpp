@@ -106,6 +106,12 @@ class DatasetReader {
       case Task::kChat:
         read_conversations();
         break;
+      case Task::kEmbedding:
+        read_sentences();
+        break;
+      case Task::kRanking:
+        read_rankings();
+        break;
       case Task::kSeq2Seq:
       case Task::kClassification:
         read_records();
@@ -346,6 +352,30 @@ class DatasetReader {
     });
   }
 
+  void read_sentences() {
+    auto parts = divide<SentenceExample>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_sentences(source.text, source.name, names_);
+    });
+    data_.sentences = {std::move(parts.train), std::move(parts.val)};
+    take_tokenizer();
+  }
+
+  void read_rankings() {
+    auto parts = divide<RankingExample>(source_, validation_, evaluates_, [&](const Source& source) {
+      return parse_rankings(source.text, source.name, names_);
+    });
+    data_.rankings = {std::move(parts.train), std::move(parts.val)};
+    data_.label_names =
+        known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
+    take_tokenizer();
+  }
+
+  void take_tokenizer() {
+    data_.tokenizer = known_.tokenizer;
+    if (!data_.tokenizer)
+      throw Error("--init_from: the model has no tokenizer, which the task ", name_of(task_), " needs");
+  }
+
   template <class V, class Encode>
   void encode(const Parts<V>& parts, Encode encode) {
     data_.examples.train = encode(parts.train, parts.train_name);
@@ -379,6 +409,10 @@ Head head_of(Task task) {
       return Head::kTokenClassification;
     case Task::kQuestionAnswering:
       return Head::kQuestionAnswering;
+    case Task::kEmbedding:
+      return Head::kBase;
+    case Task::kRanking:
+      return Head::kSequenceClassification;
     default:
       return Head::kSeq2SeqLm;
   }

@@ -5,6 +5,8 @@
 
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/metrics/bag_of_words.h"
+#include "apps/verbs/train/embedding_objective.h"
+#include "apps/verbs/train/ranking_objective.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/tokens/token_dataset.h"
 #include "models/family.h"
@@ -17,7 +19,9 @@ namespace zoo {
 struct TaskData {
   std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
   std::optional<TokenDataset> tokens;
-  Examples examples;  // used if there are no tokens
+  Examples examples;         // used if there are no tokens
+  RankingSplits rankings;    // of the task ranking, as texts
+  SentenceSplits sentences;  // of the task embedding, as texts
   std::vector<std::string> label_names;
   LossOptions loss;
   double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown

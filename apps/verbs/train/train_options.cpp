@@ -1,6 +1,8 @@
 #include "apps/verbs/train/train_options.h"
 
 #include "apps/command/tokenizer_choice.h"
+#include "apps/training/embedding_losses.h"
+#include "apps/training/ranking_losses.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "models/registry.h"
 
@@ -64,6 +66,43 @@ void declare_model(Flags& flags, ModelFlags& v) {
            "standard deviation of the initial weights, default 0.02; for t5 a factor on its own, default 1")
       .between(1e-6, 10);
   flags.add("bias", v.bias, "gpt2: use biases in projections and norms");
+}
+
+void declare_embedding(Flags& flags, EmbeddingFlags& v) {
+  flags.group("Embeddings and rankers");
+  std::vector<std::string> losses = embedding_loss_names();
+  losses.insert(losses.end(), ranking_loss_names().begin(), ranking_loss_names().end());
+  flags.choice(
+      "loss", v.loss, std::move(losses),
+      "embedding: multiple_negatives_ranking (default: each anchor's positive among all documents of the "
+      "batch), of pairs with a score cosent (default: the order of the scores) or cosine (the mean square "
+      "of cosine - score); ranking: binary_cross_entropy (default), mse, or listwise_softmax (a query's "
+      "positive among its negatives)");
+  flags
+      .add("scale", v.scale,
+           "multiplies the cosines of multiple_negatives_ranking and cosent; default: 20, a temperature of "
+           "0.05")
+      .above(0);
+  flags.add("symmetric", v.symmetric,
+            "multiple_negatives_ranking: also find each positive's anchor, and take the mean of both losses");
+  flags
+      .add("matryoshka_dims", v.matryoshka_dims,
+           "sizes to which vectors may be cut: the loss is the sum over them, as in 384,128,64")
+      .placeholder("SIZE,...");
+  flags
+      .add("mini_batch_size", v.mini_batch_size,
+           "texts whose activations are kept at a time (GradCache); the gradients are those of the whole "
+           "batch, "
+           "which needs less memory and more time")
+      .at_least(1);
+  flags
+      .add("query_prompt_name", v.query_prompt_name,
+           "the model's prompt of this name before each anchor or first sentence; default: no prompt")
+      .placeholder("NAME");
+  flags
+      .add("document_prompt_name", v.document_prompt_name,
+           "the same before each positive and negative or second sentence")
+      .placeholder("NAME");
 }
 
 void declare_adaptation(Flags& flags, TrainFlags& v) {
@@ -221,8 +260,10 @@ void declare_data(Flags& flags, DataFlags& v) {
            "vocabulary size of a tokenizer trained on the dataset; not for char and byte")
       .at_least(8);
   flags
-      .add("block_size", v.block_size,
-           "tokens per training example: the context length; default for chat: the model's, at most 1024")
+      .add(
+          "block_size", v.block_size,
+          "tokens per training example: the context length; default for chat: the model's, at most 1024; for "
+          "embedding at most 512, and never more than the model reads")
       .at_least(1);
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
       .at_least(1);
@@ -253,6 +294,7 @@ void declare_data(Flags& flags, DataFlags& v) {
 void declare_training(Flags& flags, TrainFlags& values) {
   declare_data(flags, values.data);
   declare_model(flags, values.model);
+  declare_embedding(flags, values.embedding);
   declare_adaptation(flags, values);
   declare_optimisation(flags, values);
   declare_processes(flags, values);

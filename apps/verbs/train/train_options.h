@@ -42,6 +42,17 @@ struct ModelFlags {
   bool bias = true;
 };
 
+/// Options of the task embedding, with the names of Sentence-Transformers.
+struct EmbeddingFlags {
+  std::optional<std::string>
+      loss;  // embedding_loss_names() or ranking_loss_names(); none: as the data asks for
+  std::optional<double> scale;
+  bool symmetric = false;
+  std::string matryoshka_dims;  // sizes with commas between them
+  std::optional<std::int64_t> mini_batch_size;
+  std::optional<std::string> query_prompt_name, document_prompt_name;
+};
+
 /// Flags of `tzoo train`, with nanoGPT's names.
 struct TrainFlags {
   std::string init_from = "scratch";
@@ -51,6 +62,7 @@ struct TrainFlags {
   std::optional<std::string> sample_prompt;
   DataFlags data;
   ModelFlags model;
+  EmbeddingFlags embedding;
   std::vector<std::string> freeze;
   LoraAdapters::Options lora{.rank = 0, .targets = {}};
   std::int64_t batch_size = 12;

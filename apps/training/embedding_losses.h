@@ -1,0 +1,55 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::EmbeddingLossOptions options{.matryoshka_dims = {384, 128}};
+///     const at::Tensor loss = zoo::embedding_loss(options, {.anchors = questions, .documents = answers});
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace zoo {
+
+/// Losses of vectors whose cosines tell how alike their texts are.
+enum class EmbeddingLoss {
+  /// The cross-entropy of each anchor's positive among all documents of the batch (Henderson et al., 2017,
+  /// "Efficient natural language response suggestion for Smart Reply"; van den Oord et al., 2018, InfoNCE).
+  kMultipleNegativesRanking,
+  /// Pairs with a lower score get a lower cosine: log(1 + sum of exp(scale (c_i - c_j))) over all i, j with
+  /// score_i < score_j (Su, 2022, CoSENT).
+  kCosent,
+  /// The mean square of cosine - score (Reimers and Gurevych, 2019, section 3).
+  kCosine,
+};
+
+/// "multiple_negatives_ranking", "cosent", "cosine", in the order of the enum.
+const std::vector<std::string>& embedding_loss_names();
+/// True for a loss of pairs with a score.
+inline bool takes_scores(EmbeddingLoss loss) {
+  return loss != EmbeddingLoss::kMultipleNegativesRanking;
+}
+
+struct EmbeddingLossOptions {
+  EmbeddingLoss loss = EmbeddingLoss::kMultipleNegativesRanking;
+  double scale = 20;       // of the cosines, the inverse of a temperature; not of kCosine
+  bool symmetric = false;  // of kMultipleNegativesRanking: also each positive's anchor; the mean of both
+  /// Sizes to which the vectors are cut; the loss is the sum over them (Kusupati et al., 2022, Matryoshka
+  /// representation learning). Empty: the whole vectors alone.
+  std::vector<std::int64_t> matryoshka_dims;
+};
+
+/// The vectors of a batch, of any length.
+struct EmbeddedBatch {
+  at::Tensor anchors;    // [B, D]
+  at::Tensor documents;  // [M, D]: the positive of each anchor, then negatives; with scores M = B
+  at::Tensor scores;     // [B] of pairs with a score
+};
+
+/// The loss [] of a batch. Throws c10::Error for a dimension above D.
+at::Tensor embedding_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch);
+
+}  // namespace zoo

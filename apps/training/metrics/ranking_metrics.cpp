@@ -1,0 +1,60 @@
+#include "apps/training/metrics/ranking_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace zoo {
+namespace {
+
+constexpr std::size_t kRanks = 10;
+
+double gained(std::span<const double> gains) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::min(kRanks, gains.size()); ++i)
+    sum += gains[i] / std::log2(static_cast<double>(i) + 2);
+  return sum;
+}
+
+// Ranks from 1, equal values sharing their mean.
+std::vector<double> ranks_of(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = static_cast<double>(begin + end + 1) / 2;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+RankingFigures ranking_figures(std::span<const double> gains) {
+  RankingFigures figures;
+  const auto first = std::ranges::find_if(gains, [](double gain) { return gain > 0; });
+  const auto before = static_cast<std::size_t>(first - gains.begin());
+  if (before == gains.size()) return figures;
+  figures.accuracy = before == 0 ? 1 : 0;
+  figures.mrr = before < kRanks ? 1 / static_cast<double>(before + 1) : 0;
+  std::vector<double> best(gains.begin(), gains.end());
+  std::ranges::sort(best, std::greater<>());
+  figures.ndcg = gained(gains) / gained(best);
+  return figures;
+}
+
+double spearman(std::span<const double> x, std::span<const double> y) {
+  const std::vector<double> a = ranks_of(x), b = ranks_of(y);
+  const double mean = static_cast<double>(a.size() + 1) / 2;
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean) * (b[i] - mean);
+    aa += (a[i] - mean) * (a[i] - mean);
+    bb += (b[i] - mean) * (b[i] - mean);
+  }
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+}
+
+}  // namespace zoo

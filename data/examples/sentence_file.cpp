@@ -1,0 +1,146 @@
+#include "data/examples/sentence_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "data/examples/record_file.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names kScored{"sentence1", "sentence2", "score"};
+
+bool numbers_a_negative(const std::string& name) {
+  constexpr std::string_view kBegin = "negative_";
+  return name.starts_with(kBegin) && name.size() > kBegin.size() &&
+         std::all_of(name.begin() + kBegin.size(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool has(const Names& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What a file has, by the names in its first line.
+struct Shape {
+  bool scored = false;
+  Names negatives{"negative"};
+
+  Columns columns() const { return scored ? Columns{kScored} : Columns{{"anchor", "positive"}, negatives}; }
+};
+
+// The names of a query and its documents, as retrieval calls a pair, are those of the pair.
+Shape shape_of(Names found, FileColumns& names) {
+  for (std::string& name : found) name = names.ours(name);
+  if (has(found, "query") && !has(found, "anchor")) {
+    names.own["query"] = "anchor";
+    *std::ranges::find(found, "query") = "anchor";
+  }
+  Shape shape;
+  shape.scored = !has(found, "anchor") && (has(found, kScored[0]) || has(found, kScored[1]));
+  for (const std::string& name : found) {
+    if (numbers_a_negative(name)) shape.negatives.push_back(name);
+  }
+  return shape;
+}
+
+SentenceExample example_of(Record record, const Shape& shape, const std::string& name) {
+  SentenceExample example{.line = record.line, .texts = std::move(record.fields)};
+  if (shape.scored) {
+    example.score = number_in(example.texts.back());
+    if (!example.score)
+      throw Error(name, ", line ", example.line, ": 'score' must be a number, found '", example.texts.back(),
+                  "'");
+    example.texts.pop_back();
+  }
+  std::erase(example.texts, "");
+  return example;
+}
+
+std::vector<SentenceExample> read_table(std::string_view text, const std::string& name, FileColumns& names) {
+  const std::vector<Line> lines = lines_of(text);
+  Shape shape;
+  if (!lines.empty()) {
+    const auto parts = split_tabs(lines.front().text);
+    shape = shape_of({parts.begin(), parts.end()}, names);
+    const bool headed = std::ranges::any_of(parts, [&](std::string_view part) {
+      return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
+    });
+    if (!headed) {
+      shape.scored = parts.size() == 3 && number_in(parts[2]);
+      for (std::size_t i = 3; i < parts.size(); ++i)
+        shape.negatives.push_back("negative_" + std::to_string(i - 2));
+    }
+  }
+  std::vector<SentenceExample> examples;
+  for (Record& record : parse_records(text, name, shape.columns(), names))
+    examples.push_back(example_of(std::move(record), shape, name));
+  return examples;
+}
+
+// Adds a text, or each of a list.
+void add_negatives(const nlohmann::json& value, const Line& line, const std::string& name,
+                   std::vector<std::string>& texts) {
+  if (value.is_null()) return;
+  for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value})) {
+    if (!each.is_string() || each.get<std::string>().empty())
+      throw Error(name, ", line ", line.number, ": negatives must be texts, found ", each.dump());
+    texts.push_back(each.get<std::string>());
+  }
+}
+
+std::vector<SentenceExample> read_objects(std::string_view text, const std::string& name,
+                                          FileColumns& names) {
+  require_utf8(text, name);
+  std::vector<SentenceExample> examples;
+  Shape shape;
+  for (const Line& line : lines_of(text)) {
+    if (examples.empty()) {
+      Names keys;
+      const nlohmann::json first = parse_object(line, name);
+      for (const auto& [key, value] : first.items()) keys.push_back(key);
+      shape = shape_of(std::move(keys), names);
+      shape.negatives.push_back("negatives");
+    }
+    const Columns columns = shape.columns();
+    Names known = columns.required;
+    known.insert(known.end(), columns.optional.begin(), columns.optional.end());
+    const nlohmann::json object = names.read_object(line, name, known);
+    Record record{line.number, {}};
+    for (const std::string& key : columns.required) {
+      record.fields.push_back(text_under(object, key, line, name));
+      if (record.fields.back().empty())
+        throw Error(name, ", line ", line.number, ": '", key, "' is missing or empty");
+    }
+    examples.push_back(example_of(std::move(record), shape, name));
+    for (const std::string& key : columns.optional)
+      add_negatives(object.value(key, nlohmann::json()), line, name, examples.back().texts);
+  }
+  if (examples.empty())
+    throw Error(name, ": holds no example; expected objects with anchor and positive, or with ",
+                joined(kScored));
+  return examples;
+}
+
+}  // namespace
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
+  return whole ? std::optional<double>(number) : std::nullopt;
+}
+
+std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
+                                             FileColumns& names) {
+  return name.ends_with(".jsonl") ? read_objects(text, name, names) : read_table(text, name, names);
+}
+
+}  // namespace zoo

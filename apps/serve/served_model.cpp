@@ -130,6 +130,7 @@ const std::vector<std::string>& WritingModel::token_bytes() const {
 std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
+  model->source = directory;
   model->created = std::time(nullptr);
   if (SentenceConfig::pools(directory)) {
     const SentenceConfig config = SentenceConfig::read(directory);

@@ -108,6 +108,7 @@ struct ServedModel {
   std::int64_t created = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
+  std::string source;                            // as it was given
   std::string directory;                         // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
   std::unique_ptr<WritingModel> writing;         // causal-lm

@@ -56,7 +56,8 @@ constexpr std::array kEndpoints{
     Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/tokenize", answer_tokenize},
     Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
     Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
-    Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look}};
+    Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look},
+    Endpoint{"/v1/rerank", answer_rerank},          Endpoint{"/rerank", answer_rerank}};
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 
 // A path as the metrics name it: those that are not ours are one.

@@ -38,6 +38,7 @@ WebReply answer_detokenize(ServerState& state, const WebRequest& request);      
 WebReply answer_fill_mask(ServerState& state, const WebRequest& request);        // /fill-mask
 WebReply answer_classify(ServerState& state, const WebRequest& request);         // /classify
 WebReply answer_question(ServerState& state, const WebRequest& request);         // /answer
+WebReply answer_rerank(ServerState& state, const WebRequest& request);           // /v1/rerank, /rerank
 WebReply answer_translate(ServerState& state, const WebRequest& request);        // /translate
 WebReply answer_look(ServerState& state, const WebRequest& request);             // /look
 

@@ -9,6 +9,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
+#include "models/tasks/rank.h"
 #include "models/tasks/translate.h"
 
 namespace zoo {
@@ -41,6 +42,23 @@ std::vector<std::string> required_texts(RequestFields& fields) {
   for (const std::string& text : texts)
     if (text.empty()) RequestFields::refuse("text", "has an empty text");
   return texts;
+}
+
+std::vector<std::string> documents_of(RequestFields& fields) {
+  const ordered_json* given = fields.get("documents");
+  if (given == nullptr) fields.refuse_missing("documents", "must be a list of texts");
+  if (!given->is_array() || given->empty() || given->size() > kMostTexts)
+    RequestFields::refuse("documents", "must be a list of 1 to " + std::to_string(kMostTexts) + " texts");
+  std::vector<std::string> documents;
+  for (const ordered_json& each : *given) {
+    const bool is_object = each.is_object() && each.contains("text");
+    const ordered_json& text = is_object ? each["text"] : each;
+    if (!text.is_string() || text.get_ref<const std::string&>().empty())
+      RequestFields::refuse("documents",
+                            "must hold texts that are not empty, or objects with one in \"text\"");
+    documents.push_back(text.get<std::string>());
+  }
+  return documents;
 }
 
 RunPiece pieces_of(ComputeJob& job) {
@@ -121,6 +139,34 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
   return results(answers_json(asked, answer_question(model, asked, pieces_of(job))), served);
+}
+
+// Documents are texts, or objects with a text, as Cohere's clients send them.
+WebReply answer_rerank(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields)};
+  asked.top_k = fields.integer("top_n", 1, kMostTexts);
+  const bool returns_text = fields.flag("return_documents").value_or(false);
+  fields.ignore({"model"});
+  fields.refuse_others();
+  ComputeJob job(state.thread, state.watch(request));
+  const bool has_head = served.text && served.text->head == Head::kSequenceClassification;
+  std::vector<RankedDocument> ranked;
+  if (has_head) {
+    ranked = rank(*served.text, asked, pieces_of(job));
+  } else {
+    const TextEmbedder* embedder = nullptr;
+    job.run([&] { embedder = &embedder_of(served, state.options); });
+    const SearchEmbedders searching = search_embedders(*embedder, SentenceConfig::read(served.source));
+    ranked = rank(searching, asked, pieces_of(job));
+  }
+  ordered_json list = ordered_json::array();
+  for (const auto& [index, score] : ranked) {
+    list.push_back({{"index", index}, {"relevance_score", score}});
+    if (returns_text) list.back()["document"] = {{"text", asked.documents[index]}};
+  }
+  return results(std::move(list), served);
 }
 
 WebReply answer_translate(ServerState& state, const WebRequest& request) {

@@ -109,7 +109,7 @@ void check_export_file(const ExportFlags& values) {
   std::string found(begin.size(), '\0');
   std::ifstream(values.output, std::ios::binary)
       .read(found.data(), static_cast<std::streamsize>(found.size()));
-  if (found != begin || (pt2 && !is_pt2(values.output)))
+  if (found != begin || (begin == "PK\3\4" && is_pt2(values.output) != pt2))
     throw Error("--output: ", values.output, " exists and is no ",
                 script ? "TorchScript"
                 : pt2  ? "PT2"

@@ -41,6 +41,13 @@ class ExportTest(CommandTest):
     def export(self, kind, output, *words, model=None):
         return ["export", "--model", model or self.model, "--format", kind, "--output", output, *words]
 
+    def succeed(self, *args, **keywords):
+        """As CommandTest's; TorchScript alone comes with a note on what replaces it."""
+        result = run(*args, **keywords)
+        note = "note: PyTorch deprecates TorchScript in favor of torch.export; --format pt2 writes a file for that\n"
+        self.assertEqual((result.code, result.err), (0, note if "torchscript" in args else ""), result)
+        return result.out
+
     def assert_only(self, *names):
         """Nothing half-written lies beside the files that are expected."""
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(names))
@@ -90,7 +97,7 @@ class TorchScriptTest(ExportTest):
             self.assertEqual(file.read(), b"PK\3\4 older")
 
     def test_only_an_earlier_export_is_replaced(self):
-        for kind, fault in (("torchscript", "no TorchScript file"), ("gguf", "no GGUF file")):
+        for kind, fault in (("torchscript", "no TorchScript file"), ("pt2", "no PT2 file"), ("gguf", "no GGUF file")):
             with self.subTest(kind):
                 with open(self.path("notes.txt"), "w") as file:
                     file.write("PG precious")

@@ -128,6 +128,9 @@ class Pt2Test(unittest.TestCase):
         model = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(**GPT2), 24)
         self.exported(model)
         self.exported(model)  # an earlier export is
+        done = subprocess.run([os.environ["TZOO"], "export", "--model", self.source, "--output", self.target],
+                              capture_output=True, text=True, timeout=300)
+        self.assertIn("exists and is no TorchScript file", done.stderr)
         torch.save({}, self.target)  # also a zip
         with open(self.target, "rb") as file:
             before = file.read()

@@ -53,6 +53,8 @@ class OpenAiTest(ServeTest):
         for name, kind in [("mask", transformers.BertForMaskedLM), ("labels", transformers.BertForSequenceClassification),
                            ("answers", transformers.BertForQuestionAnswering)]:
             save(shaken(kind(config)), cls.words, cls.folder / name)
+        cls.ranker = shaken(transformers.BertForSequenceClassification(transformers.BertConfig(**sizes(cls.words), num_labels=1)))
+        save(cls.ranker, cls.words, cls.folder / "ranker")
         # As sentence-transformers 6 saves a CrossEncoder: a transformer without a Pooling.
         (cls.folder / "labels/modules.json").write_text(json.dumps(
             [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]))
@@ -63,7 +65,7 @@ class OpenAiTest(ServeTest):
         save(writer, cls.words, cls.folder / "t5")
         writer.generation_config.min_new_tokens = 4000
         save(writer, cls.words, cls.folder / "endless")
-        models = [word for name in ("gpt", "bert", "mask", "labels", "answers", "t5", "endless") for word in ("--model", cls.folder / name)]
+        models = [word for name in ("gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless") for word in ("--model", cls.folder / name)]
         cls.server = Server(*models, "--api_key", "sesame", "--parallel", 4)
         cls.addClassCleanup(cls.server.close)
         cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="sesame", max_retries=0)
@@ -81,7 +83,7 @@ class OpenAiTest(ServeTest):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()],
-                         ["gpt", "bert", "mask", "labels", "answers", "t5", "endless"])
+                         ["gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless"])
         self.assertEqual(self.client.models.retrieve("gpt").id, "gpt")
 
     def test_completions(self):
@@ -100,7 +102,8 @@ class OpenAiTest(ServeTest):
                 model="gpt", prompt=prompt, max_tokens=30, temperature=0, stream=True, stream_options={"include_usage": True})
             chunks = list(streamed)
             self.assertEqual("".join(chunk.choices[0].text for chunk in chunks[:-1]), expected)
-            self.assertEqual(chunks[-1].usage, found.usage)
+            self.assertEqual(chunks[-1].usage.completion_tokens, found.usage.completion_tokens)
+            self.assertEqual(chunks[-1].usage.prompt_tokens, found.usage.prompt_tokens)
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(check, prompts))
@@ -182,6 +185,28 @@ class OpenAiTest(ServeTest):
         single = self.client.embeddings.create(model="mask", input="word").data[0].embedding
         printed = lines("embed", "--model", str(self.folder / "mask"), "--text", "word")[0]["embedding"]
         self.assertLessEqual((torch.tensor(single) - torch.tensor(printed)).abs().max().item(), 1e-6)
+
+    def test_rerank(self):
+        query, documents = "god said", [*TEXTS[1:], "light"]
+        with torch.no_grad():
+            pairs = self.words([query] * len(documents), documents, padding=True, return_tensors="pt")
+            by_pairs = self.ranker(**pairs).logits[:, 0].sigmoid()
+        vectors = torch.tensor([entry.embedding for entry in self.client.embeddings.create(model="bert", input=[query, *documents]).data])
+        for model, scores in [("ranker", by_pairs), ("bert", vectors[1:] @ vectors[0])]:
+            order = scores.argsort(descending=True).tolist()
+            for path in ("/v1/rerank", "/rerank"):
+                found = self.post(path, model=model, query=query, documents=documents)["results"]
+                self.assertEqual([entry["index"] for entry in found], order)
+                for entry in found:
+                    self.assertAlmostEqual(entry["relevance_score"], scores[entry["index"]].item(), delta=1e-5)
+            # As Cohere's clients ask.
+            two = self.post("/v1/rerank", model=model, query=query, documents=[{"text": text} for text in documents], top_n=2, return_documents=True)
+            self.assertEqual(two["results"], [{**entry, "document": {"text": documents[entry["index"]]}} for entry in found[:2]])
+        for model, documents, words in [("t5", ["a"], "makes no embeddings"), ("labels", ["a"], "one label"),
+                                        ("bert", [], "'documents'"), ("bert", ["a", ""], "'documents'"), ("bert", [{"title": "a"}], "'documents'")]:
+            status, data, _ = self.server.request("POST", "/rerank", {"model": model, "query": "a", "documents": documents}, Authorization="Bearer sesame")
+            self.assertEqual(status, 400, data)
+            self.assertIn(words, json.loads(data)["error"]["message"])
 
     def test_embeddings_of_ids_and_of_other_heads(self):
         ids = self.words(TEXTS[0])["input_ids"]

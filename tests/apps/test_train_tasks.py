@@ -294,6 +294,15 @@ class RefusalTest(TaskTest):
         self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
         self.refuse("no masked-lm head", task="mlm", dataset=self.write("t.txt", ["a b c"] * 9), model_type="gpt2", tokenizer="char")
 
+    def test_a_flag_that_the_task_does_not_read_is_refused(self):
+        pairs = self.write("pairs.tsv", ["a b\tb a"] * 12)
+        for task, words in {"seq2seq": ["--labels", "a"], "lm": ["--class_weights", "balanced"], "question_answering": ["--whole_word"],
+                            "chat": ["--mlm_probability", 0.3], "mlm": ["--noise_density", 0.2], "classification": ["--target_size", 9],
+                            "token_classification": ["--source_prefix", "x"], "ranking": ["--chat_template", pairs]}.items():
+            result = run("train", *self.words("run", task=task, dataset=pairs), *words)
+            self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
+        self.assertFalse((self.folder / "run").exists())
+
     def test_a_table_with_other_names_is_refused_or_read_by_columns(self):
         lines = ["sentence1\tsentence2\tlabel", *(f"{text}\tindeed\t{label}" for text, label in self.reviews(24))]
         table = self.write("pairs.tsv", lines)

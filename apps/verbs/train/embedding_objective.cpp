@@ -14,17 +14,6 @@ namespace {
 // Rows whose vectors are kept for the figures: each anchor is compared with all documents.
 constexpr std::int64_t kMostMeasuredRows = 10'000;
 
-template <class Row>
-std::vector<std::int64_t> lengths_of_rows(const std::vector<Row>& rows) {
-  std::vector<std::int64_t> lengths;
-  for (const Row& row : rows) {
-    std::size_t length = row.anchor.size();
-    for (const Encoding& document : row.documents) length += document.size();
-    lengths.push_back(static_cast<std::int64_t>(length));
-  }
-  return lengths;
-}
-
 // In random order, since an evaluation may use only the first few batches.
 std::vector<std::vector<std::int64_t>> shuffled_batches(std::size_t rows, std::int64_t size,
                                                         SamplerSeed seed) {
@@ -64,7 +53,9 @@ EmbeddingObjective::EmbeddingObjective(std::shared_ptr<Model> model, Embedders e
       options_(options),
       train_(encoded(examples.train)),
       val_(encoded(examples.val)),
-      sampler_(lengths_of_rows(train_), options.plan.rows_per_update(), {options.seed, kTrainingStream}),
+      // Not by length: negatives as long as the positive would be no fair sample of all documents.
+      sampler_(std::vector<std::int64_t>(train_.size(), 1), options.plan.rows_per_update(),
+               {options.seed, kTrainingStream}),
       train_evaluation_(
           shuffled_batches(train_.size(), options.plan.batch_size, {options.seed, kTrainEvaluationStream})),
       val_evaluation_(

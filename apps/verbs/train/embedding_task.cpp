@@ -1,7 +1,6 @@
 #include "apps/verbs/train/embedding_task.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iostream>
 #include <ranges>
@@ -184,26 +183,6 @@ void EmbeddingTask::save(const fs::path& directory) const {
     const fs::path folder = directory / module.directory.filename();
     write_safetensors(folder / "model.safetensors", weights);
     fs::remove(folder / "pytorch_model.bin");
-  }
-}
-
-void require_embedding_task(const TrainFlags& flags) {
-  const bool ranks = flags.data.task == Task::kRanking;
-  if ((ranks || flags.data.task == Task::kEmbedding) && flags.init_from == "scratch")
-    throw UsageError("--task ", name_of(flags.data.task),
-                     " tunes a model that exists; name it with --init_from DIR");
-  if (flags.data.task == Task::kEmbedding) return;
-  const EmbeddingFlags& given = flags.embedding;
-  const std::array<std::pair<const char*, bool>, 7> all{
-      {{"loss", given.loss.has_value() && !ranks},
-       {"scale", given.scale.has_value()},
-       {"symmetric", given.symmetric},
-       {"matryoshka_dims", !given.matryoshka_dims.empty()},
-       {"mini_batch_size", given.mini_batch_size.has_value()},
-       {"query_prompt_name", given.query_prompt_name.has_value()},
-       {"document_prompt_name", given.document_prompt_name.has_value()}}};
-  for (const auto& [name, has] : all) {
-    if (has) throw UsageError("--", name, ": only for the task embedding, not ", name_of(flags.data.task));
   }
 }
 

@@ -36,7 +36,4 @@ class EmbeddingTask {
   SentenceConfig config_;
 };
 
-/// Throws UsageError for flags of this task beside another one.
-void require_embedding_task(const TrainFlags& flags);
-
 }  // namespace zoo

@@ -289,7 +289,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   TrainFlags flags = parsed.values;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
-  require_embedding_task(flags);
+  require_task_flags(flags);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
   TrainerOptions options = trainer_options(flags, session);

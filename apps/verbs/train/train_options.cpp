@@ -1,9 +1,12 @@
 #include "apps/verbs/train/train_options.h"
 
+#include <algorithm>
+
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/embedding_losses.h"
 #include "apps/training/ranking_losses.h"
 #include "apps/verbs/train/dataset_source.h"
+#include "data/base/lines.h"
 #include "models/registry.h"
 
 namespace zoo {
@@ -289,6 +292,48 @@ void declare_data(Flags& flags, DataFlags& v) {
       .add("mean_noise_span_length", v.spans.mean_span_length,
            "span_corruption: mean length of a masked span, in tokens")
       .at_least(1);
+}
+
+void require_task_flags(const TrainFlags& flags) {
+  struct TaskFlag {
+    const char* name;
+    bool is_set;
+    std::vector<Task> tasks;
+  };
+  const DataFlags& data = flags.data;
+  const EmbeddingFlags& embedding = flags.embedding;
+  const std::vector<Task> classifies{Task::kClassification, Task::kTokenClassification};
+  const std::vector<Task> embeds{Task::kEmbedding}, ranks{Task::kEmbedding, Task::kRanking};
+  const TaskFlag all[] = {
+      {"target_size", data.target_size.has_value(), {Task::kSeq2Seq, Task::kSpanCorruption}},
+      {"source_prefix", !data.source_prefix.empty(), {Task::kSeq2Seq}},
+      {"chat_template", !data.chat_template.empty(), {Task::kChat}},
+      {"labels", !data.labels.empty(), classifies},
+      {"class_weights", data.class_weights != "none", classifies},
+      {"mlm_probability", data.masking.probability != MaskingOptions().probability, {Task::kMlm}},
+      {"whole_word", data.masking.whole_words, {Task::kMlm}},
+      {"noise_density",
+       data.spans.noise_density != SpanCorruptionOptions().noise_density,
+       {Task::kSpanCorruption}},
+      {"mean_noise_span_length",
+       data.spans.mean_span_length != SpanCorruptionOptions().mean_span_length,
+       {Task::kSpanCorruption}},
+      {"loss", embedding.loss.has_value(), ranks},
+      {"scale", embedding.scale.has_value(), embeds},
+      {"symmetric", embedding.symmetric, embeds},
+      {"matryoshka_dims", !embedding.matryoshka_dims.empty(), embeds},
+      {"mini_batch_size", embedding.mini_batch_size.has_value(), embeds},
+      {"query_prompt_name", embedding.query_prompt_name.has_value(), embeds},
+      {"document_prompt_name", embedding.document_prompt_name.has_value(), embeds}};
+  for (const auto& [name, is_set, tasks] : all) {
+    if (!is_set || std::ranges::find(tasks, data.task) != tasks.end()) continue;
+    std::vector<std::string> names;
+    for (const Task task : tasks) names.push_back(name_of(task));
+    throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
+  }
+  if (std::ranges::find(ranks, data.task) != ranks.end() && flags.init_from == "scratch")
+    throw UsageError("--task ", name_of(data.task),
+                     " tunes a model that exists; name it with --init_from DIR");
 }
 
 void declare_training(Flags& flags, TrainFlags& values) {

@@ -86,6 +86,9 @@ void declare(Flags& flags, TrainFlags& values);
 /// Declares the flags of model and training, without those for output.
 void declare_training(Flags& flags, TrainFlags& values);
 
+/// Throws UsageError for a flag that the task does not read, unless it has its default.
+void require_task_flags(const TrainFlags& flags);
+
 /// Declares only the flags of the data.
 void declare_data(Flags& flags, DataFlags& values);
 

@@ -110,7 +110,8 @@ class TrainFamiliesTest(CommandTest):
             self.assert_one_error(run("evaluate", "--model", model, "--weights", "float32"), 1, "--weights float32", "modules alone")
         for form in ("torchscript", "huggingface"):
             target = self.folder / f"{folder.name}.{form}"
-            self.succeed("export", "--model", model, "--format", form, "--output", target, "--verify")
+            exported = run("export", "--model", model, "--format", form, "--output", target, "--verify")
+            self.assertEqual(exported.code, 0, exported)
         self.check_answers(task, expected, target, "--weights", "modules")
 
     def check_tutorials(self, folder):

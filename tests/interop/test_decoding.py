@@ -203,6 +203,16 @@ class Mixture(DecodingParity):
         config.hidden_size, config.intermediate_size = 32, 40
         return hf.random_model(cls, config, seed)
 
+    def test_a_text_that_may_outgrow_the_rotary_positions_is_noted(self):
+        model = self.generator(0)
+        model.config.max_position_embeddings = 20
+        with tempfile.TemporaryDirectory() as directory:
+            model.save_pretrained(directory)
+            for count, words, noted in ((17, (), False), (18, (), True), (18, ("--context", "20"), False)):
+                done = tzoo("generate", "--model", directory, "--input_ids", "[[5, 6, 7]]", "--max_new_tokens", str(count), *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("may grow to 21 tokens, and the model knows the positions of 20" in done.stderr, noted, done.stderr)
+
     def generate(self, directory, rows, count, *words):
         done = tzoo("generate", "--model", directory, "--input_ids", json.dumps(rows), "--max_new_tokens", str(count), "--json", *words)
         self.assertEqual(done.returncode, 0, done.stderr)

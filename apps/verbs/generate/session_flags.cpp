@@ -1,6 +1,7 @@
 #include "apps/verbs/generate/session_flags.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include <nlohmann/json.hpp>
 
@@ -127,6 +128,19 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   return repeated;
 }
 
+namespace {
+
+// Learned positions slide; rotary ones go on, to angles that training has never shown.
+void note_length(const TransformerConfig& config, std::int64_t tokens, std::int64_t context) {
+  if (config.position != PositionKind::kRotary || config.shape != Shape::kDecoder) return;
+  const std::int64_t most = config.max_positions;
+  if (std::min(tokens, context > 0 ? context : tokens) <= most) return;
+  std::cerr << "note: the text may grow to " << tokens << " tokens, and the model knows the positions of "
+            << most << ": what follows may decay. --context " << most << " lets it see the last ones only\n";
+}
+
+}  // namespace
+
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
                              const std::vector<TokenIds>& prompts) {
   GenerationOptions options = generation_options(flags);
@@ -136,6 +150,8 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   }
   options.max_new_tokens = flags.new_token_limit(static_cast<std::int64_t>(longest));
   complete(options, session);
+  note_length(session.checkpoint.config, static_cast<std::int64_t>(longest) + options.max_new_tokens,
+              options.context);
   for (const std::string& text : flags.bad_words) {
     for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
       options.history.bad_words.push_back(std::move(ids));

@@ -12,8 +12,10 @@ namespace zoo {
 namespace {
 
 std::int64_t pad_id(const TransformerConfig& config, const Tokenizer& tokenizer) {
-  const bool named = config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size;
-  return named ? config.pad_token_id : std::int64_t{tokenizer.special_id(SpecialToken::pad).value_or(0)};
+  const auto is_known = [&](std::int64_t id) { return id >= 0 && id < config.vocab_size; };
+  if (is_known(config.pad_token_id)) return config.pad_token_id;
+  const std::int64_t own = tokenizer.special_id(SpecialToken::pad).value_or(0);
+  return is_known(own) ? own : 0;  // hidden by the mask, whatever it is
 }
 
 }  // namespace

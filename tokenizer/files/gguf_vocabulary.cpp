@@ -247,7 +247,8 @@ GgufMetadata gguf_metadata_of(const Tokenizer& tokenizer, std::int64_t vocab_siz
                                   {"eos", SpecialToken::eos},
                                   {"unknown", SpecialToken::unk},
                                   {"padding", SpecialToken::pad}}) {
-    if (const auto id = tokenizer.special_id(role))
+    // A token that the class added has no row in the model.
+    if (const auto id = tokenizer.special_id(role); id && *id < static_cast<TokenId>(tokens.texts.size()))
       metadata.emplace_back("tokenizer.ggml." + std::string(key) + "_token_id",
                             static_cast<std::uint32_t>(*id));
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <ranges>
 
 #include <nlohmann/json.hpp>
 
@@ -135,11 +134,12 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
     const NamedTensors weights = embedder_->modules()[i]->weights();
     if (weights.empty()) continue;
     const auto holder = std::make_shared<torch::nn::Module>();
-    for (at::Tensor weight : weights | std::views::values) {
+    for (const auto& [name, tensor] : weights) {
+      at::Tensor weight = tensor;
       weight.set_data(weight.clone());  // a file's bytes are not to be written
       weight.requires_grad_(true);
+      holder->register_parameter(without_dots(name), weight);
     }
-    for (const auto& [name, weight] : weights) holder->register_parameter(without_dots(name), weight);
     model_->register_module("sentence_module_" + std::to_string(i), holder);
   }
 }

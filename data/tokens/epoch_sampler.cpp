@@ -70,4 +70,14 @@ std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::
   return batches;
 }
 
+std::vector<std::vector<std::int64_t>> evaluation_order(const std::vector<std::int64_t>& lengths,
+                                                        std::int64_t batch_size, SamplerSeed seed) {
+  auto batches = batches_by_length(lengths, batch_size);
+  RandomStream random(seed.seed, {.stream = seed.stream});
+  std::vector<std::vector<std::int64_t>> shuffled;
+  for (const std::int64_t i : random.permutation(static_cast<std::int64_t>(batches.size())))
+    shuffled.push_back(std::move(batches[static_cast<std::size_t>(i)]));
+  return shuffled;
+}
+
 }  // namespace zoo

@@ -41,4 +41,8 @@ class EpochSampler {
 std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::int64_t>& lengths,
                                                          std::int64_t batch_size);
 
+/// The same batches in random order: an evaluation may use only the first few.
+std::vector<std::vector<std::int64_t>> evaluation_order(const std::vector<std::int64_t>& lengths,
+                                                        std::int64_t batch_size, SamplerSeed seed);
+
 }  // namespace zoo

@@ -42,6 +42,17 @@ std::string expression(const Size& size) {
   return sum;
 }
 
+Json meta_json(at::ScalarType dtype, const Json& sizes, const Json& strides, const at::Device& device,
+               bool requires_grad) {
+  return {{"dtype", dtype_number(dtype)},
+          {"sizes", sizes},
+          {"requires_grad", requires_grad},
+          {"device", device_json(device)},
+          {"strides", strides},
+          {"storage_offset", {{"as_int", 0}}},
+          {"layout", kStrided}};
+}
+
 Json double_json(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
@@ -147,13 +158,7 @@ class Program {
     Json sizes = Json::array(), strides = Json::array();
     for (const Size& size : value.sizes) sizes.push_back(size_json(size));
     for (const Size& stride : value.strides) strides.push_back(size_json(stride));
-    return {{"dtype", dtype_number(value.dtype)},
-            {"sizes", sizes},
-            {"requires_grad", false},
-            {"device", device_json(value.device)},
-            {"strides", strides},
-            {"storage_offset", {{"as_int", 0}}},
-            {"layout", kStrided}};
+    return meta_json(value.dtype, sizes, strides, value.device, /*requires_grad=*/false);
   }
 
   void add_size_node(const std::string& target, const Json& inputs, const std::string& result,
@@ -375,13 +380,7 @@ Json tensor_meta(const at::Tensor& tensor, bool requires_grad) {
   Json sizes = Json::array(), strides = Json::array();
   for (const std::int64_t size : tensor.sizes()) sizes.push_back({{"as_int", size}});
   for (const std::int64_t stride : tensor.strides()) strides.push_back({{"as_int", stride}});
-  return {{"dtype", dtype_number(tensor.scalar_type())},
-          {"sizes", sizes},
-          {"requires_grad", requires_grad},
-          {"device", device_json(tensor.device())},
-          {"strides", strides},
-          {"storage_offset", {{"as_int", 0}}},
-          {"layout", kStrided}};
+  return meta_json(tensor.scalar_type(), sizes, strides, tensor.device(), requires_grad);
 }
 
 Json program(const Graph& graph, const std::vector<std::int64_t>& point) {

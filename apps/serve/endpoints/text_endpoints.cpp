@@ -44,6 +44,7 @@ std::vector<std::string> required_texts(RequestFields& fields) {
   return texts;
 }
 
+// Texts, or objects with a text, as Cohere's clients send them.
 std::vector<std::string> documents_of(RequestFields& fields) {
   const ordered_json* given = fields.get("documents");
   if (given == nullptr) fields.refuse_missing("documents", "must be a list of texts");
@@ -141,7 +142,6 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   return results(answers_json(asked, answer_question(model, asked, pieces_of(job))), served);
 }
 
-// Documents are texts, or objects with a text, as Cohere's clients send them.
 WebReply answer_rerank(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);

@@ -42,17 +42,6 @@ at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Exampl
   return tensor;
 }
 
-std::vector<std::vector<std::int64_t>> evaluation_order(const std::vector<Example>& examples,
-                                                        std::int64_t size, SamplerSeed seed) {
-  auto batches = batches_by_length(lengths_of(examples), size);
-  // Random order, not by length: an evaluation may use only the first few batches.
-  RandomStream random(seed.seed, {.stream = seed.stream});
-  std::vector<std::vector<std::int64_t>> shuffled;
-  for (const std::int64_t i : random.permutation(static_cast<std::int64_t>(batches.size())))
-    shuffled.push_back(std::move(batches[static_cast<std::size_t>(i)]));
-  return shuffled;
-}
-
 }  // namespace
 
 ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options, const BatchPlan& plan,
@@ -63,8 +52,10 @@ ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options,
       seed_(seed),
       device_(device),
       sampler_(lengths_of(examples_.train), plan.rows_per_update(), {seed, kTrainingStream}),
-      train_evaluation_(evaluation_order(examples_.train, plan.batch_size, {seed, kTrainEvaluationStream})),
-      val_evaluation_(evaluation_order(examples_.val, plan.batch_size, {seed, kValEvaluationStream})) {
+      train_evaluation_(
+          evaluation_order(lengths_of(examples_.train), plan.batch_size, {seed, kTrainEvaluationStream})),
+      val_evaluation_(
+          evaluation_order(lengths_of(examples_.val), plan.batch_size, {seed, kValEvaluationStream})) {
   if (examples_.val.empty()) throw Error("there is no example to validate on");
 }
 

@@ -60,8 +60,9 @@ class RankingObjective final : public Objective {
         train_(encoded(data.rankings.train, flags)),
         val_(encoded(data.rankings.val, flags)),
         sampler_(lengths(train_), plan.rows_per_update(), {seed_, kTrainingStream}),
-        train_evaluation_(batches_by_length(lengths(train_), plan.batch_size)),
-        val_evaluation_(batches_by_length(lengths(val_), plan.batch_size)) {
+        train_evaluation_(
+            evaluation_order(lengths(train_), plan.batch_size, {seed_, kTrainEvaluationStream})),
+        val_evaluation_(evaluation_order(lengths(val_), plan.batch_size, {seed_, kValEvaluationStream})) {
     if (cut_ > 0) std::cerr << "note: " << cut_ << " pairs are cut to " << limit(flags) << " tokens\n";
   }
 
@@ -75,14 +76,10 @@ class RankingObjective final : public Objective {
                  /*measured=*/false);
   }
 
-  // Batches of an evaluation in random order, since it may use only the first few.
   Batch evaluation(Split split, std::int64_t index) override {
     const bool train = split == Split::kTrain;
     const auto& batches = train ? train_evaluation_ : val_evaluation_;
-    RandomStream random(seed_, {.stream = train ? kTrainEvaluationStream : kValEvaluationStream});
-    const auto order = random.permutation(static_cast<std::int64_t>(batches.size()));
-    const auto number = static_cast<std::size_t>(order.at(static_cast<std::size_t>(index)));
-    return batch(train ? train_ : val_, batches[number], /*measured=*/!train);
+    return batch(train ? train_ : val_, batches.at(static_cast<std::size_t>(index)), /*measured=*/!train);
   }
 
   std::int64_t evaluation_batches(Split split) const override {

@@ -98,7 +98,7 @@ std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankReq
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
     at::Tensor vectors;
     run([&] { vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size)); });
-    if (embedders.normalizes) vectors = vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+    if (embedders.normalizes) vectors = unit_vectors(vectors);
     return vectors;
   };
   const at::Tensor query = vectors_of(embedders.queries, {asked.query})[0];

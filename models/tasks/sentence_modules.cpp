@@ -130,7 +130,7 @@ class Normalize : public SentenceModule {
   explicit Normalize(Features features) : features_(features) {}
   void apply(SentenceFeatures& features) const override {
     const at::Tensor& x = features.*features_.input;
-    if (x.defined()) features.*features_.output = x / x.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+    if (x.defined()) features.*features_.output = unit_vectors(x);
   }
 
  private:
@@ -291,6 +291,10 @@ std::unique_ptr<SentenceModule> load(const SentenceConfig::Module& module,
 }
 
 }  // namespace
+
+at::Tensor unit_vectors(const at::Tensor& vectors) {
+  return vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+}
 
 const std::vector<std::string>& pooling_names() {
   static const std::vector<std::string> names{"cls",          "max",      "mean", "mean_sqrt_len_tokens",

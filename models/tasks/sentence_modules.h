@@ -53,6 +53,9 @@ class SentenceModule {
 };
 using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
 
+/// Vectors [..., D] divided by their lengths; a vector of zeros stays one.
+at::Tensor unit_vectors(const at::Tensor& vectors);
+
 struct SentenceModuleOptions {
   std::vector<PoolingMode> pooling;  // concatenated; empty: as the files say, else the mean
   /// True if vectors are scaled to length 1 at the end. None: as the files say, else true.

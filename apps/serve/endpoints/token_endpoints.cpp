@@ -97,8 +97,7 @@ at::Tensor first_numbers(const at::Tensor& vectors, std::int64_t count) {
     RequestFields::refuse("dimensions", "must be at most " + std::to_string(vectors.size(1)) +
                                             ", the numbers of the model's vectors, got " +
                                             std::to_string(count));
-  const at::Tensor first = vectors.slice(1, 0, count);
-  return (first / first.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12)).contiguous();
+  return unit_vectors(vectors.slice(1, 0, count)).contiguous();
 }
 
 ordered_json vector_json(const float* numbers, std::size_t count, bool as_base64) {

@@ -86,7 +86,7 @@ void print_vector(const std::string& text, const at::Tensor& vector) {
 
 // [N, N] of vectors [N, C].
 at::Tensor cosines_of(const at::Tensor& vectors) {
-  const at::Tensor unit = vectors / vectors.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
+  const at::Tensor unit = unit_vectors(vectors);
   return at::matmul(unit, unit.t());
 }
 

@@ -35,10 +35,6 @@ std::vector<const Row*> picked(const std::vector<Row>& rows, std::span<const std
   return found;
 }
 
-at::Tensor unit_vectors(const at::Tensor& x) {
-  return x / x.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
-}
-
 std::vector<double> doubles_of(const at::Tensor& x) {
   const at::Tensor values = x.to(at::kDouble).contiguous();
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};

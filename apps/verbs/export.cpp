@@ -195,7 +195,7 @@ Exported export_script(const ExportFlags& values) {
   const GenerationDefaults defaults = defaults_of(read_generation_config(values.model, checkpoint.json));
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
   export_torchscript(*loaded.model, *loaded.family, loaded.head, values.output,
-                     {.dtype = dtype, .eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
+                     {.eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
   Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
                 .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
                 .type = dtype_word(dtype),

@@ -25,7 +25,8 @@ struct Symbol {
 struct Input {
   std::string name;
   std::vector<Size> sizes;
-  std::int64_t bound = 2;  // of the int64 values
+  std::int64_t bound = 2;  // of int64 values
+  at::ScalarType dtype = at::kLong;
 };
 
 /// A tensor that a graph computes with: a number in its `values`.
@@ -63,6 +64,7 @@ struct Weight {
 
 struct Graph {
   std::vector<Symbol> symbols;
+  std::vector<std::int64_t> sample;  // a value of each symbol
   std::vector<Input> inputs;
   std::vector<ValueId> input_values;  // of each input
   std::vector<Weight> weights;

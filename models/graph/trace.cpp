@@ -145,6 +145,14 @@ class Recorder {
   std::unordered_map<const c10::TensorImpl*, ValueId> known_;
 };
 
+// The thread's recorder, until the end of the scope.
+struct Recording {
+  explicit Recording(Recorder& trace) { recorder = &trace; }
+  ~Recording() { recorder = nullptr; }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+};
+
 void record(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard inner(kKey);
   recorder->call(op, *stack);
@@ -174,11 +182,12 @@ Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
     const std::int64_t count = c10::multiply_integers(sizes);
     // Differs between positions and points, so that the trace notices what depends on it outside operators.
     const at::Tensor values =
-        at::arange(point[1], point[1] + count).mul(7919).remainder(input.bound).view(sizes);
-    inputs.push_back(values.to(trace.graph.values[0].device));
+        at::arange(point.back(), point.back() + count).mul(7919).remainder(input.bound).view(sizes);
+    inputs.push_back(values.to(at::TensorOptions(trace.graph.values[0].device).dtype(input.dtype)));
+    if (inputs.back().is_floating_point()) inputs.back().div_(input.bound);
     trace.graph.input_values.push_back(trace.add(inputs.back()));
   }
-  recorder = &trace;
+  const Recording recording(trace);
   const ops::Tracing tracing;
   std::vector<at::Tensor> outputs;
   {
@@ -186,7 +195,6 @@ Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
     outputs = request.forward(inputs);
   }
   for (const at::Tensor& output : outputs) trace.graph.outputs.push_back(trace.id_of(output));
-  recorder = nullptr;
   return std::move(trace.graph);
 }
 
@@ -322,6 +330,7 @@ Graph trace(const torch::nn::Module& module, const TraceRequest& request) {
   for (const Graph& other : traces) check_same(graph, other);
   solve(traces, Solver(points, corners), graph);
   graph.symbols = request.symbols;
+  graph.sample = points[0];
   graph.inputs = request.inputs;
   return graph;
 }

@@ -6,7 +6,7 @@
 namespace zoo::inference {
 
 std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
-  std::vector<std::string> features = missing_features(config, Engine::kPacked);
+  std::vector<std::string> features = missing_features(config);
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
   return features;

@@ -14,46 +14,44 @@ namespace {
 
 using C = TransformerConfig;
 
-// Engines that compute a value that is not the default.
-using Engines = unsigned;
-constexpr Engines kNone = 0, kPacked = static_cast<Engines>(Engine::kPacked),
-                  kScript = static_cast<Engines>(Engine::kTorchScript), kBoth = kPacked | kScript;
-// Sizes, and fields that act outside of engines: training, losses, initial weights, heads.
-constexpr Engines kEvery = ~kNone;
+// What computes a value that is not the default: modules alone, packed weights too, or no engine, as of sizes
+// and of what acts in training, losses, initial weights and heads.
+enum Engines { kModules, kPacked, kEvery };
 
-// An enumerator, in the order of its enum. A new one has no name and no engine until it stands here.
+// An enumerator, in the order of its enum. A new one has no name and is not packed until it stands here.
 struct Value {
   std::string_view name;
   Engines engines;
 };
-constexpr Value kShapes[] = {{"encoder", kBoth}, {"decoder", kBoth}, {"encoder-decoder", kScript}};
+constexpr Value kShapes[] = {{"encoder", kPacked}, {"decoder", kPacked}, {"encoder-decoder", kModules}};
 constexpr Value kProblemTypes[] = {
     {"by_labels", kEvery}, {"regression", kEvery}, {"single_label", kEvery}, {"multi_label", kEvery}};
-constexpr Value kSentencePoolings[] = {{"first", kBoth}, {"mean", kBoth}};
+constexpr Value kSentencePoolings[] = {{"first", kPacked}, {"mean", kPacked}};
 constexpr Value kShiftedLabels[] = {{"start_token", kEvery}, {"last_label", kEvery}};
-constexpr Value kNorms[] = {{"layer_norm", kBoth}, {"rms_norm", kBoth}, {"rms_norm_plus_one", kBoth}};
+constexpr Value kNorms[] = {{"layer_norm", kPacked}, {"rms_norm", kPacked}, {"rms_norm_plus_one", kPacked}};
 constexpr Value kNormPlacements[] = {
-    {"pre", kBoth}, {"post", kBoth}, {"sandwich", kBoth}, {"branch_end", kBoth}};
+    {"pre", kPacked}, {"post", kPacked}, {"sandwich", kPacked}, {"branch_end", kPacked}};
 constexpr Value kSublayerOrders[] = {
-    {"sequential", kBoth}, {"parallel", kBoth}, {"parallel_one_norm", kBoth}};
-constexpr Value kPositions[] = {
-    {"none", kBoth},        {"sinusoidal", kBoth}, {"learned", kBoth}, {"shaw", kNone},
-    {"t5_buckets", kBoth},  {"rotary", kBoth},     {"alibi", kBoth},   {"learned_and_t5_buckets", kBoth},
-    {"disentangled", kBoth}};
-constexpr Value kPositionCounts[] = {{"all", kBoth}, {"not_padding", kBoth}, {"not_masked", kBoth}};
-constexpr Value kSinusoidOrders[] = {{"interleaved", kBoth}, {"halves", kBoth}, {"fairseq", kBoth}};
+    {"sequential", kPacked}, {"parallel", kPacked}, {"parallel_one_norm", kPacked}};
+constexpr Value kPositions[] = {{"none", kPacked},        {"sinusoidal", kPacked},
+                                {"learned", kPacked},     {"shaw", kModules},
+                                {"t5_buckets", kPacked},  {"rotary", kPacked},
+                                {"alibi", kPacked},       {"learned_and_t5_buckets", kPacked},
+                                {"disentangled", kPacked}};
+constexpr Value kPositionCounts[] = {{"all", kPacked}, {"not_padding", kPacked}, {"not_masked", kPacked}};
+constexpr Value kSinusoidOrders[] = {{"interleaved", kPacked}, {"halves", kPacked}, {"fairseq", kPacked}};
 // A KV cache keeps rotated keys, and dynamic scaling would rotate each step by other angles.
-constexpr Value kRopeScalings[] = {{"none", kBoth}, {"linear", kBoth},  {"llama3", kBoth},
-                                   {"yarn", kBoth}, {"dynamic", kNone}, {"longrope", kPacked}};
-constexpr Value kBucketTables[] = {{"one_for_all", kBoth}, {"per_layer", kBoth}};
-constexpr Value kExpertWeights[] = {{"of_all", kBoth}, {"of_chosen", kBoth}};
-constexpr Value kAttentions[] = {{"full", kBoth},
-                                 {"sliding_window", kNone},
-                                 {"strided_sparse", kNone},
-                                 {"linear", kNone},
-                                 {"linformer", kNone}};
-constexpr Value kQueryKeyNorms[] = {{"none", kBoth}, {"per_head", kBoth}, {"whole", kBoth}};
-constexpr Value kSharings[] = {{"none", kBoth}, {"all_layers", kBoth}};
+constexpr Value kRopeScalings[] = {{"none", kPacked}, {"linear", kPacked},   {"llama3", kPacked},
+                                   {"yarn", kPacked}, {"dynamic", kModules}, {"longrope", kPacked}};
+constexpr Value kBucketTables[] = {{"one_for_all", kPacked}, {"per_layer", kPacked}};
+constexpr Value kExpertWeights[] = {{"of_all", kPacked}, {"of_chosen", kPacked}};
+constexpr Value kAttentions[] = {{"full", kPacked},
+                                 {"sliding_window", kModules},
+                                 {"strided_sparse", kModules},
+                                 {"linear", kModules},
+                                 {"linformer", kModules}};
+constexpr Value kQueryKeyNorms[] = {{"none", kPacked}, {"per_head", kPacked}, {"whole", kPacked}};
+constexpr Value kSharings[] = {{"none", kPacked}, {"all_layers", kPacked}};
 constexpr Value kInitialWeights[] = {{"normal", kEvery}, {"scaled_residuals", kEvery}, {"by_width", kEvery}};
 
 template <class Enum>
@@ -126,7 +124,7 @@ struct Field {
   std::string (*text)(const C&, std::span<const Value> values);
   std::string (*fault)(const C&, Range range);  // "must be positive, got 0", or empty
   std::span<const Value> values;
-  Engines engines = kNone;  // of a field without `values`
+  Engines engines = kModules;  // of a field without `values`
   Range range = Range::kAny;
 };
 
@@ -164,7 +162,8 @@ constexpr Field field(std::string_view name, std::span<const Value> values) {
 
 #define FIELD(member, ...) field<&C::member>(#member, __VA_ARGS__)
 
-// Every field, with the engines that compute other values than its default and the range of its numbers.
+// Every field: whether the packed engine computes other values than its default, and the range of its
+// numbers.
 constexpr Field kFields[] = {
     FIELD(shape, kShapes),
     FIELD(vocab_size, kEvery, Range::kSize),
@@ -176,8 +175,8 @@ constexpr Field kFields[] = {
     FIELD(head_dim, kEvery, Range::kSizeOrZero),
     FIELD(intermediate_size, kEvery, Range::kSizeOrZero),
     FIELD(max_positions, kEvery, Range::kSize),
-    FIELD(type_vocab_size, kBoth, Range::kSizeOrZero),
-    FIELD(embedding_size, kBoth, Range::kSizeOrZero),
+    FIELD(type_vocab_size, kPacked, Range::kSizeOrZero),
+    FIELD(embedding_size, kPacked, Range::kSizeOrZero),
     FIELD(num_labels, kEvery, Range::kSize),
     FIELD(pad_token_id, kEvery),
     FIELD(eos_token_id, kEvery),
@@ -189,53 +188,53 @@ constexpr Field kFields[] = {
     FIELD(shifted_labels, kShiftedLabels),
     FIELD(norm, kNorms),
     FIELD(norm_placement, kNormPlacements),
-    FIELD(first_attention_norm, kBoth),
+    FIELD(first_attention_norm, kPacked),
     FIELD(sublayer_order, kSublayerOrders),
     FIELD(layer_norm_eps, kEvery, Range::kPositive),
     FIELD(position, kPositions),
     FIELD(position_count, kPositionCounts),
-    FIELD(position_offset, kBoth, Range::kSizeOrZero),
+    FIELD(position_offset, kPacked, Range::kSizeOrZero),
     FIELD(sinusoid_order, kSinusoidOrders),
-    FIELD(rope_theta, kBoth),
+    FIELD(rope_theta, kPacked),
     FIELD(rope_scaling, kRopeScalings),
-    FIELD(rotary_dim, kBoth),
-    FIELD(window_rope_theta, kBoth, Range::kNotNegative),
-    FIELD(rotary_layers, kBoth),
-    FIELD(relative_buckets, kBoth),
-    FIELD(relative_max_distance, kBoth),
+    FIELD(rotary_dim, kPacked),
+    FIELD(window_rope_theta, kPacked, Range::kNotNegative),
+    FIELD(rotary_layers, kPacked),
+    FIELD(relative_buckets, kPacked),
+    FIELD(relative_max_distance, kPacked),
     FIELD(bucket_tables, kBucketTables),
-    FIELD(activation, kBoth),  // but those that the packed kernels lack: PackedStack::missing()
-    FIELD(num_experts, kBoth),
-    FIELD(experts_per_token, kBoth),
-    FIELD(expert_size, kBoth),
-    FIELD(expert_layers, kBoth),
+    FIELD(activation, kPacked),  // but those that the packed kernels lack: PackedStack::missing()
+    FIELD(num_experts, kPacked),
+    FIELD(experts_per_token, kPacked),
+    FIELD(expert_size, kPacked),
+    FIELD(expert_layers, kPacked),
     FIELD(expert_weights, kExpertWeights),
-    FIELD(shared_expert_size, kBoth),
+    FIELD(shared_expert_size, kPacked),
     FIELD(router_loss, kEvery),
     FIELD(router_loss_weight, kEvery),
     FIELD(attention, kAttentions),
-    FIELD(sparse_window, kNone),
-    FIELD(attention_projection, kNone),
-    FIELD(sliding_window, kBoth, Range::kSizeOrZero),
-    FIELD(window_layers, kBoth),
+    FIELD(sparse_window, kModules),
+    FIELD(attention_projection, kModules),
+    FIELD(sliding_window, kPacked, Range::kSizeOrZero),
+    FIELD(window_layers, kPacked),
     FIELD(query_key_norm, kQueryKeyNorms),
     FIELD(attention_scale, kEvery, Range::kNotNegative),
-    FIELD(attention_softcap, kBoth, Range::kNotNegative),
-    FIELD(cross_attention, kBoth),
+    FIELD(attention_softcap, kPacked, Range::kNotNegative),
+    FIELD(cross_attention, kPacked),
     FIELD(sharing, kSharings),
     FIELD(tie_word_embeddings, kEvery),
     FIELD(tie_prediction_bias, kEvery),
-    FIELD(embedding_scale, kBoth, Range::kNotNegative),
-    FIELD(residual_scale, kBoth, Range::kPositive),
-    FIELD(logits_scale, kBoth, Range::kNotNegative),
-    FIELD(logits_softcap, kBoth, Range::kNotNegative),
-    FIELD(output_bias, kBoth),
-    FIELD(lm_head_bias, kBoth),
+    FIELD(embedding_scale, kPacked, Range::kNotNegative),
+    FIELD(residual_scale, kPacked, Range::kPositive),
+    FIELD(logits_scale, kPacked, Range::kNotNegative),
+    FIELD(logits_softcap, kPacked, Range::kNotNegative),
+    FIELD(output_bias, kPacked),
+    FIELD(lm_head_bias, kPacked),
     FIELD(qkv_bias, kEvery),
     FIELD(attention_output_bias, kEvery),
     FIELD(feed_forward_bias, kEvery),
     FIELD(norm_bias, kEvery),
-    FIELD(embedding_norm, kBoth),
+    FIELD(embedding_norm, kPacked),
     FIELD(embedding_dropout, kEvery, Range::kRate),
     FIELD(attention_dropout, kEvery, Range::kRate),
     FIELD(activation_dropout, kEvery, Range::kRate),
@@ -279,7 +278,7 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
   return fields;
 }
 
-std::vector<std::string> missing_features(const TransformerConfig& config, Engine engine) {
+std::vector<std::string> missing_features(const TransformerConfig& config) {
   const TransformerConfig resolved = config.resolved(), plain = TransformerConfig().resolved();
   std::vector<std::string> missing;
   for (const Field& field : kFields) {
@@ -287,8 +286,7 @@ std::vector<std::string> missing_features(const TransformerConfig& config, Engin
     if (text == field.text(plain, field.values)) continue;
     if (!field.values.empty()) text = text.substr(0, text.find(' '));  // "yarn 4 32": its kind
     const auto value = std::ranges::find(field.values, text, &Value::name);
-    const Engines engines = value != field.values.end() ? value->engines : field.engines;
-    if ((engines & static_cast<Engines>(engine)) == 0)
+    if ((value != field.values.end() ? value->engines : field.engines) == kModules)
       missing.push_back(std::string(field.name) + " = " + text);
   }
   return missing;

@@ -83,12 +83,12 @@ std::vector<char> torch_save(const c10::IValue& value) {
 }
 
 // (inputs, {})
-std::vector<char> sample_inputs(const graph::Graph& graph, const std::vector<std::int64_t>& point) {
+std::vector<char> sample_inputs(const graph::Graph& graph) {
   std::vector<c10::IValue> inputs;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     std::vector<std::int64_t> sizes;
-    for (const graph::Size& size : graph.inputs[i].sizes) sizes.push_back(size.value(point));
-    inputs.emplace_back(at::ones(sizes, at::kLong).remainder(graph.inputs[i].bound));
+    for (const graph::Size& size : graph.inputs[i].sizes) sizes.push_back(size.value(graph.sample));
+    inputs.emplace_back(at::ones(sizes, graph.inputs[i].dtype).remainder(graph.inputs[i].bound));
   }
   const c10::impl::GenericDict keywords(c10::StringType::get(), c10::AnyType::get());
   return torch_save(
@@ -97,10 +97,9 @@ std::vector<char> sample_inputs(const graph::Graph& graph, const std::vector<std
 
 }  // namespace
 
-void write_archive(const graph::Graph& graph, const std::vector<std::int64_t>& point,
-                   const std::filesystem::path& path) {
-  const std::string text = program(graph, point).dump();
-  const std::vector<char> samples = sample_inputs(graph, point);
+void write_archive(const graph::Graph& graph, const std::filesystem::path& path) {
+  const std::string text = program(graph).dump();
+  const std::vector<char> samples = sample_inputs(graph);
   write_torch_file(path, [&](const TorchFileWriter& out) {
     Writer writer(out);
     write_tensors(writer, graph, /*constants=*/false);

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "models/graph/graph.h"
+#include "models/graph/verify.h"
 #include "models/model.h"
-#include "models/script/verify.h"
 
 namespace zoo {
 

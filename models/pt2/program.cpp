@@ -67,7 +67,7 @@ std::string identifier(std::string text) {
 
 class Program {
  public:
-  Program(const Graph& graph, const std::vector<std::int64_t>& point) : graph_(graph), point_(point) {}
+  explicit Program(const Graph& graph) : graph_(graph), point_(graph.sample) {}
 
   Json json() {
     name_values();
@@ -383,8 +383,8 @@ Json tensor_meta(const at::Tensor& tensor, bool requires_grad) {
   return meta_json(tensor.scalar_type(), sizes, strides, tensor.device(), requires_grad);
 }
 
-Json program(const Graph& graph, const std::vector<std::int64_t>& point) {
-  return Program(graph, point).json();
+Json program(const Graph& graph) {
+  return Program(graph).json();
 }
 
 }  // namespace zoo::pt2

@@ -14,8 +14,8 @@ int dtype_number(at::ScalarType dtype);
 /// TensorMeta of a tensor that is in the file.
 nlohmann::ordered_json tensor_meta(const at::Tensor& tensor, bool requires_grad);
 
-/// The ExportedProgram of torch/_export/serde/schema.py, version 8. `point` are the sizes of the sample
-/// inputs. Throws Error naming an operator or argument that the schema lacks.
-nlohmann::ordered_json program(const graph::Graph& graph, const std::vector<std::int64_t>& point);
+/// The ExportedProgram of torch/_export/serde/schema.py, version 8. Throws Error naming an operator or
+/// argument that the schema lacks.
+nlohmann::ordered_json program(const graph::Graph& graph);
 
 }  // namespace zoo::pt2

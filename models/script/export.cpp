@@ -1,15 +1,17 @@
 #include "models/script/export.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 #include <torch/csrc/jit/serialization/export.h>
 
 #include "data/base/error.h"
 #include "models/formats/torch_file.h"
+#include "models/graph/passes.h"
 #include "models/registry.h"
-#include "models/script/compile.h"
-#include "models/script/model.h"
+#include "models/script/methods.h"
+#include "models/script/program.h"
 
 namespace zoo {
 namespace {
@@ -43,15 +45,29 @@ std::string describe(const Model& model, const Family& family) {
 
 }  // namespace
 
-void export_torchscript(const Model& model, const Family& family, Head head,
-                        const std::filesystem::path& file, const ScriptOptions& options) {
+void export_torchscript(Model& model, const Family& family, Head head, const std::filesystem::path& file,
+                        const ScriptOptions& options) {
   check_head(family, head);
-  script::ScriptPart part = script::model_part(model);
-  part.attributes = {{"config", describe(model, family)},
-                     {"format_version", kFormatVersion},
-                     {"eos_ids", std::vector<std::int64_t>(options.eos_ids.begin(), options.eos_ids.end())},
-                     {"pad_id", filling_id(options, model.config().vocab_size)}};
-  save(script::compile(part, options.dtype), file);
+  const ModelParts parts = model.parts();
+  if (!parts.embeddings) throw Error("a model of this family cannot be written as TorchScript");
+  torch::jit::Module module = script::module_of(model);
+  module.register_attribute("config", c10::StringType::get(), describe(model, family));
+  module.register_attribute("format_version", c10::IntType::get(), kFormatVersion);
+  module.register_attribute("eos_ids", c10::ListType::ofInts(),
+                            std::vector<std::int64_t>(options.eos_ids.begin(), options.eos_ids.end()));
+  module.register_attribute("pad_id", c10::IntType::get(), filling_id(options, model.config().vocab_size));
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  script::add_method(module, "traced_forward", graph::forward_pass(model, /*token_types=*/true), kAll, kAll);
+  module.define(script::forward_source(model));
+  if (parts.generates()) {
+    const graph::DecodingPasses passes = graph::decoding_passes(model);
+    if (passes.encode) script::add_method(module, "traced_encode", *passes.encode, kAll, kAll);
+    if (passes.start) script::add_method(module, "traced_start", *passes.start, kAll, 1);
+    const bool positioned = !passes.encode && graph::step_takes_positions(model.config());
+    script::add_method(module, "traced_step", passes.step, positioned ? 3 : 2, 1);
+    module.define(script::generate_source(model));
+  }
+  save(module, file);
 }
 
 }  // namespace zoo

@@ -16,14 +16,12 @@
 namespace zoo {
 
 struct ScriptOptions {
-  /// Type of weights, computation and logits: float32, bfloat16 or float16.
-  at::ScalarType dtype = at::kFloat;
   TokenIds eos_ids;               // any of them ends a row of generate(); empty: none
   std::optional<TokenId> pad_id;  // fills ended rows; none, or outside the vocabulary: the first of eos_ids
 };
 
-/// Writes the model as one TorchScript file, atomically. torch.jit.load or torch::jit::load suffices to load
-/// it:
+/// Writes the model in its type as one TorchScript file, atomically. torch.jit.load or torch::jit::load
+/// suffices to load it:
 ///
 ///   m(input_ids, attention_mask=None) -> logits, for attention_mask [B, T], 1 keeps, 0 hides; a pair of
 ///       start and end logits from a head that answers questions, last_hidden_state from a bare model.
@@ -36,11 +34,12 @@ struct ScriptOptions {
 /// with the conventions of Model::forward and generate(): positions are not derived from the mask;
 /// temperature 0 is greedy and top_k 0 is off; n < max_new_tokens if every row has ended. Its attributes
 /// `config` (JSON), `format_version`, `eos_ids` and `pad_id` describe it. It always computes in evaluation
-/// mode and ignores its `training` attribute.
+/// mode and ignores its `training` attribute. Every expert computes every token, those that the router does
+/// not choose with a weight of 0.
 ///
-/// Throws Error for a family that cannot be exported yet, a head that it lacks, and a file that cannot be
-/// written.
-void export_torchscript(const Model& model, const Family& family, Head head,
-                        const std::filesystem::path& file, const ScriptOptions& options);
+/// Throws Error for a family without parts(), a head that it lacks, what no traced pass can hold
+/// (graph::forward_pass(), graph::decoding_passes()), and a file that cannot be written.
+void export_torchscript(Model& model, const Family& family, Head head, const std::filesystem::path& file,
+                        const ScriptOptions& options);
 
 }  // namespace zoo

@@ -7,46 +7,14 @@
 ///     if (!report.good()) std::cerr << "the file differs by " << report.largest_error() << "\n";
 
 #include <filesystem>
-#include <functional>
-#include <vector>
 
-#include "models/model.h"
+#include "models/graph/verify.h"
 
 namespace zoo {
 
-/// Comparison of a TorchScript file with its model.
-struct VerifyReport {
-  struct Comparison {
-    std::int64_t batch = 0, length = 0;
-    bool padded = false;  // with a mask that hides the beginning of a row and the end of another
-    /// The largest difference of an output from the model's, relative to its largest value; from the model's
-    /// in float64 if it is beyond 1e-5 in float32.
-    double error = 0;
-  };
-  std::vector<Comparison> logits;  // of the outputs of the file's forward
-  /// Largest accepted `error`: 1e-5 in float32, or six times the model's own distance from float64 if that is
-  /// more; 2e-2 in the 16-bit types.
-  double tolerance = 0;
-  std::int64_t greedy_tokens = 0;     // new tokens compared; 0 of a file that does not generate
-  std::int64_t greedy_different = 0;  // of them
-  bool exact_tokens = true;           // none may differ: float32, in which rounding does not decide ties
-
-  double largest_error() const;
-  /// True if every error is within the tolerance and, if tokens must be exact, no greedy token differs.
-  bool good() const;
-};
-
-/// Loads the file as a program without the zoo would. Compares its outputs at three shapes, one of them
-/// padded, and its generate(), if any, with the greedy tokens of models/generation. Uses the model's type and
-/// device. Throws Error if the file cannot be loaded.
+/// Loads the file as a program without the zoo would. Compares its outputs (verify_outputs()), and its
+/// generate(), if any, with the greedy tokens of models/generation. Throws Error if the file cannot be
+/// loaded.
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);
-
-/// What an exported program returns of a model's outputs: logits; a pair of start and end logits, or of those
-/// of words and sentences; of a bare model last_hidden_state.
-std::vector<at::Tensor> exported_outputs(const ModelOutput& output);
-
-/// The same comparison of outputs for any program: `run` returns its exported_outputs() for some inputs.
-using Program = std::function<std::vector<at::Tensor>(const ModelInputs&)>;
-VerifyReport verify_outputs(const Program& run, Model& model);
 
 }  // namespace zoo

@@ -124,6 +124,16 @@ class Pt2Test(unittest.TestCase):
         with self.assertRaises(Exception):  # beyond the context
             program.module()(torch.zeros(1, 45, dtype=torch.long), torch.ones(1, 45, dtype=torch.long))
 
+    @torch.no_grad()
+    def test_a_classifier_that_does_not_know_padding_takes_one_row(self):
+        config = transformers.GPT2Config(**GPT2, num_labels=3)
+        model = hf.random_model(transformers.GPT2ForSequenceClassification, config, 26)
+        run = self.exported(model, "--verify").module()
+        ids = torch.arange(14).view(2, 7)
+        self.assert_close(run(ids[:1], torch.ones(1, 7, dtype=torch.long)), model(ids[:1]).logits)
+        with self.assertRaises(Exception):
+            run(ids, torch.ones_like(ids))
+
     def test_another_file_is_never_replaced(self):
         model = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(**GPT2), 24)
         self.exported(model)
@@ -141,11 +151,12 @@ class Pt2Test(unittest.TestCase):
             self.assertEqual(file.read(), before)
 
     def test_what_a_graph_cannot_express_is_refused_by_name(self):
-        config = transformers.GPT2Config(**GPT2, num_labels=3)
-        hf.random_model(transformers.GPT2ForSequenceClassification, config, 25).save_pretrained(self.source)
+        config = transformers.BartConfig(d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4,
+                                         encoder_ffn_dim=40, decoder_ffn_dim=40, vocab_size=VOCABULARY, max_position_embeddings=44)
+        hf.random_model(transformers.BartForQuestionAnswering, config, 25).save_pretrained(self.source)
         done = export(self.source, self.target)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("pad_token_id", done.stderr)
+        self.assertIn("an encoder-decoder's question-answering head cannot be exported", done.stderr)
         self.assertFalse(os.path.exists(self.target))
 
 

@@ -49,8 +49,8 @@ MODEL_FLOORS = [
     ["models/checkpoint/"],
     ["models/gguf/save_gguf."],
     ["models/generation/"],
-    ["models/analysis/", "models/inference/", "models/script/", "models/graph/"],
-    ["models/pt2/"],
+    ["models/analysis/", "models/inference/", "models/graph/"],
+    ["models/script/", "models/pt2/"],
     ["models/tasks/"],
 ]
 

@@ -13,7 +13,6 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/packed_stack.h"
 #include "models/registry.h"
-#include "models/script/model.h"
 
 namespace zoo {
 namespace {
@@ -97,7 +96,7 @@ void print_families() {
       const std::string name = family.model_type;
       if (kind == Kind::kTutorial || !packs_stack(parts.encoder.get()) || !packs_stack(parts.decoder.get()))
         unpacked.push_back(name);
-      if (!script::missing(*model).empty()) unscripted.push_back(name);
+      if (kind == Kind::kTutorial) unscripted.push_back(name);
       models += family.presets.size();
       table.row({name, family.description});
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
@@ -20,9 +21,20 @@ KeyValueCache::KeyValueCache(const TransformerConfig& config, std::int64_t batch
   if (two_stacks || config.cross_attention) memory_.resize(layers_.size());
 }
 
+KeyValueCache::KeyValueCache(std::vector<View> layers, std::vector<View> memory)
+    : layers_(std::move(layers)), memory_(std::move(memory)), concatenates_(true) {
+  memory_.resize(layers_.size());
+  if (layers_.front().keys.defined()) length_ = layers_.front().keys.size(2);
+  capacity_ = length_;
+}
+
 KeyValueCache::View KeyValueCache::append(std::int64_t layer, const at::Tensor& keys,
                                           const at::Tensor& values) {
   View& all = layers_.at(static_cast<std::size_t>(layer));
+  if (concatenates_) {
+    if (!all.keys.defined()) return all = {keys, values};
+    return all = {at::cat({all.keys, keys}, 2), at::cat({all.values, values}, 2)};
+  }
   if (fixed_) {
     all.keys.index_copy_(2, fixed_->index, keys);
     all.values.index_copy_(2, fixed_->index, values);

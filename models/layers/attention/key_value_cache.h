@@ -30,9 +30,15 @@ class KeyValueCache {
   KeyValueCache(const TransformerConfig& config, std::int64_t batch, std::int64_t capacity,
                 const at::TensorOptions& options);
 
+  /// A cache of the given layers, which are empty where they are undefined, that grows by concatenation into
+  /// new tensors: what a trace of a step can hold.
+  explicit KeyValueCache(std::vector<View> layers, std::vector<View> memory = {});
+
   /// Appends keys and values [B, Hkv, T, D] of `layer` and returns those of all positions. Throws c10::Error
   /// if they exceed the capacity.
   View append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values);
+
+  const std::vector<View>& layers() const { return layers_; }
 
   /// Cross-attention keys and values of the layer: undefined until its first step sets them.
   View& memory(std::int64_t layer) { return memory_.at(static_cast<std::size_t>(layer)); }
@@ -84,6 +90,7 @@ class KeyValueCache {
 
   std::vector<View> layers_, memory_;
   std::int64_t length_ = 0, capacity_, moves_ = 0;
+  bool concatenates_ = false;
   std::optional<Fixed> fixed_;
 };
 

@@ -35,7 +35,8 @@ AttentionMask make_attention_mask(const at::Tensor& attention_mask, const MaskSh
   AttentionMask mask;
   // A single query in last place sees every key that its window holds.
   const bool hides_future = shape.causal && shape.queries > 1;
-  const bool hides_distant = reach_of(shape) < shape.keys - 1;
+  // A trace holds for all numbers of keys.
+  const bool hides_distant = ops::Tracing::is_active() ? shape.window > 0 : reach_of(shape) < shape.keys - 1;
   if (!attention_mask.defined()) {
     if (!hides_future && !hides_distant) return mask;
     if (shape.queries == shape.keys && !hides_distant) {

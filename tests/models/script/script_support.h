@@ -48,7 +48,7 @@ inline std::shared_ptr<Model> make(const TransformerConfig& config, const std::s
 /// The file of a model, loaded again.
 class Exported {
  public:
-  explicit Exported(const Model& model, const ScriptOptions& options = {}, const std::string& family = "gpt2",
+  explicit Exported(Model& model, const ScriptOptions& options = {}, const std::string& family = "gpt2",
                     Head head = Head::kCausalLm) {
     export_torchscript(model, find_family(family), head, path(), options);
     module = torch::jit::load(path().string());

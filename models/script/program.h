@@ -1,0 +1,20 @@
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include "models/graph/graph.h"
+#include "models/model.h"
+
+namespace zoo::script {
+
+/// A torch::jit::Module with the model's parameters and buffers, under their names, in evaluation mode, on
+/// the CPU. Tied ones stay tied.
+torch::jit::Module module_of(const Model& model);
+
+/// Adds a traced pass of that model as the method `name`. Its first `inputs` inputs are arguments, all others
+/// one List[Tensor]; so are its outputs after the first `outputs`. It computes on the device of its first
+/// input.
+void add_method(torch::jit::Module& module, const std::string& name, const graph::Graph& graph,
+                std::size_t inputs, std::size_t outputs);
+
+}  // namespace zoo::script

@@ -91,62 +91,50 @@ struct Delta {
   }
 };
 
+// A tensor of the model's files, or of the adapter's, and what is added to it.
 struct Change {
-  std::string source;   // the tensor in the model's files; or
-  at::Tensor replaced;  // the adapter's own
+  std::shared_ptr<const WeightFiles> files;
+  std::string source;
   Delta delta;
+  TensorEntry entry{};
+
+  at::Tensor tensor() const { return delta.added_to(files->tensor(source)); }
 };
 
 // The changed tensors of a model's files.
 class MergedTensors : public TensorFile {
  public:
-  MergedTensors(fs::path path, std::shared_ptr<const WeightFiles> files) : path_(path), files_(files) {}
+  explicit MergedTensors(fs::path path) : path_(std::move(path)) {}
 
-  void add(const std::string& name, const Change& change) {
-    TensorEntry entry{at::kFloat, shape_of(change)};
-    if (!change.delta.left.defined())
-      entry.dtype =
-          change.replaced.defined() ? change.replaced.scalar_type() : files_->entry(change.source).dtype;
+  void add(const std::string& name, Change change) {
+    const TensorEntry& entry = change.files->entry(change.source);
+    change.entry = {change.delta.left.defined() ? at::kFloat : entry.dtype, entry.shape};
+    changes_.emplace(name, std::move(change));
     names_.push_back(name);
-    entries_.emplace(name, entry);
-    changes_.emplace(name, change);
-  }
-  std::vector<std::int64_t> shape_of(const Change& change) const {
-    return change.replaced.defined() ? change.replaced.sizes().vec() : files_->entry(change.source).shape;
   }
 
   const std::vector<std::string>& names() const override { return names_; }
   bool contains(const std::string& name) const override { return changes_.contains(name); }
-  const TensorEntry& entry(const std::string& name) const override { return entries_.at(name); }
-  at::Tensor tensor(const std::string& name) const override { return merged(changes_.at(name)); }
-  at::Tensor merged(const Change& change) const {
-    return change.delta.added_to(change.replaced.defined() ? change.replaced : files_->tensor(change.source));
-  }
+  const TensorEntry& entry(const std::string& name) const override { return changes_.at(name).entry; }
+  at::Tensor tensor(const std::string& name) const override { return changes_.at(name).tensor(); }
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const auto& [source, replaced, delta] = changes_.at(name);
-    return delta.rows(begin, end)
-        .added_to(replaced.defined() ? replaced.slice(0, begin, end) : files_->rows(source, begin, end));
+    const auto& [files, source, delta, entry] = changes_.at(name);
+    return delta.rows(begin, end).added_to(files->rows(source, begin, end));
   }
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const auto& [source, replaced, delta] = changes_.at(name);
-    return delta.transposed()
-        .rows(begin, end)
-        .added_to(replaced.defined() ? replaced.t().slice(0, begin, end)
-                                     : files_->columns(source, begin, end));
+    const auto& [files, source, delta, entry] = changes_.at(name);
+    return delta.transposed().rows(begin, end).added_to(files->columns(source, begin, end));
   }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const Change& change = changes_.at(name);
-    if (!change.replaced.defined()) files_->give_back(change.source, begin, end);
+    changes_.at(name).files->give_back(changes_.at(name).source, begin, end);
   }
   bool verify() const override { return SafetensorsFile(path_).verify(); }
   const fs::path& path() const override { return path_; }
 
  private:
   fs::path path_;
-  std::shared_ptr<const WeightFiles> files_;
   std::map<std::string, Change> changes_;
   std::vector<std::string> names_;
-  std::map<std::string, TensorEntry> entries_;
 };
 
 }  // namespace
@@ -190,9 +178,9 @@ void PeftAdapter::read_tensors() {
                                         {".lora_embedding_B", &Module::b, true},
                                         {".lora_magnitude_vector", &Module::magnitude, false}}};
   constexpr std::string_view kBaseLayer = ".base_layer.";
-  const SafetensorsFile file(weights_file_);
-  for (const std::string& full : file.names()) {
-    const at::Tensor tensor = file.tensor(full);
+  file_ = std::make_shared<const WeightFiles>(std::make_unique<const SafetensorsFile>(weights_file_));
+  for (const std::string& full : file_->names()) {
+    const at::Tensor tensor = file_->tensor(full);
     if (!full.starts_with(kPrefix) || !at::isFloatingType(tensor.scalar_type()))
       throw Error(weights_file_, ": tensor '", full, "': expected floating-point numbers under a name that ",
                   "begins with ", kPrefix);
@@ -207,7 +195,7 @@ void PeftAdapter::read_tensors() {
       continue;
     }
     if (const auto at = name.find(kBaseLayer); at != name.npos) name.replace(at, kBaseLayer.size(), ".");
-    whole_[name] = tensor;
+    whole_[name] = full;
   }
 }
 
@@ -254,7 +242,7 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
     if (!layouts.contains(name) && name.starts_with(table.prefix)) name.erase(0, table.prefix.size());
     return name;
   };
-  for (const auto& [name, tensor] : whole_) changes[without_prefix(name)].replaced = tensor;
+  for (const auto& [name, full] : whole_) changes[without_prefix(name)] = {file_, full, {}};
   for (const auto& [module, term] : modules_) {
     const std::string name = without_prefix(module + kWeight);
     terms[name] = &term;
@@ -270,20 +258,19 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
       if (changed == adapted.end() && !adapted.contains(name)) continue;
       const std::string module = with_prefix(table, other.substr(0, other.rfind('.')));
       const auto is_it = [&](const std::string& end) { return module.ends_with(end); };
-      if (!adapted.contains(name) && changed->second.replaced.defined() &&
-          std::ranges::none_of(saved_, is_it))
-        changes[name].replaced = changed->second.replaced;
-      else if (!files->contains(names.own(name)))
-        changes[name].source = names.stored(original);
+      if (!adapted.contains(name) && changed->second.files && std::ranges::none_of(saved_, is_it))
+        changes[name] = changed->second;
+      else if (!files->contains(names.own(name)) && !changes[name].files)
+        changes[name] = {files, names.stored(original), {}};
     }
   }
 
-  auto merged = std::make_unique<MergedTensors>(weights_file_, files);
+  auto merged = std::make_unique<MergedTensors>(weights_file_);
   for (auto& [name, change] : changes) {
     const std::string own = names.own(name);
-    if (change.source.empty()) change.source = own;
+    if (!change.files) change = {files, own, {}};
     const auto layout = layouts.find(name);
-    if (layout == layouts.end() || (!change.replaced.defined() && !files->contains(change.source))) {
+    if (layout == layouts.end() || !change.files->contains(change.source)) {
       // PEFT adds the term to a head's random weights, which only a model that loads them would miss.
       if (layout == layouts.end() || !is_of_a_head(table, name)) report.unexpected.push_back(own);
       continue;
@@ -292,7 +279,7 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
       const auto& [a, b, magnitude, embedding] = *term->second;
       const bool across = embedding || layout->second == WeightLayout::kTransposed;
       change.delta = {across ? a.t() : b, across ? b.t() : a, {}};
-      const std::vector<std::int64_t> wanted = merged->shape_of(change),
+      const std::vector<std::int64_t> wanted = change.files->entry(change.source).shape,
                                       found{change.delta.left.size(0), change.delta.right.size(1)};
       if (wanted != found || (magnitude.defined() && magnitude.numel() != b.size(0))) {
         report.mismatched.push_back(
@@ -300,7 +287,7 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
         continue;
       }
       if (magnitude.defined()) {
-        const at::Tensor norms = at::linalg_vector_norm(merged->merged(change), 2, across ? 0 : 1, true);
+        const at::Tensor norms = at::linalg_vector_norm(change.tensor(), 2, across ? 0 : 1, true);
         change.delta.factor = magnitude.view_as(norms) / norms;
       }
     }

@@ -53,10 +53,11 @@ class PeftAdapter {
   void scale(const std::string& name, Module& module, const ConfigReader& config) const;
 
   std::filesystem::path weights_file_;
+  std::shared_ptr<const WeightFiles> file_;
   std::optional<Head> head_;
-  std::vector<std::string> saved_;           // ends of the modules that are copies: modules_to_save
-  std::map<std::string, Module> modules_;    // by Hugging Face's name of the module
-  std::map<std::string, at::Tensor> whole_;  // by its name of the parameter
+  std::vector<std::string> saved_;            // ends of the modules that are copies: modules_to_save
+  std::map<std::string, Module> modules_;     // by Hugging Face's name of the module
+  std::map<std::string, std::string> whole_;  // names in the file, by its name of the parameter
 };
 
 /// What save_adapter() writes.

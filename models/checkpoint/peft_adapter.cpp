@@ -32,12 +32,12 @@ constexpr std::string_view kKnown =
     "lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type peft_version "
     "qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora use_rslora ";
 
-constexpr std::array kTasks{std::pair{"CAUSAL_LM", Head::kCausalLm},
-                            std::pair{"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},
-                            std::pair{"SEQ_CLS", Head::kSequenceClassification},
-                            std::pair{"TOKEN_CLS", Head::kTokenClassification},
-                            std::pair{"QUESTION_ANS", Head::kQuestionAnswering},
-                            std::pair{"FEATURE_EXTRACTION", Head::kBase}};
+constexpr std::pair<const char*, Head> kTasks[]{{"CAUSAL_LM", Head::kCausalLm},
+                                                {"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},
+                                                {"SEQ_CLS", Head::kSequenceClassification},
+                                                {"TOKEN_CLS", Head::kTokenClassification},
+                                                {"QUESTION_ANS", Head::kQuestionAnswering},
+                                                {"FEATURE_EXTRACTION", Head::kBase}};
 
 // A name or a list of names; empty if the key is not given.
 std::vector<std::string> names_under(const char* key, const ConfigReader& config) {
@@ -244,9 +244,8 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
   };
   for (const auto& [name, full] : whole_) changes[without_prefix(name)] = {file_, full, {}};
   for (const auto& [module, term] : modules_) {
-    const std::string name = without_prefix(module + kWeight);
-    terms[name] = &term;
-    changes[name];
+    changes[without_prefix(module + kWeight)];
+    terms[without_prefix(module + kWeight)] = &term;
   }
 
   // Each of two tied weights gets a tensor of its own if the adapter changes one: the original, or what the

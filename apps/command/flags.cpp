@@ -94,7 +94,9 @@ struct Flags::Impl {
 
   void check_required() const {
     for (const FlagData& flag : flags) {
-      if (!flag.required || flag.given) continue;
+      // Another flag may have set the path (--adapter that of --model).
+      const bool is_set = flag.given || (flag.kind == FlagKind::path && !flag.value().is_null());
+      if (!flag.required || is_set) continue;
       throw UsageError("missing ", flag.positional ? "argument '" : "flag '--", flag.name, "': ", flag.help);
     }
   }

@@ -5,6 +5,7 @@
 
 #include "apps/hub/hub_cache.h"
 #include "data/base/error.h"
+#include "models/checkpoint/peft_adapter.h"
 
 namespace zoo {
 namespace {
@@ -38,6 +39,20 @@ std::string find_model(const std::string& given) {
   throw Error("'", given,
               "' is not a directory here, and no model of this name is in Hugging Face's cache; 'tzoo pull ",
               given, "' downloads it from the hub");
+}
+
+void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
+  fs::path& model = target;
+  flags.add("model", model, std::move(help)).leads().placeholder("DIR").read_as(find_model).required();
+  flags
+      .add("adapter", target.adapter,
+           "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights")
+      .placeholder("DIR")
+      .read_as([&model](const std::string& given) {
+        const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
+        if (model.empty() && fs::exists(base)) model = base;
+        return adapter;
+      });
 }
 
 std::string model_name(const fs::path& given) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apps/command/flags.h"
+#include "models/checkpoint/model_path.h"
 
 namespace zoo {
 
@@ -16,14 +17,11 @@ std::string find_model(const std::string& given);
 /// folder's name. Reveals nothing else of the path.
 std::string model_name(const std::filesystem::path& path);
 
-/// Declares the required flag --model, resolved by find_model(); the value may also be given without the
-/// flag.
-template <FlagValue T>
-void add_model_flag(Flags& flags, T& target,
+/// Declares the required flag --model, resolved by find_model(), whose value may also be given without the
+/// flag; and --adapter, whose base_model_name_or_path stands for --model if it is a path here.
+void add_model_flag(Flags& flags, ModelPath& target,
                     std::string help =
                         "checkpoint directory, GGUF file, or name of a model that tzoo pull has "
-                        "downloaded") {
-  flags.add("model", target, std::move(help)).leads().placeholder("DIR").read_as(find_model).required();
-}
+                        "downloaded");
 
 }  // namespace zoo

@@ -132,6 +132,7 @@ std::string api_key_of(const std::string& given, const std::string& file) {
 
 struct ServeFlags {
   std::vector<std::string> models;
+  fs::path adapter;
   std::string host = "127.0.0.1";
   std::int64_t port = 8080;
   std::string api_key, api_key_file;
@@ -206,6 +207,11 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
       .placeholder("DIR")
       .required();
   flags
+      .add(
+          "adapter", values.adapter,
+          "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights of the one model")
+      .placeholder("DIR");
+  flags
       .add("run", values.options.run,
            "directory of a training run, whose loss the page shows as it falls; its models are given with "
            "--model")
@@ -220,6 +226,8 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   flags.add_compute(values.options.compute);
   flags.example("tzoo serve runs/kjv/final");
   if (!flags.parse(arguments)) return false;
+  if (!values.adapter.empty() && values.models.size() != 1)
+    throw UsageError("--adapter: is of one model, and there are ", values.models.size());
   values.options.draws_seeds = !flags.given("seed");
   return true;
 }
@@ -246,7 +254,7 @@ void load_models(const ServeFlags& flags, ServerState& state) {
   state.options.most_new_tokens = flags.max_new_tokens;
   state.options.seconds = flags.seconds;
   for (const GivenModel& given : name_models(flags.models)) {
-    state.models.push_back(load_served_model(given.path, state.options));
+    state.models.push_back(load_served_model({given.path, flags.adapter}, state.options));
     ServedModel& model = *state.models.back();
     model.name = given.name;
     if (model.writing) state.thread.add(*model.writing->batch);

@@ -85,7 +85,7 @@ ComputeOptions without_cache(ComputeOptions compute) {
   return compute;
 }
 
-std::unique_ptr<TextEmbedder> load_embedder(const std::string& directory, const ServeOptions& options,
+std::unique_ptr<TextEmbedder> load_embedder(const ModelPath& directory, const ServeOptions& options,
                                             std::shared_ptr<Model> loaded) {
   const SentenceConfig config = SentenceConfig::read(directory);
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
@@ -127,10 +127,10 @@ const std::vector<std::string>& WritingModel::token_bytes() const {
   return bytes_;
 }
 
-std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options) {
+std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
-  model->source = directory;
+  model->source = directory.string();
   model->created = std::time(nullptr);
   if (SentenceConfig::pools(directory)) {
     const SentenceConfig config = SentenceConfig::read(directory);

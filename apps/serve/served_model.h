@@ -109,7 +109,7 @@ struct ServedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
   std::string source;                            // as it was given
-  std::string directory;                         // of the transformer
+  ModelPath directory;                           // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
   std::unique_ptr<WritingModel> writing;         // causal-lm
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
@@ -118,7 +118,7 @@ struct ServedModel {
 };
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.
-std::unique_ptr<ServedModel> load_served_model(const std::string& directory, const ServeOptions& options);
+std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options);
 
 /// What turns texts into vectors: `tzoo embed` with the model. For a head of another kind the first call
 /// loads the model without it. Throws ApiError for an encoder-decoder.

@@ -47,6 +47,7 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->trains_ = options.trains;
+  adapters->base_ = options.base;
   for (auto& entry : module.named_parameters())
     entry.value().set_requires_grad(fits_any(options.trains, entry.key()));
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
@@ -85,6 +86,12 @@ std::map<std::string, at::Tensor> LoraAdapters::merged_weights() const {
   for (const auto& [name, projection] : adapted_)
     weights.emplace(name + ".weight", projection->adapted_weight());
   return weights;
+}
+
+std::map<std::string, LowRankTerm> LoraAdapters::terms() const {
+  std::map<std::string, LowRankTerm> terms;
+  for (const auto& [name, projection] : adapted_) terms.emplace(name + ".weight", *projection->low_rank);
+  return terms;
 }
 
 NamedTensors LoraAdapters::state() const {

@@ -36,6 +36,7 @@ class LoraAdapters : public torch::nn::Module {
     std::vector<std::string> targets{"*attention*"};  // patterns for names of projections
     std::vector<std::string> trains;  // patterns for other parameters to train, such as a new head
     std::uint64_t seed = 0;
+    std::string base;  // path of the model that is adapted, for adapter_config.json; empty: none
   };
 
   /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches.
@@ -45,8 +46,12 @@ class LoraAdapters : public torch::nn::Module {
   /// weights.
   std::map<std::string, at::Tensor> merged_weights() const;
 
+  /// The terms alpha / rank B A, by the same names.
+  std::map<std::string, LowRankTerm> terms() const;
+
   /// Patterns of the other trained parameters.
   const std::vector<std::string>& trains() const { return trains_; }
+  const std::string& base() const { return base_; }
 
   /// The adapters' parameters by name.
   NamedTensors state() const;
@@ -58,6 +63,7 @@ class LoraAdapters : public torch::nn::Module {
              const Options& options);
 
   std::vector<std::string> trains_;
+  std::string base_;
   std::map<std::string, std::shared_ptr<LinearImpl>> adapted_;  // by the projection's name in the module
 };
 

@@ -35,7 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportFlags {
-  fs::path model, output;
+  ModelPath model;
+  fs::path output;
   std::string format = "torchscript";
   bool verify = false, json = false;
   bool dtype_given = false;

@@ -20,7 +20,7 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& target,
+HuggingFaceExport export_huggingface(const ModelPath& source, const fs::path& target,
                                      std::optional<at::ScalarType> dtype) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   check_export_target(source, target);
@@ -39,7 +39,7 @@ HuggingFaceExport export_huggingface(const fs::path& source, const fs::path& tar
   return result;
 }
 
-std::int64_t verify_huggingface(const fs::path& source, const fs::path& target) {
+std::int64_t verify_huggingface(const ModelPath& source, const fs::path& target) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   const WeightFiles& theirs = checkpoint.files();
   const WeightFiles written(target);

@@ -8,6 +8,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include "models/checkpoint/model_path.h"
+
 namespace zoo {
 
 struct HuggingFaceExport {
@@ -23,13 +25,13 @@ struct HuggingFaceExport {
 ///
 /// Replaces an existing directory `target` if it is empty or holds nothing but a checkpoint.
 /// Throws Error naming what prevents this, or the fault of the source.
-HuggingFaceExport export_huggingface(const std::filesystem::path& source, const std::filesystem::path& target,
+HuggingFaceExport export_huggingface(const ModelPath& source, const std::filesystem::path& target,
                                      std::optional<c10::ScalarType> dtype);
 
 /// Reads the weights of both directories again and returns the number of tensors in `target`. Each must equal
 /// the source's tensor converted to its type, bit for bit, or be a zero bias that the source lacks; the
 /// directory must load. Throws Error naming the first tensor that differs, is missing or is not in the
 /// source.
-std::int64_t verify_huggingface(const std::filesystem::path& source, const std::filesystem::path& target);
+std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target);
 
 }  // namespace zoo

@@ -69,7 +69,7 @@ std::string source_name(const fs::path& source) {
 
 }  // namespace
 
-PackedExport export_packed(const fs::path& source, const fs::path& target, const std::string& weights,
+PackedExport export_packed(const ModelPath& source, const fs::path& target, const std::string& weights,
                            const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   CalibrationText text;

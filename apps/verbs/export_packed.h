@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "models/checkpoint/model_path.h"
+
 namespace zoo {
 
 /// Tensors and bytes of the written file of weights, and the tokens of the text by which they were rounded.
@@ -16,7 +18,7 @@ struct PackedExport {
 /// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
 /// prevents this, or the fault of the source. int4 weights are rounded by the text `calibration`
 /// (calibration_text()), if it is not empty.
-PackedExport export_packed(const std::filesystem::path& source, const std::filesystem::path& target,
+PackedExport export_packed(const ModelPath& source, const std::filesystem::path& target,
                            const std::string& weights, const std::string& calibration);
 
 }  // namespace zoo

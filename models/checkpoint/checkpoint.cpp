@@ -9,6 +9,7 @@
 #include "data/base/field_error.h"
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
+#include "models/checkpoint/peft_adapter.h"
 #include "models/formats/config_reader.h"
 #include "models/formats/weight_files.h"
 #include "models/gguf/gguf_tensors.h"
@@ -102,17 +103,21 @@ const char* dtype_name(at::ScalarType dtype) {
   }
 }
 
+// Sets the configuration, and in the JSON the keys that say the difference.
+void change_config(CheckpointConfig& checkpoint, const TransformerConfig& config) {
+  if (fields_of(config) == fields_of(checkpoint.config)) return;
+  const nlohmann::json before = checkpoint.family->write_config(checkpoint.config);
+  const nlohmann::json after = checkpoint.family->write_config(config);
+  auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
+  for (const auto& [key, value] : after.items())
+    if (!before.contains(key) || before[key] != value) (*json)[key] = value;
+  checkpoint.config = config;
+  checkpoint.json = std::move(json);
+}
+
 void keep_own_projection(CheckpointConfig& checkpoint) {
   if (!WeightFiles::exist_in(checkpoint.directory)) return;
-  const Family& family = *checkpoint.family;
-  const TransformerConfig found = with_own_projection(family, checkpoint.config, checkpoint.files());
-  if (fields_of(found) == fields_of(checkpoint.config)) return;
-  checkpoint.config = found;
-  auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
-  const nlohmann::json written = family.write_config(found);
-  for (const char* key : {"tie_word_embeddings", "tie_prediction_bias"})
-    if (written.contains(key)) (*json)[key] = written[key];
-  checkpoint.json = std::move(json);
+  change_config(checkpoint, with_own_projection(*checkpoint.family, checkpoint.config, checkpoint.files()));
 }
 
 // Files of a masked language model, for example, have no pooler, and last_hidden_state needs none.
@@ -131,9 +136,9 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
 [[noreturn]] void refuse_without_config(const fs::path& directory) {
   const fs::path adapter = directory / "adapter_config.json";
   if (fs::exists(adapter))
-    throw Error(directory, " has no ", kConfigFile, ": it is a PEFT adapter of ",
-                read_json(adapter).value("base_model_name_or_path", nlohmann::json()).dump(),
-                "; PEFT's merge_and_unload() and save_pretrained() write a model with both");
+    throw FieldError(directory, " has no ", kConfigFile, ": it is a PEFT adapter of '",
+                     PeftAdapter::base_of(directory), "'; name that as ", Field{"model"},
+                     " and this directory as ", Field{"adapter"});
   for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
     if (file.path().extension() == ".pt")
       throw Error(
@@ -160,6 +165,24 @@ std::shared_ptr<PackedParts> CheckpointConfig::packed_parts() const {
   return std::make_shared<PackedParts>(directory);
 }
 
+void CheckpointConfig::merge(const PeftAdapter& adapter) {
+  const WeightTable table = family->weight_table(config);
+  files_ = adapter.merged_into(shared_files(), table, config.num_layers);
+  const StoredNames names(table, *files_);
+  for (const WeightName& name : table.names) {
+    const std::string theirs = names.own(name.theirs.front());
+    const bool is_head = name.ours == "score.weight" || name.ours.ends_with("_classifier.weight");
+    if (!is_head || !files_->contains(theirs)) continue;
+    const auto count = static_cast<std::size_t>(files_->entry(theirs).shape.front());
+    if (count == config.label_names.size()) continue;
+    TransformerConfig labelled = config;
+    std::vector<std::string> labels;
+    for (std::size_t i = 0; i < count; ++i) labels.push_back("LABEL_" + std::to_string(i));
+    set_labels(labelled, labels);
+    change_config(*this, labelled);
+  }
+}
+
 std::string architecture_of(const Family& family, Head head) {
   for (const auto& entry : family.heads) {
     if (entry.head == head) return entry.architecture;
@@ -174,7 +197,7 @@ WeightTable weight_table_of(const Family& family, const TransformerConfig& confi
 }
 
 // The path and the content of config.json.
-CheckpointConfig open_checkpoint(const fs::path& path) {
+CheckpointConfig open_checkpoint(const ModelPath& path) {
   CheckpointConfig checkpoint;
   checkpoint.directory = path;
   if (GgufFile::is_one(path)) {
@@ -195,9 +218,11 @@ CheckpointConfig open_checkpoint(const fs::path& path) {
   return checkpoint;
 }
 
-CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional<Head> head,
+CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optional<Head> head,
                                         bool applies_adapters) {
   CheckpointConfig checkpoint = open_checkpoint(directory);
+  std::optional<PeftAdapter> adapter;
+  if (!directory.adapter.empty()) adapter.emplace(directory.adapter);
   if (!applies_adapters && fs::exists(directory / kAdaptersFile)) {
     throw Error(directory, " holds a model before its adapters (", kAdaptersFile,
                 "), which only a resumed run applies; the model in the run's final or best has them merged");
@@ -215,6 +240,7 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   checkpoint.config = checkpoint.family->read_config(json, source);
   if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
     checkpoint.family->complete_config(checkpoint.config, checkpoint.files());
+  if (adapter) checkpoint.merge(*adapter);
   keep_own_projection(checkpoint);
   try {
     checkpoint.config.validate();
@@ -224,12 +250,14 @@ CheckpointConfig read_checkpoint_config(const fs::path& directory, std::optional
   const std::vector<std::string> unknown = checkpoint.family->keys.unknown(checkpoint.family->base, json);
   if (!unknown.empty())
     TORCH_WARN(source, ": keys that say nothing to a ", model_type, " here are ignored: ", joined(unknown));
-  checkpoint.own_head = head_of(json, *checkpoint.family, source, head);
+  const auto has_head = [&](const auto& entry) { return adapter && adapter->head() == entry.head; };
+  const bool of_adapter = std::ranges::any_of(checkpoint.family->heads, has_head);
+  checkpoint.own_head = of_adapter ? *adapter->head() : head_of(json, *checkpoint.family, source, head);
   choose_head(checkpoint, head.value_or(checkpoint.own_head));
   return checkpoint;
 }
 
-LoadedModel load_model(const fs::path& directory, const LoadOptions& options) {
+LoadedModel load_model(const ModelPath& directory, const LoadOptions& options) {
   return load_model(read_checkpoint_config(directory, options.head), options);
 }
 

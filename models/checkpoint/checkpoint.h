@@ -16,11 +16,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/checkpoint/load_report.h"
+#include "models/checkpoint/model_path.h"
 #include "models/checkpoint/packed_parts.h"
 #include "models/checkpoint/weights.h"
 #include "models/family.h"
 
 namespace zoo {
+
+class PeftAdapter;
 
 /// Adapters of LoRA beside the weights, in a checkpoint that a training resumes from.
 inline constexpr const char* kAdaptersFile = "lora.safetensors";
@@ -28,7 +31,7 @@ inline constexpr const char* kAdaptersFile = "lora.safetensors";
 /// A checkpoint: a GGUF file, or a directory, whose config.json is read once and whose weight files are
 /// opened at the first use.
 struct CheckpointConfig {
-  std::filesystem::path directory;             // or the GGUF file
+  ModelPath directory;                         // or the GGUF file
   std::filesystem::path config_file;           // config.json or the GGUF file
   std::shared_ptr<const nlohmann::json> json;  // config.json, or its equivalent for a GGUF file
   const Family* family = nullptr;
@@ -42,18 +45,21 @@ struct CheckpointConfig {
   /// The directory's packed weights; null if it has none. Throws Error as PackedParts does.
   std::shared_ptr<PackedParts> packed_parts() const;
 
+  /// Merges an adapter into files(), and makes labels of a classification head that it brings.
+  void merge(const PeftAdapter& adapter);
+
  private:
-  friend CheckpointConfig open_checkpoint(const std::filesystem::path& path);
+  friend CheckpointConfig open_checkpoint(const ModelPath& path);
 
   mutable std::shared_ptr<const WeightFiles> files_;
 };
 
-/// Reads config.json or a GGUF file. The head comes from its "architectures" unless the caller names one.
+/// Reads config.json or a GGUF file. The head comes from the adapter, or from "architectures", unless the
+/// caller names one.
 /// Throws Error naming the file, and the key that is missing, wrong or of another architecture; warns about
 /// ignored keys (TORCH_WARN). A directory with adapters (kAdaptersFile) is refused unless the caller applies
-/// them to the model, whose weights are those before.
-CheckpointConfig read_checkpoint_config(const std::filesystem::path& directory,
-                                        std::optional<Head> head = std::nullopt,
+/// them to the model, whose weights are those before. Throws Error as PeftAdapter does.
+CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optional<Head> head = std::nullopt,
                                         bool applies_adapters = false);
 
 /// Hugging Face's class for the head. Throws Error if the family lacks the head.
@@ -87,7 +93,7 @@ struct LoadedModel {
 
 /// Loads a model from a directory in Hugging Face's layout or from a GGUF file, in evaluation mode.
 /// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
-LoadedModel load_model(const std::filesystem::path& directory, const LoadOptions& options = {});
+LoadedModel load_model(const ModelPath& directory, const LoadOptions& options = {});
 
 /// The same for a checkpoint whose configuration has been read.
 LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options = {});

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include <ATen/ops/zeros.h>
+#include <c10/util/StringUtil.h>
 
 #include "data/base/error.h"
 #include "models/checkpoint/weight_layout.h"
 
 namespace zoo {
 namespace {
-
-std::string shape_text(at::IntArrayRef sizes) {
-  std::ostringstream text;
-  text << sizes;
-  return text.str();
-}
 
 bool is_bias(const std::string& name) {
   return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0;
@@ -99,7 +93,8 @@ class Matcher {
     if (found == wanted) {
       report_.loaded.push_back(key);
     } else {
-      report_.mismatched.push_back(key + ": expected " + shape_text(wanted) + ", found " + shape_text(found));
+      report_.mismatched.push_back(
+          c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ", at::IntArrayRef(found)));
     }
   }
 
@@ -124,8 +119,8 @@ class Matcher {
       wanted[0] = rows[i];
       if (found != wanted) {
         if (name.layout == WeightLayout::kTransposed) std::reverse(wanted.begin(), wanted.end());
-        report_.mismatched.push_back(key + ": expected " + shape_text(wanted) + ", found " +
-                                     shape_text(files_.entry(key).shape));
+        report_.mismatched.push_back(c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ",
+                                              at::IntArrayRef(files_.entry(key).shape)));
       } else {
         report_.loaded.push_back(key);
       }
@@ -201,14 +196,20 @@ StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files)
   });
 }
 
-std::string StoredNames::stored(const std::string& name) const {
-  std::string stored = prefixed_ ? with_prefix(table_, name) : name;
-  if (files_.contains(stored)) return stored;
+std::string StoredNames::own(const std::string& name) const {
+  std::string own = prefixed_ ? with_prefix(table_, name) : name;
+  if (files_.contains(own)) return own;
   for (const auto& [ending, older] : older_endings_) {
-    if (!stored.ends_with(ending)) continue;
-    const std::string other = stored.substr(0, stored.size() - ending.size()) + older;
+    if (!own.ends_with(ending)) continue;
+    const std::string other = own.substr(0, own.size() - ending.size()) + older;
     if (files_.contains(other)) return other;
   }
+  return own;
+}
+
+std::string StoredNames::stored(const std::string& name) const {
+  const std::string stored = own(name);
+  if (files_.contains(stored)) return stored;
   for (const auto& [copy, original] : table_.tied) {
     if (original != name) continue;
     std::string other = this->stored(copy);

@@ -36,8 +36,10 @@ class StoredNames {
  public:
   StoredNames(const WeightTable& table, const WeightFiles& files);
 
-  /// The files' name for a name of the table, present or not.
+  /// The files' name for a name of the table, present or not: of a tied weight that they lack, its copy's.
   std::string stored(const std::string& name) const;
+  /// The same without its copies.
+  std::string own(const std::string& name) const;
 
   /// The line with its other names, if the files have those instead.
   WeightName with_others(WeightName name) const;

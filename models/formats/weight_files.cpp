@@ -74,7 +74,15 @@ WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) {
   add(std::move(file));
 }
 
+WeightFiles::WeightFiles(std::shared_ptr<const WeightFiles> base, std::unique_ptr<const TensorFile> changed)
+    : base_(std::move(base)), names_(base_->names_), where_(base_->where_), bytes_(base_->bytes_) {
+  for (const std::string& name : changed->names())
+    if (where_.insert_or_assign(name, changed.get()).second) names_.push_back(name);
+  files_.push_back(std::move(changed));
+}
+
 at::ScalarType WeightFiles::common_type() const {
+  if (base_) return base_->common_type();
   std::optional<at::ScalarType> common;
   for (const std::string& name : names_) {
     const at::ScalarType dtype = entry(name).dtype;

@@ -24,6 +24,8 @@ class WeightFiles {
   /// Throws Error naming the directory and what is missing. Refuses pytorch_model.bin: a pickle can run code.
   explicit WeightFiles(const std::filesystem::path& directory);
   explicit WeightFiles(std::unique_ptr<const TensorFile> file);
+  /// The tensors of `changed`, and those of `base` that it does not have.
+  WeightFiles(std::shared_ptr<const WeightFiles> base, std::unique_ptr<const TensorFile> changed);
 
   /// True if the directory holds readable tensors.
   static bool exist_in(const std::filesystem::path& directory);
@@ -60,10 +62,12 @@ class WeightFiles {
 
   /// TensorFile::verify() of each file that has checksums.
   void verify() const {
+    if (base_) base_->verify();
     for (const auto& file : files_) file->verify();
   }
 
-  /// The type of all tensors of floating-point numbers, or float32 if they differ. Throws Error for float64.
+  /// The type of all tensors of floating-point numbers, or float32 if they differ; of `base`, if there is
+  /// one. Throws Error for float64.
   at::ScalarType common_type() const;
 
   /// Total size of the files.
@@ -72,6 +76,7 @@ class WeightFiles {
  private:
   void add(std::unique_ptr<const TensorFile> file);
 
+  std::shared_ptr<const WeightFiles> base_;
   std::vector<std::unique_ptr<const TensorFile>> files_;
   std::vector<std::string> names_;
   std::map<std::string, const TensorFile*> where_;

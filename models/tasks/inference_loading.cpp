@@ -128,7 +128,7 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
   return std::make_unique<OwningDecoder>(loaded.model);
 }
 
-CheckpointConfig read_writing_checkpoint(const std::filesystem::path& directory) {
+CheckpointConfig read_writing_checkpoint(const ModelPath& directory) {
   CheckpointConfig checkpoint = read_checkpoint_config(directory);
   if (checkpoint.head != Head::kBase) return checkpoint;
   for (const auto& [head, architecture] : checkpoint.family->heads)

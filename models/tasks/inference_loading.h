@@ -45,7 +45,7 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
 
 /// Reads a checkpoint that is to write text: one of a bare model, as BART is published, gets its family's
 /// language model head, whose weights are the embedding or lie in the files too.
-CheckpointConfig read_writing_checkpoint(const std::filesystem::path& directory);
+CheckpointConfig read_writing_checkpoint(const ModelPath& directory);
 
 /// Throws Error for the head of a model that writes no text.
 void require_writes(const CheckpointConfig& checkpoint);

@@ -150,7 +150,7 @@ TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const Gen
   return read;
 }
 
-LookedModel load_looked_model(const std::filesystem::path& directory, ComputeOptions compute) {
+LookedModel load_looked_model(const ModelPath& directory, ComputeOptions compute) {
   compute.weights = "modules";
   LookedModel loaded{.model = load_text_model(read_checkpoint_config(directory), compute)};
   loaded.defaults = defaults_of(read_generation_config(directory, loaded.model.checkpoint.json));

@@ -46,7 +46,7 @@ struct LookedModel {
   TextModel model;
   GenerationDefaults defaults;
 };
-LookedModel load_looked_model(const std::filesystem::path& directory, ComputeOptions compute = {});
+LookedModel load_looked_model(const ModelPath& directory, ComputeOptions compute = {});
 
 /// Number of a token's or label's logit, and its name: a token as the vocabulary writes it.
 struct NamedLogit {

@@ -31,7 +31,7 @@ std::string type_of(const JsonSection& entry) {
   return name;
 }
 
-void read_modules(const fs::path& directory, SentenceConfig& config) {
+void read_modules(const ModelPath& directory, SentenceConfig& config) {
   const fs::path file = directory / "modules.json";
   if (!fs::exists(file)) return;
   const json root{{"modules", read_json_array(file)}};
@@ -39,7 +39,7 @@ void read_modules(const fs::path& directory, SentenceConfig& config) {
     const std::string type = type_of(entry);
     const fs::path folder = directory / entry.text("path", "");
     if (config.modules.empty() && type == "Transformer" && config.transformer.empty()) {
-      config.transformer = folder;
+      config.transformer = {folder, directory.adapter};
     } else if (type == "Transformer" || config.transformer.empty()) {
       throw Error(file, ": expected one Transformer, as the first module");
     } else {
@@ -145,7 +145,7 @@ bool SentenceConfig::pools(const fs::path& directory) {
                      [](const JsonSection& entry) { return entry.text("type").ends_with(".Pooling"); });
 }
 
-SentenceConfig SentenceConfig::read(const fs::path& directory) {
+SentenceConfig SentenceConfig::read(const ModelPath& directory) {
   SentenceConfig config;
   read_modules(directory, config);
   if (config.modules.empty()) {

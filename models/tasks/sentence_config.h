@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "models/checkpoint/model_path.h"
+
 namespace zoo {
 
 /// Settings of a Sentence-Transformers directory (versions 2 to 6). A directory without
@@ -24,7 +26,7 @@ struct SentenceConfig {
     std::filesystem::path directory;
   };
 
-  std::filesystem::path transformer;      // directory of the model and its tokenizer, or a GGUF file
+  ModelPath transformer;                  // directory of the model and its tokenizer, or a GGUF file
   std::string pooling = "mean";           // of a model alone
   std::vector<Module> modules;            // in the order in which they run; empty without modules.json
   std::optional<std::size_t> max_length;  // "max_seq_length"
@@ -39,7 +41,7 @@ struct SentenceConfig {
   static bool pools(const std::filesystem::path& directory);
 
   /// Throws Error naming the file and the key or type that the zoo does not know.
-  static SentenceConfig read(const std::filesystem::path& directory);
+  static SentenceConfig read(const ModelPath& directory);
 
   /// Throws Error listing the names if there is no such prompt.
   const std::string& prompt_named(const std::string& name) const;

@@ -125,6 +125,19 @@ class LearningTest(TaskTest):
         for name in changed:
             self.assertTrue("encoder.layer" in name and name.endswith(".weight") or name.startswith(("classifier", "bert.pooler")), name)
 
+        # The adapter itself, with the new head, is one of PEFT's: on the model that it began with it computes the same.
+        adapter = self.folder / "lora/final/adapter"
+        config = json.loads((adapter / "adapter_config.json").read_text())
+        self.assertEqual(config["base_model_name_or_path"], str(self.folder / "mlm/final"))
+        self.assertEqual((config["task_type"], config["r"], config["lora_alpha"]), ("SEQ_CLS", 8, 16))
+        self.assertEqual(config["modules_to_save"], ["bert.pooler.dense", "classifier"])
+        self.assertIn("bert.encoder.layer.0.attention.self.query", config["target_modules"])
+        text = ("--text", "the meal was lovely", "--threads", 1)
+        merged, alone = (json.loads(run("classify", *of, *text).out)["scores"]
+                         for of in (("--model", self.folder / "lora/final"), ("--adapter", adapter)))
+        for label, own in (("neg", "LABEL_0"), ("pos", "LABEL_1")):
+            self.assertAlmostEqual(merged[label], alone[own], places=5)
+
         # Frozen parts stay as they are.
         self.train("frozen", max_iters=10, freeze="stack.*", **common)
         after = self.tensors(self.folder / "frozen/final/model.safetensors")
@@ -192,6 +205,9 @@ class ResumeTest(TaskTest):
         self.train("half", max_iters=40, lr_decay_iters=40, eval_interval=20, init_from="resume", **words)
         whole, half = (self.folder / name / "final/model.safetensors" for name in ("whole", "half"))
         self.assertEqual(whole.read_bytes(), half.read_bytes())
+        for name in ("adapter_model.safetensors", "adapter_config.json"):
+            whole, half = (self.folder / run_name / "final/adapter" / name for run_name in ("whole", "half"))
+            self.assertEqual(whole.read_bytes(), half.read_bytes())
 
 
 class RecordTest(TaskTest):

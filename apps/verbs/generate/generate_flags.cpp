@@ -231,7 +231,7 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
 }  // namespace
 
 void apply_generation_config(GenerateFlags& values, const Flags& flags) {
-  const std::filesystem::path& model = values.model;
+  const ModelPath& model = values.model;
   if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run()) {
     throw Error("--model: ", model,
                 " is the directory of a training run; its models are in final/, best/ and checkpoints/");

@@ -14,7 +14,7 @@ namespace zoo {
 
 /// The flags of `tzoo generate`.
 struct GenerateFlags : GenerationSettings {
-  std::filesystem::path model;
+  ModelPath model;
   std::optional<CheckpointConfig>
       checkpoint;  // of the model, with its defaults: set by apply_generation_config()
   std::optional<GenerationConfig> generation_config;

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ForwardFlags {
-  fs::path model, output;
+  ModelPath model;
+  fs::path output;
   ForwardTexts texts;
   std::optional<std::string> head;
   bool gradients = false, attentions = true;

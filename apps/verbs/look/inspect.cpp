@@ -100,7 +100,7 @@ std::map<std::string, bool> verify_files(const fs::path& directory) {
   return verified;
 }
 
-Findings examine(const fs::path& directory) {
+Findings examine(const ModelPath& directory) {
   const CheckpointConfig checkpoint = read_checkpoint_config(directory);
   const auto model = build_meta_model(*checkpoint.family, checkpoint.config, checkpoint.head);
   Findings findings{directory, checkpoint, checkpoint.packed_parts(), {}, model->parameter_count()};
@@ -259,7 +259,7 @@ nlohmann::json run_json(const std::vector<RunEntry>& entries) {
 }  // namespace
 
 int run_inspect(const Arguments& arguments) {
-  fs::path directory;
+  ModelPath directory;
   bool as_json = false, tensors = false, verify = false;
   Flags flags(arguments.command,
               "Shows what a checkpoint holds and whether its tensors fit the model that its config.json "
@@ -279,7 +279,7 @@ int run_inspect(const Arguments& arguments) {
   std::vector<RunEntry> run;
   if (!fs::exists(directory / "config.json")) run = checkpoints_of_run(directory);
   if (!run.empty() && !as_json) print_run(run, directory);
-  Findings findings = examine(run.empty() ? directory : newest(run).path);
+  Findings findings = examine(run.empty() ? directory : ModelPath(newest(run).path, directory.adapter));
   if (verify) findings.verified = verify_files(findings.directory);
   if (as_json) {
     nlohmann::json json = to_json(findings);

@@ -11,7 +11,8 @@ namespace zoo {
 
 /// Flags that the verbs share which look inside a model while it reads a text.
 struct LookFlags {
-  std::filesystem::path model, out_dir;
+  ModelPath model;
+  std::filesystem::path out_dir;
   ModelTexts texts;
   std::string format = "both";
   bool json = false;

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct BenchFlags {
-  fs::path model;
+  ModelPath model;
   std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
   std::string lengths = "128";
   ComputeOptions compute;

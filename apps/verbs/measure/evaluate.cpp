@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct EvaluateFlags {
-  std::filesystem::path model;
+  ModelPath model;
   DataFlags data{.dataset = ""};
   std::optional<std::string> baselines;
   std::int64_t batch_size = 16, eval_iters = 200;

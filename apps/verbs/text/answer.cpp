@@ -21,7 +21,7 @@ namespace zoo {
 namespace {
 
 struct AnswerFlags {
-  std::filesystem::path model;
+  ModelPath model;
   AnswerRequest asked;
   bool json = false;
   ComputeOptions compute;

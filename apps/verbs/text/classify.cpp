@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kTextsAtOnce = 1024;
 
 struct ClassifyFlags {
-  std::filesystem::path model;
+  ModelPath model;
   TextFlags text;
   ClassifyRequest request;
   bool json = true;

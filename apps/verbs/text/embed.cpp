@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kEmbeddedAtOnce = 4096;
 
 struct EmbedFlags {
-  std::filesystem::path model;
+  ModelPath model;
   TextFlags text;
   std::vector<std::string> pooling;
   std::optional<std::string> prompt, prompt_name;

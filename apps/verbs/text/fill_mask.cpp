@@ -20,7 +20,7 @@ namespace zoo {
 namespace {
 
 struct FillMaskFlags {
-  std::filesystem::path model;
+  ModelPath model;
   TextFlags text;
   FillMaskRequest request;
   bool json = false;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kDocumentsAtOnce = 4096;
 
 struct RankFlags {
-  std::filesystem::path model;
+  ModelPath model;
   TextFlags text{.text_flag = "document", .input_flag = "documents"};
   RankRequest request;
   std::optional<std::string> query_prompt_name, document_prompt_name;

@@ -121,7 +121,8 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
               steps.back()};
     std::cerr << "no checkpoint in " << run.path().string() << " yet: starting at iteration 0\n";
     const std::string origin = origin_of(run);
-    return origin == "scratch" ? Start{} : Start{read_checkpoint_config(origin), std::nullopt};
+    return origin == "scratch" ? Start{}
+                               : Start{read_checkpoint_config({origin, flags.adapter}), std::nullopt};
   }
   if (!flags.dry_run && run.holds_run() && !flags.overwrite) {
     throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
@@ -132,7 +133,7 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
                 "'");
   }
-  return {read_checkpoint_config(flags.init_from), std::nullopt};
+  return {read_checkpoint_config({flags.init_from, flags.adapter}), std::nullopt};
 }
 
 std::int64_t trained_parameters(const torch::nn::Module& module) {

@@ -1,16 +1,18 @@
 #include "apps/verbs/train/train_adapters.h"
 
+#include <iostream>
 #include <sstream>
 
 #include "apps/command/arguments.h"
 #include "apps/verbs/checkpoint_files.h"
+#include "models/checkpoint/peft_adapter.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTrains = "trains";  // metadata key of that file
+constexpr const char *kTrains = "trains", *kBase = "base";  // metadata keys of that file
 
 std::string one_per_line(const std::vector<std::string>& names) {
   std::string text;
@@ -61,15 +63,19 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
   };
   const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
   if (!adapters) return {save_own, nullptr};
-  return {[save, options, adapters](const fs::path& directory) {
+  return {[save, options, loaded, adapters](const fs::path& directory) {
             SaveOptions merged = options;
             merged.replaced = adapters->merged_weights();
             save(directory, merged);
+            if (adapters->base().empty()) return;
+            save_adapter(loaded,
+                         {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
+                         directory / "adapter");
           },
           [save_own, adapters](const fs::path& directory) {
             save_own(directory);
             write_safetensors(directory / kAdaptersFile, adapters->state(),
-                              {{kTrains, one_per_line(adapters->trains())}});
+                              {{kTrains, one_per_line(adapters->trains())}, {kBase, adapters->base()}});
           }};
 }
 
@@ -83,6 +89,12 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
     LoraAdapters::Options options = flags.lora;
     if (options.targets.empty()) options.targets = LoraAdapters::Options().targets;
     options.trains = fresh_parameters(loaded);
+    if (checkpoint && checkpoint->directory.adapter.empty())
+      options.base = checkpoint->directory.string();
+    else
+      std::cerr
+          << "note: no adapter is written beside the merged model, since the model that it would belong "
+             "to is in no directory\n";
     options.seed = static_cast<std::uint64_t>(flags.compute.seed);
     std::optional<SafetensorsFile> saved;
     if (flags.init_from == "resume" && checkpoint && fs::exists(checkpoint->directory / kAdaptersFile)) {
@@ -90,6 +102,8 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
       saved->verify();
       // A head that was new at the start of the run is not new now.
       options.trains = divided(saved->metadata().at(kTrains));
+      const auto base = saved->metadata().find(kBase);  // which releases before had not
+      options.base = base == saved->metadata().end() ? "" : base->second;
     }
     adapters = LoraAdapters::add_to(*loaded.model, options);
     if (saved) adapters->load_state(*saved);

@@ -31,6 +31,10 @@ void declare_run(Flags& flags, TrainFlags& v) {
            "scratch, resume (continue the run in out_dir), or a checkpoint directory to fine-tune")
       .placeholder("scratch|resume|DIR")
       .suggest({"scratch", "resume"});
+  flags
+      .add("adapter", v.adapter,
+           "directory of a PEFT adapter that is merged into the weights of --init_from before training")
+      .placeholder("DIR");
   flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
   flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
 }
@@ -331,6 +335,8 @@ void require_task_flags(const TrainFlags& flags) {
     for (const Task task : tasks) names.push_back(name_of(task));
     throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
   }
+  if (!flags.adapter.empty() && flags.init_from == "scratch")
+    throw UsageError("--adapter: needs the model that it adapts; name it with --init_from DIR");
   if (std::ranges::find(ranks, data.task) != ranks.end() && flags.init_from == "scratch")
     throw UsageError("--task ", name_of(data.task),
                      " tunes a model that exists; name it with --init_from DIR");

@@ -56,7 +56,7 @@ struct EmbeddingFlags {
 /// Flags of `tzoo train`, with nanoGPT's names.
 struct TrainFlags {
   std::string init_from = "scratch";
-  std::filesystem::path out_dir;
+  std::filesystem::path adapter, out_dir;
   bool overwrite = false, dry_run = false;
   std::int64_t sample_interval = 0;  // 0: no samples
   std::optional<std::string> sample_prompt;

@@ -7,6 +7,7 @@
 #include "tests/support/catch.h"
 
 using namespace zoo;
+using Catch::Contains;
 
 namespace {
 

@@ -1,0 +1,344 @@
+#include "models/checkpoint/peft_adapter.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <c10/util/StringUtil.h>
+#include <nlohmann/json.hpp>
+
+#include "data/base/error.h"
+#include "data/base/json_file.h"
+#include "models/checkpoint/weight_layout.h"
+#include "models/formats/config_reader.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char *kConfigFile = "adapter_config.json", *kWeightsFile = "adapter_model.safetensors",
+                     *kPrefix = "base_model.model.", *kWeight = ".weight";
+
+// Keys that are read, that only training reads, or whose meaning the tensors have.
+constexpr std::string_view kKnown =
+    " alpha_pattern auto_mapping base_model_name_or_path bias corda_config eva_config exclude_modules "
+    "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config "
+    "lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type peft_version "
+    "qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora use_rslora ";
+
+constexpr std::pair<const char*, Head> kTasks[]{{"CAUSAL_LM", Head::kCausalLm},
+                                                {"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},
+                                                {"SEQ_CLS", Head::kSequenceClassification},
+                                                {"TOKEN_CLS", Head::kTokenClassification},
+                                                {"QUESTION_ANS", Head::kQuestionAnswering},
+                                                {"FEATURE_EXTRACTION", Head::kBase}};
+
+// A name or a list of names; empty if the key is not given.
+std::vector<std::string> names_under(const char* key, const ConfigReader& config) {
+  std::vector<std::string> names;
+  if (!config.has(key)) return names;
+  for (const json& name : config.at(key))
+    names.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  return names;
+}
+
+bool fits_expression(const std::string& pattern, const std::string& name, const ConfigReader& config) {
+  try {
+    return std::regex_match(name, std::regex(pattern));
+  } catch (const std::regex_error&) {
+    throw Error(config.source(), ": '", pattern, "' is not a regular expression that the zoo reads");
+  }
+}
+
+// The value of the first pattern that matches the end of a module's name, as PEFT's get_pattern_key() finds
+// it: PEFT writes the keys in the order in which they are kept here.
+double value_for(const std::string& name, const ConfigReader& config, const char* patterns,
+                 double otherwise) {
+  if (!config.has(patterns)) return otherwise;
+  if (!config.at(patterns).is_object()) config.refuse(patterns, "expected an object");
+  for (const auto& [pattern, value] : config.at(patterns).items()) {
+    if (!fits_expression("(.*\\.)?(" + pattern + ")", name, config)) continue;
+    if (!value.is_number()) config.refuse(patterns, "expected a number for " + pattern);
+    return value.get<double>();
+  }
+  return otherwise;
+}
+
+// What becomes of a tensor of a file, in its layout: (W + left right) factor.
+struct Delta {
+  at::Tensor left, right;  // [rows, r], [r, columns]; undefined: W stays
+  at::Tensor factor;       // of DoRA: [rows, 1] or [1, columns]; undefined: 1
+
+  at::Tensor added_to(const at::Tensor& weight) const {
+    if (!left.defined()) return weight;
+    const at::Tensor sum = at::addmm(weight.to(at::kFloat), left, right);
+    return factor.defined() ? sum * factor : sum;
+  }
+  Delta rows(std::int64_t begin, std::int64_t end) const {
+    if (!left.defined()) return {};
+    const bool by_row = factor.defined() && factor.size(1) == 1;
+    return {left.slice(0, begin, end), right, by_row ? factor.slice(0, begin, end) : factor};
+  }
+  Delta transposed() const {
+    if (!left.defined()) return {};
+    return {right.t(), left.t(), factor.defined() ? factor.t() : factor};
+  }
+};
+
+// A tensor of the model's files, or of the adapter's, and what is added to it.
+struct Change {
+  std::shared_ptr<const WeightFiles> files;
+  std::string source;
+  Delta delta;
+  TensorEntry entry{};
+
+  at::Tensor tensor() const { return delta.added_to(files->tensor(source)); }
+};
+
+// The changed tensors of a model's files.
+class MergedTensors : public TensorFile {
+ public:
+  explicit MergedTensors(fs::path path) : path_(std::move(path)) {}
+
+  void add(const std::string& name, Change change) {
+    const TensorEntry& entry = change.files->entry(change.source);
+    change.entry = {change.delta.left.defined() ? at::kFloat : entry.dtype, entry.shape};
+    changes_.emplace(name, std::move(change));
+    names_.push_back(name);
+  }
+
+  const std::vector<std::string>& names() const override { return names_; }
+  bool contains(const std::string& name) const override { return changes_.contains(name); }
+  const TensorEntry& entry(const std::string& name) const override { return changes_.at(name).entry; }
+  at::Tensor tensor(const std::string& name) const override { return changes_.at(name).tensor(); }
+  at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    const auto& [files, source, delta, entry] = changes_.at(name);
+    return delta.rows(begin, end).added_to(files->rows(source, begin, end));
+  }
+  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    const auto& [files, source, delta, entry] = changes_.at(name);
+    return delta.transposed().rows(begin, end).added_to(files->columns(source, begin, end));
+  }
+  void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
+    changes_.at(name).files->give_back(changes_.at(name).source, begin, end);
+  }
+  bool verify() const override { return SafetensorsFile(path_).verify(); }
+  const fs::path& path() const override { return path_; }
+
+ private:
+  fs::path path_;
+  std::map<std::string, Change> changes_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / kWeightsFile) {
+  if (!fs::exists(weights_file_) && fs::exists(directory / "adapter_model.bin"))
+    throw Error(directory / "adapter_model.bin",
+                " is a pickle, which the zoo does not read; PEFT's save_pretrained() writes ", kWeightsFile);
+  const json content = read_json(directory / kConfigFile);
+  const ConfigReader config(content, (directory / kConfigFile).string());
+  if (const std::string type = config.get_string("peft_type", ""); type != "LORA")
+    config.refuse("peft_type", "the zoo reads LORA, not '" + type + "'");
+  for (const auto& [key, value] : content.items()) {
+    const bool nothing = value.is_null() || value == false || (value.is_structured() && value.empty());
+    if (!nothing && kKnown.find(" " + key + " ") == kKnown.npos)
+      config.refuse(key.c_str(), "the zoo does not compute it; PEFT's merge_and_unload() merges the adapter");
+  }
+  // Others change the base model when PEFT loads the adapter.
+  const std::set<json> harmless{true, false, "gaussian", "eva", "orthogonal"};
+  if (config.has("init_lora_weights") && !harmless.contains(config.at("init_lora_weights")))
+    config.refuse("init_lora_weights",
+                  "the adapter is of another model than its base; PEFT's save_pretrained() with "
+                  "path_initial_model_for_weight_conversion writes one of the base");
+  saved_ = names_under("modules_to_save", config);
+  for (const auto& [name, head] : kTasks)
+    if (config.get_string("task_type", "") == name) head_ = head;
+  read_tensors();
+  for (auto& [name, module] : modules_) scale(name, module, config);
+}
+
+std::string PeftAdapter::base_of(const fs::path& directory) {
+  const json config = read_json(directory / kConfigFile);
+  return ConfigReader(config, (directory / kConfigFile).string()).get_string("base_model_name_or_path", "");
+}
+
+void PeftAdapter::read_tensors() {
+  using Part = std::tuple<std::string_view, at::Tensor Module::*, bool>;
+  constexpr std::array<Part, 5> kParts{{{".lora_A.weight", &Module::a, false},
+                                        {".lora_B.weight", &Module::b, false},
+                                        {".lora_embedding_A", &Module::a, true},
+                                        {".lora_embedding_B", &Module::b, true},
+                                        {".lora_magnitude_vector", &Module::magnitude, false}}};
+  constexpr std::string_view kBaseLayer = ".base_layer.";
+  file_ = std::make_shared<const WeightFiles>(std::make_unique<const SafetensorsFile>(weights_file_));
+  for (const std::string& full : file_->names()) {
+    const at::Tensor tensor = file_->tensor(full);
+    if (!full.starts_with(kPrefix) || !at::isFloatingType(tensor.scalar_type()))
+      throw Error(weights_file_, ": tensor '", full, "': expected floating-point numbers under a name that ",
+                  "begins with ", kPrefix);
+    std::string name = full.substr(std::string_view(kPrefix).size());
+    const auto part = std::ranges::find_if(
+        kParts, [&](const auto& part) { return name.ends_with(std::get<std::string_view>(part)); });
+    if (part != kParts.end()) {
+      const auto& [ending, member, embedding] = *part;
+      Module& module = modules_[name.substr(0, name.size() - ending.size())];
+      module.*member = tensor.to(at::kFloat);
+      module.embedding = module.embedding || embedding;
+      continue;
+    }
+    if (const auto at = name.find(kBaseLayer); at != name.npos) name.replace(at, kBaseLayer.size(), ".");
+    whole_[name] = full;
+  }
+}
+
+// Checks a module's tensors and multiplies B by the scale.
+void PeftAdapter::scale(const std::string& name, Module& module, const ConfigReader& config) const {
+  const auto& [a, b, magnitude, embedding] = module;
+  const auto fail = [&](const auto&... words) {
+    throw Error(weights_file_, ": the module ", name, " ", words...);
+  };
+  if (!a.defined() || !b.defined() || a.dim() != 2 || b.dim() != 2) fail("lacks one of the matrices A and B");
+  if (config.get_bool("use_dora", false) != magnitude.defined())
+    fail(magnitude.defined() ? "has magnitudes of DoRA, without" : "lacks magnitudes of DoRA, with",
+         " use_dora in ", kConfigFile);
+  const std::vector<std::string> targets = names_under("target_modules", config);
+  const bool listed = config.has("target_modules") && config.at("target_modules").is_array();
+  const auto is_it = [&](const std::string& target) {
+    return listed ? ("." + name).ends_with("." + target)
+                  : target == "all-linear" || fits_expression(target, name, config);
+  };
+  if (config.has("target_modules") && std::ranges::none_of(targets, is_it))
+    fail("is none of the target_modules in ", kConfigFile);
+  const double rank = value_for(name, config, "rank_pattern", config.get_double("r", 8));
+  const double alpha = value_for(name, config, "alpha_pattern", config.get_double("lora_alpha", 8));
+  if (a.size(0) != rank || b.size(1) != rank)
+    fail("has A ", a.sizes(), " and B ", b.sizes(), "; ", kConfigFile, " says that the rank is ", rank);
+  module.b = b * (alpha / (config.get_bool("use_rslora", false) ? std::sqrt(rank) : rank));
+}
+
+std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_ptr<const WeightFiles>& files,
+                                                            const WeightTable& table,
+                                                            std::int64_t num_layers) const {
+  const at::NoGradGuard no_grad;
+  const StoredNames names(table, *files);
+  std::map<std::string, WeightLayout> layouts;
+  for (const WeightName& line : expand_layers(table.names, num_layers))
+    for (const auto* all : {&line.theirs, &line.others})
+      for (const std::string& name : *all) layouts.emplace(name, line.layout);
+  for (const auto& [copy, original] : table.tied) layouts.emplace(copy, WeightLayout::kSame);
+
+  LoadReport report;
+  std::map<std::string, Change> changes;  // by names of the table
+  std::map<std::string, const Module*> terms;
+  const auto without_prefix = [&](std::string name) {
+    if (!layouts.contains(name) && name.starts_with(table.prefix)) name.erase(0, table.prefix.size());
+    return name;
+  };
+  for (const auto& [name, full] : whole_) changes[without_prefix(name)] = {file_, full, {}};
+  for (const auto& [module, term] : modules_) {
+    changes[without_prefix(module + kWeight)];
+    terms[without_prefix(module + kWeight)] = &term;
+  }
+
+  // Each of two tied weights gets a tensor of its own if the adapter changes one: the original, or what the
+  // adapter puts in the place of both, unless that is a copy for one of them (modules_to_save).
+  const std::map<std::string, Change> adapted = changes;
+  for (const auto& [copy, original] : table.tied) {
+    for (const auto& [name, other] : {std::pair(copy, original), std::pair(original, copy)}) {
+      const auto changed = adapted.find(other);
+      if (changed == adapted.end() && !adapted.contains(name)) continue;
+      const std::string module = with_prefix(table, other.substr(0, other.rfind('.')));
+      const auto is_it = [&](const std::string& end) { return module.ends_with(end); };
+      if (!adapted.contains(name) && changed->second.files && std::ranges::none_of(saved_, is_it))
+        changes[name] = changed->second;
+      else if (!files->contains(names.own(name)) && !changes[name].files)
+        changes[name] = {files, names.stored(original), {}};
+    }
+  }
+
+  auto merged = std::make_unique<MergedTensors>(weights_file_);
+  for (auto& [name, change] : changes) {
+    const std::string own = names.own(name);
+    if (!change.files) change = {files, own, {}};
+    const auto layout = layouts.find(name);
+    if (layout == layouts.end() || !change.files->contains(change.source)) {
+      // PEFT adds the term to a head's random weights, which only a model that loads them would miss.
+      if (layout == layouts.end() || !is_of_a_head(table, name)) report.unexpected.push_back(own);
+      continue;
+    }
+    if (const auto term = terms.find(name); term != terms.end()) {
+      const auto& [a, b, magnitude, embedding] = *term->second;
+      const bool across = embedding || layout->second == WeightLayout::kTransposed;
+      change.delta = {across ? a.t() : b, across ? b.t() : a, {}};
+      const std::vector<std::int64_t> wanted = change.files->entry(change.source).shape,
+                                      found{change.delta.left.size(0), change.delta.right.size(1)};
+      if (wanted != found || (magnitude.defined() && magnitude.numel() != b.size(0))) {
+        report.mismatched.push_back(
+            c10::str(own, ": expected ", at::IntArrayRef(wanted), ", found ", at::IntArrayRef(found)));
+        continue;
+      }
+      if (magnitude.defined()) {
+        const at::Tensor norms = at::linalg_vector_norm(change.tensor(), 2, across ? 0 : 1, true);
+        change.delta.factor = magnitude.view_as(norms) / norms;
+      }
+    }
+    merged->add(own, change);
+  }
+  if (!report.good()) throw Error(weights_file_, ": the adapter does not fit the model: ", report.faults());
+  return std::make_shared<const WeightFiles>(files, std::move(merged));
+}
+
+void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs::path& directory) {
+  const WeightTable table = weight_table_of(*loaded.family, loaded.model->config(), loaded.head);
+  const auto parameters = loaded.model->named_parameters();
+  NamedTensors tensors;
+  std::set<std::string> targets, saved;
+  std::map<std::string, LowRankTerm> left = parts.terms;
+  bool transposed = false;
+  for (WeightName& name : expand_layers(table.names, loaded.model->config().num_layers)) {
+    if (const auto term = left.extract(name.ours)) {
+      if (name.layout == WeightLayout::kTransposed) {
+        transposed = true;
+        name.layout = WeightLayout::kSame;  // B has the rows of the weight whichever way that lies
+      }
+      const std::vector<at::Tensor> rows = to_stored_layout(name, term.mapped().b.detach());
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        std::string module = with_prefix(table, name.theirs[i]);
+        module.resize(module.rfind('.'));
+        tensors.emplace_back(kPrefix + module + ".lora_A.weight", term.mapped().a.detach());
+        tensors.emplace_back(kPrefix + module + ".lora_B.weight", rows[i]);
+        targets.insert(std::move(module));
+      }
+    } else if (const at::Tensor* whole = parameters.find(name.ours);
+               whole != nullptr && std::ranges::count(parts.whole, name.ours) > 0) {
+      for (const auto& [theirs, tensor] : export_tensor(name, whole->detach(), table)) {
+        // PEFT saves a head as one module.
+        saved.insert(theirs.substr(0, is_of_a_head(table, theirs) ? theirs.find('.') : theirs.rfind('.')));
+        tensors.emplace_back(kPrefix + theirs, tensor);
+      }
+    }
+  }
+  if (!left.empty())
+    throw Error(directory, ": a ", loaded.family->model_type, "'s checkpoint has no name for an adapter of ",
+                left.begin()->first);
+  const LowRankTerm& term = parts.terms.begin()->second;
+  json config{{"peft_type", "LORA"},       {"base_model_name_or_path", parts.base},
+              {"r", term.a.size(0)},       {"lora_alpha", term.scale * static_cast<double>(term.a.size(0))},
+              {"target_modules", targets}, {"fan_in_fan_out", transposed},
+              {"inference_mode", true},    {"modules_to_save", saved}};
+  for (const auto& [name, head] : kTasks)
+    if (loaded.head == head) config["task_type"] = name;
+  fs::create_directories(directory);
+  write_safetensors(directory / kWeightsFile, tensors);
+  write_json(directory / kConfigFile, config);
+}
+
+}  // namespace zoo

@@ -1,0 +1,198 @@
+"""--adapter: each verb with a base model and an adapter in PEFT's files computes what it computes with the model into which
+PyTorch has merged the adapter."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from text_models import TEXTS, byte_level, shaken, sizes, tzoo, wordpiece
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "apps"))
+from serving import Server  # noqa: E402
+
+RANK, ALPHA = 2, 3
+
+
+def near(a, b):
+    """Equal JSON, whose numbers may differ by rounding."""
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= 1e-4 * max(1, abs(a))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(near(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(near, a, b))
+    return a == b
+
+
+class AdapterTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.base, self.merged, self.adapter = (self.root / name for name in ("base", "merged", "adapter"))
+        torch.manual_seed(5)
+
+    @torch.no_grad()
+    def save(self, model, tokenizer, targets, **config):
+        """The base model, an adapter of the targets, and the model with it."""
+        for folder in (self.base, self.merged):
+            tokenizer.save_pretrained(folder)
+        model.save_pretrained(self.base)
+        tensors = {}
+        for name, module in model.named_modules():
+            if not name.endswith(targets):
+                continue
+            conv = isinstance(module, transformers.pytorch_utils.Conv1D)
+            rows, columns = module.weight.T.shape if conv else module.weight.shape
+            a, b = torch.randn(RANK, columns) * 0.5, torch.randn(rows, RANK) * 0.5
+            tensors |= {f"base_model.model.{name}.lora_A.weight": a, f"base_model.model.{name}.lora_B.weight": b}
+            delta = b @ a * (ALPHA / RANK)
+            module.weight += delta.T if conv else delta
+        self.assertGreater(len(tensors), 0)
+        model.save_pretrained(self.merged)
+        self.adapter.mkdir()
+        save_file(tensors, self.adapter / "adapter_model.safetensors")
+        self.adapter.joinpath("adapter_config.json").write_text(json.dumps(
+            {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": list(targets),
+             "base_model_name_or_path": str(self.base), **config}))
+
+    def run_verb(self, verb, *words, code=0):
+        done = tzoo(verb, *map(str, words))
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def check(self, verb, *words, model="--model"):
+        """With base and adapter what it prints with the merged model, which is not what it prints with the base alone."""
+        def printed(*of):
+            return [json.loads(line) for line in self.run_verb(verb, *of, *words, "--threads", "1").splitlines()]
+        both, merged, base = (printed(*of) for of in ([model, self.base, "--adapter", self.adapter], [model, self.merged],
+                                                      [model, self.base]))
+        for answer in (*both, *merged, *base):
+            for key in ("model", "tokens_per_second"):
+                answer.pop(key, None)
+        self.assertTrue(near(both, merged), f"{verb}: {both} instead of {merged}")
+        self.assertFalse(near(both, base), f"{verb}: {both}")
+
+    def decoder(self):
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=64, eos_token_id=2,
+                                         bos_token_id=None)
+        self.save(shaken(transformers.GPT2LMHeadModel(config)), tokenizer, ("c_attn", "c_fc", "c_proj"))
+
+    def test_decoder(self):
+        self.decoder()
+        text = self.root / "text.txt"
+        text.write_text(" ".join(TEXTS) * 3)
+        generate = ("--prompt", "and the", "--max_new_tokens", 12, "--temperature", 0, "--json", "--logprobs")
+        self.check("generate", *generate)
+        for weights in ("float32", "modules"):
+            self.check("generate", *generate, "--weights", weights)
+        self.check("evaluate", "--dataset", text, "--block_size", 16, "--json")
+        self.check("lens", "--text", "and the earth", "--json", "--out_dir", self.root / "lens")
+        # Alone it names its model, unless that is not here.
+        words = ("--input_ids", "[[5, 6]]", "--max_new_tokens", 4, "--temperature", 0)
+        self.assertEqual(self.run_verb("generate", "--adapter", self.adapter, *words),
+                         self.run_verb("generate", "--model", self.merged, *words))
+        self.assertIn("--adapter", self.run_verb("generate", "--model", self.adapter, *words, code=1))
+        config = self.adapter / "adapter_config.json"
+        config.write_text(config.read_text().replace(str(self.base), "someone/model"))
+        self.assertIn("missing flag '--model'", self.run_verb("generate", "--adapter", self.adapter, *words, code=2))
+
+    def test_exports(self):
+        self.decoder()
+        words = ("--input_ids", "[[5, 6, 7]]", "--output", self.root / "out.safetensors")
+        merged = load_file(self.merged / "model.safetensors")
+
+        def logits(*of):
+            self.run_verb("forward", *of, *words, *(("--weights", "auto") if self.root / "packed" in of else ()))
+            return load_file(self.root / "out.safetensors")["logits"]
+        expected = logits("--model", self.merged)
+        for form, more in (("huggingface", ("--verify",)), ("packed", ("--weights", "float32")), ("gguf", ("--weights", "f32"))):
+            with self.subTest(form):
+                target = self.root / form
+                self.run_verb("export", "--model", self.base, "--adapter", self.adapter, "--format", form, "--output", target, *more)
+                torch.testing.assert_close(logits("--model", target), expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
+        for name, tensor in load_file(self.root / "huggingface/model.safetensors").items():
+            torch.testing.assert_close(tensor, merged[name], rtol=0, atol=1e-6)
+        # An adapter fits the model's weights in GGUF, and packed ones not.
+        gguf = self.root / "base.gguf"
+        self.run_verb("export", "--model", self.base, "--format", "gguf", "--weights", "f32", "--output", gguf)
+        torch.testing.assert_close(logits("--model", gguf, "--adapter", self.adapter), expected, rtol=0,
+                                   atol=1e-5 * float(expected.abs().max()))
+        done = self.run_verb("forward", "--model", self.root / "packed", "--adapter", self.adapter, *words, code=1)
+        self.assertIn("packed for inference", done)
+
+    def test_server(self):
+        self.decoder()
+        answers = []
+        for words in ((self.base, "--adapter", self.adapter), (self.merged,)):
+            server = Server(*words)
+            try:
+                answers.append([server.post("/v1/completions", prompt="and the", max_tokens=8, temperature=0),
+                                server.post("/v1/embeddings", input="the earth")])
+            finally:
+                server.close()
+        texts = [answer[0]["choices"][0]["text"] for answer in answers]
+        self.assertEqual(*texts)
+        vectors = [answer[1]["data"][0]["embedding"] for answer in answers]
+        self.assertTrue(near(*vectors))
+        done = tzoo("serve", str(self.base), str(self.merged), "--adapter", str(self.adapter))
+        self.assertEqual((done.returncode, "--adapter" in done.stderr), (2, True))
+
+    def test_encoder(self):
+        tokenizer = wordpiece()
+        config = transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=64)
+        self.save(shaken(transformers.BertForMaskedLM(config)), tokenizer, ("query", "value", "output.dense"))
+        self.check("fill-mask", "--text", "the [MASK] was god", "--json")
+        self.check("embed", "--text", "the earth", "--text", "god said")
+        self.check("rank", "--query", "the earth", "--document", "god said", "--document", "and the heaven")
+
+    def test_new_head(self):
+        """A classifier of the adapter on a model without one, with three labels."""
+        tokenizer = wordpiece()
+        config = transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=64, num_labels=3)
+        model = shaken(transformers.BertForSequenceClassification(config))
+        self.save(model, tokenizer, ("query", "key"), task_type="SEQ_CLS", modules_to_save=["classifier"])
+        base = load_file(self.base / "model.safetensors")
+        head = {name: base.pop(name) for name in ("classifier.weight", "classifier.bias")}
+        save_file(base, self.base / "model.safetensors", {"format": "pt"})
+        path = self.adapter / "adapter_model.safetensors"
+        save_file(load_file(path) | {"base_model.model." + name: tensor for name, tensor in head.items()}, path)
+        config = json.loads(self.base.joinpath("config.json").read_text())
+        for key in ("id2label", "label2id"):
+            config.pop(key)
+        self.base.joinpath("config.json").write_text(json.dumps(config | {"architectures": ["BertModel"]}))
+        text = ("--text", "the earth was without form", "--threads", "1")
+        answers = [json.loads(self.run_verb("classify", *of, *text))
+                   for of in (("--model", self.base, "--adapter", self.adapter), ("--model", self.merged))]
+        self.assertEqual(sorted(answers[0]["scores"]), ["LABEL_0", "LABEL_1", "LABEL_2"])
+        self.assertTrue(near(*answers), answers)
+        # Exported, it says its labels and its class.
+        self.run_verb("export", "--adapter", self.adapter, "--format", "huggingface", "--output", self.root / "whole", "--verify")
+        opened = transformers.AutoModelForSequenceClassification.from_pretrained(self.root / "whole").eval()
+        self.assertEqual(opened.config.num_labels, 3)
+        with torch.no_grad():
+            ids = tokenizer("the earth was without form", return_tensors="pt")
+            torch.testing.assert_close(opened(**ids).logits, model(**ids).logits)
+
+    def test_training_begins_with_the_merged_weights(self):
+        self.decoder()
+        text = self.root / "text.txt"
+        text.write_text(" ".join(TEXTS) * 20)
+        words = ("--dataset", text, "--block_size", 16, "--batch_size", 4, "--max_iters", 2, "--eval_interval", 2, "--eval_iters", 2,
+                 "--threads", 1, "--seed", 3, "--warmup_iters", 0, "--optimizer", "sgd")
+        self.run_verb("train", "--init_from", self.base, "--adapter", self.adapter, "--out_dir", self.root / "a", *words)
+        self.run_verb("train", "--init_from", self.merged, "--out_dir", self.root / "b", *words)
+        a, b = (load_file(self.root / run / "final/model.safetensors") for run in "ab")
+        for name, tensor in a.items():
+            torch.testing.assert_close(tensor, b[name], rtol=1e-4, atol=1e-5)
+        self.assertIn("--init_from DIR", self.run_verb("train", "--adapter", self.adapter, "--out_dir", self.root / "c", *words, code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+from tier import SHORT
 from tzoo_runner import PROGRAM
 
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 20
@@ -136,7 +137,7 @@ class ParallelTest(unittest.TestCase):
         done = self.train("own", 2, batch_size=6)
         self.assertEqual(done.returncode, 0, done.stderr)
         said = {"own": done.stderr}
-        for launcher in (torchrun, open_mpi, mpich, slurm):
+        for launcher in (torchrun, open_mpi) if SHORT else (torchrun, open_mpi, mpich, slurm):
             name = launcher.__name__
             ranks = [self.finish(process) for process in self.start_ranks(launcher, [self.words(name, batch_size=6)] * 2)]
             for rank in ranks:
@@ -147,6 +148,8 @@ class ParallelTest(unittest.TestCase):
         self.assertTrue(any(path.name == "optimizer.safetensors" for path in first))
         for name, launcher in (("own", "tzoo train --processes"), ("torchrun", "the variables RANK and WORLD_SIZE"), ("open_mpi", "Open MPI's mpirun"),
                                ("mpich", "mpiexec"), ("slurm", "srun")):
+            if name not in said:
+                continue
             self.assertEqual(said[name].splitlines()[0], f"2 ranks, started by {launcher}")
             for a, b in zip(whole[:-1], self.losses(name)[:-1], strict=True):  # the last is of an evaluation, whose batches are smaller
                 self.assertLessEqual(abs(a - b), 1e-6 * abs(a), name)
@@ -312,22 +315,32 @@ class ParallelTest(unittest.TestCase):
         flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)
         ranks = self.start_ranks(torchrun, [self.words("run", **flags)] * 2)
         self.await_checkpoint("run", ranks[0])
-        for _ in range(10):
+
+        def waits():
+            whole = (self.folder / "run/metrics.jsonl").read_text().rpartition("\n")[0]
+            return [json.loads(line)["wait_ms"] for line in whole.splitlines()]
+
+        def clearly_slower():
+            """By more than another program on this machine can do to rank 0 alone."""
+            first, second = (sum(wait[rank] for wait in waits()) for rank in (0, 1))
+            return first > 2 * second + 300
+
+        end = time.monotonic() + 60
+        while not clearly_slower() and ranks[0].poll() is None:
+            self.assertLess(time.monotonic(), end, waits())
             ranks[1].send_signal(signal.SIGSTOP)
             time.sleep(0.1)
             ranks[1].send_signal(signal.SIGCONT)
             time.sleep(0.03)
-        self.await_checkpoint("run", ranks[0], (self.folder / "run/checkpoints").glob("*"))
         ranks[0].send_signal(signal.SIGINT)
         log = [self.finish(process) for process in ranks][0].stderr
-        waits = [json.loads(line)["wait_ms"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
-        self.assertGreater(sum(wait[0] for wait in waits), sum(wait[1] for wait in waits) + 300, waits)
+        self.assertTrue(clearly_slower(), log)
         self.assertIn("ms waiting for rank 1\n", log)
 
     def test_a_failed_training_starts_again(self):
         flags = dict(max_iters=200, eval_interval=20, batch_size=4)
         self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
-        for killed in (0, 1):
+        for killed in (1,) if SHORT else (0, 1):
             name = f"killed{killed}"
             launcher = self.start(self.words(name, **flags, processes=2, restart=1))
             self.await_checkpoint(name, launcher)
@@ -346,7 +359,7 @@ class ParallelTest(unittest.TestCase):
         self.assert_goes_on("run")
 
     def test_a_killed_rank_ends_the_own_launcher(self):
-        for killed in (0, 1):
+        for killed in (0,) if SHORT else (0, 1):
             name = f"run{killed}"
             launcher = self.start(self.words(name, **ENDLESS, processes=2))
             self.await_checkpoint(name, launcher)

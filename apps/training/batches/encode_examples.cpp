@@ -24,6 +24,15 @@ auto at_line(const std::string& name, std::int64_t line, Action action) {
   }
 }
 
+// The examples of the records; an error has their line.
+template <class Record, class Encode>
+std::vector<Example> encode_each(const std::vector<Record>& records, const std::string& name, Encode encode) {
+  std::vector<Example> examples;
+  for (const Record& record : records)
+    examples.push_back(at_line(name, record.line, [&] { return encode(record); }));
+  return examples;
+}
+
 Example example_of(Encoding encoding) {
   Example example{.input_ids = std::move(encoding.ids), .type_ids = std::move(encoding.type_ids)};
   example.words = encoding.words.size() == example.input_ids.size()
@@ -131,32 +140,25 @@ bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
 
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   const std::string& name, EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line,
-                               [&] { return example_of(encode(tokenizer, record.fields[0], "", limits)); }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    return example_of(encode(tokenizer, record.fields[0], "", limits));
+  });
 }
 
 std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   TokenId eos_id, const std::string& prefix, const std::string& name,
                                   EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line, [&] {
-      Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-      TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
-      if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
-      if (target.size() > limits.max_target_length) {
-        target.resize(limits.max_target_length);
-        ++limits.cut;
-      }
-      example.labels.assign(target.begin(), target.end());
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
+    TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+    if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
+    if (target.size() > limits.max_target_length) {
+      target.resize(limits.max_target_length);
+      ++limits.cut;
+    }
+    example.labels.assign(target.begin(), target.end());
+    return example;
+  });
 }
 
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
@@ -199,15 +201,11 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& labels, const std::string& name,
                                     EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line, [&] {
-      Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
-      example.labels = {number_of(record.fields[1], labels)};
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
+    example.labels = {number_of(record.fields[1], labels)};
+    return example;
+  });
 }
 
 std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,
@@ -235,20 +233,16 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Question& question : questions) {
-    examples.push_back(at_line(name, question.line, [&] {
-      Encoding encoding =
-          encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
-      if (encoding.offsets.size() != encoding.size())
-        throw Error("this tokenizer does not say where its tokens stand, which answers need");
-      std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
-      Example example = example_of(std::move(encoding));
-      example.labels = std::move(answer);
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(questions, name, [&](const Question& question) {
+    Encoding encoding =
+        encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
+    if (encoding.offsets.size() != encoding.size())
+      throw Error("this tokenizer does not say where its tokens stand, which answers need");
+    std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
+    Example example = example_of(std::move(encoding));
+    example.labels = std::move(answer);
+    return example;
+  });
 }
 
 std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field) {

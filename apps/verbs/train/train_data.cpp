@@ -107,10 +107,8 @@ class DatasetReader {
         read_conversations();
         break;
       case Task::kEmbedding:
-        read_sentences();
-        break;
       case Task::kRanking:
-        read_rankings();
+        read_sentences();
         break;
       case Task::kSeq2Seq:
       case Task::kClassification:
@@ -293,9 +291,7 @@ class DatasetReader {
   }
 
   void read_tagged() {
-    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_tagged(source.text, source.name, names_);
-    });
+    const auto parts = divided(parse_tagged);
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
       for (const TaggedSentence& sentence : parts.train) {
@@ -312,9 +308,7 @@ class DatasetReader {
   }
 
   void read_questions() {
-    const auto parts = divide<Question>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_questions(source.text, source.name, names_);
-    });
+    const auto parts = divided(parse_questions);
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
       for (const Question& question : parts.train) text += question.question + "\n" + question.context + "\n";
@@ -343,9 +337,7 @@ class DatasetReader {
 
   void read_conversations() {
     choose_template();
-    const auto parts = divide<Conversation>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_conversations(source.text, source.name, names_);
-    });
+    const auto parts = divided(parse_conversations);
     const Tokenizer& tokenizer = choose([] { return std::string(); });
     encode(parts, [&](const std::vector<Conversation>& conversations, const std::string& name) {
       return encode_conversations(conversations, *data_.chat, tokenizer, name, limits_);
@@ -353,27 +345,21 @@ class DatasetReader {
   }
 
   void read_sentences() {
-    auto parts = divide<SentenceExample>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_sentences(source.text, source.name, names_);
-    });
+    const bool ranks = task_ == Task::kRanking;
+    auto parts = divided(ranks ? parse_rankings : parse_sentences);
     data_.sentences = {std::move(parts.train), std::move(parts.val)};
-    take_tokenizer();
-  }
-
-  void read_rankings() {
-    auto parts = divide<RankingExample>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_rankings(source.text, source.name, names_);
-    });
-    data_.rankings = {std::move(parts.train), std::move(parts.val)};
-    data_.label_names =
-        known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
-    take_tokenizer();
-  }
-
-  void take_tokenizer() {
+    if (ranks)
+      data_.label_names =
+          known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
     data_.tokenizer = known_.tokenizer;
     if (!data_.tokenizer)
       throw Error("--init_from: the model has no tokenizer, which the task ", name_of(task_), " needs");
+  }
+
+  template <class V>
+  Parts<V> divided(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&)) {
+    return divide<V>(source_, validation_, evaluates_,
+                     [&](const Source& source) { return parse(source.text, source.name, names_); });
   }
 
   template <class V, class Encode>
@@ -395,28 +381,6 @@ class DatasetReader {
 };
 
 }  // namespace
-
-Head head_of(Task task) {
-  switch (task) {
-    case Task::kLm:
-    case Task::kChat:
-      return Head::kCausalLm;
-    case Task::kMlm:
-      return Head::kMaskedLm;
-    case Task::kClassification:
-      return Head::kSequenceClassification;
-    case Task::kTokenClassification:
-      return Head::kTokenClassification;
-    case Task::kQuestionAnswering:
-      return Head::kQuestionAnswering;
-    case Task::kEmbedding:
-      return Head::kBase;
-    case Task::kRanking:
-      return Head::kSequenceClassification;
-    default:
-      return Head::kSeq2SeqLm;
-  }
-}
 
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
   TaskData data = DatasetReader(flags, shape, known, evaluates).read();

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/training/embedding_losses.h"
-#include "apps/training/ranking_losses.h"
+#include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "data/base/lines.h"
 #include "models/registry.h"
@@ -232,6 +231,24 @@ void declare_record(Flags& flags, TrainFlags& v) {
 
 }  // namespace
 
+const TaskTraits& traits_of(Task task) {
+  static const TaskTraits all[] = {
+      {Head::kCausalLm, "generate", " --prompt TEXT", nullptr, 0, false},
+      {Head::kMaskedLm, "fill-mask", " --text TEXT", nullptr, 0, false},
+      {Head::kSeq2SeqLm, "translate", " --text TEXT", nullptr, 0, false},
+      {Head::kSeq2SeqLm, "translate", " --text TEXT", nullptr, 0, false},
+      {Head::kSequenceClassification, "classify", " --text TEXT", nullptr, 0, false},
+      {Head::kTokenClassification, "classify", " --text TEXT", nullptr, 0, false},
+      {Head::kQuestionAnswering, "answer", " --question TEXT --context TEXT", nullptr, 0, false},
+      {Head::kCausalLm, "chat", "", "a .jsonl file of conversations", 1024, false},
+      {Head::kBase, "embed", " --text TEXT --text TEXT --similarity",
+       "a .jsonl or .tsv file of anchor and positive", 512, true},
+      {Head::kSequenceClassification, "rank", " --query TEXT --documents FILE",
+       "a .jsonl or .tsv file of query, document and label", 512, true},
+  };
+  return all[static_cast<std::size_t>(task)];
+}
+
 void declare_data(Flags& flags, DataFlags& v) {
   flags.group("Task and data");
   flags.choice("task", v.task, task_names(), "training objective");
@@ -294,11 +311,18 @@ void declare_data(Flags& flags, DataFlags& v) {
       .at_least(1);
 }
 
+std::size_t number_of(const std::string& name, const std::vector<std::string>& names) {
+  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+}
+
 void require_task_flags(const TrainFlags& flags) {
   struct TaskFlag {
     const char* name;
     bool is_set;
     std::vector<Task> tasks;
+  };
+  const auto contains = [](const std::vector<Task>& tasks, Task task) {
+    return std::ranges::find(tasks, task) != tasks.end();
   };
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
@@ -325,15 +349,25 @@ void require_task_flags(const TrainFlags& flags) {
       {"mini_batch_size", embedding.mini_batch_size.has_value(), embeds},
       {"query_prompt_name", embedding.query_prompt_name.has_value(), embeds},
       {"document_prompt_name", embedding.document_prompt_name.has_value(), embeds}};
+  if (const bool ranking = data.task == Task::kRanking; embedding.loss) {
+    const std::vector<std::string>& names = ranking ? ranking_loss_names() : embedding_loss_names();
+    if (contains(ranks, data.task) && number_of(*embedding.loss, names) == names.size())
+      throw UsageError("--loss ", *embedding.loss, ": of the task ", ranking ? "embedding" : "ranking", "; ",
+                       name_of(data.task), " has ", joined(names));
+  }
   for (const auto& [name, is_set, tasks] : all) {
-    if (!is_set || std::ranges::find(tasks, data.task) != tasks.end()) continue;
+    if (!is_set || contains(tasks, data.task)) continue;
     std::vector<std::string> names;
     for (const Task task : tasks) names.push_back(name_of(task));
     throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
   }
-  if (std::ranges::find(ranks, data.task) != ranks.end() && flags.init_from == "scratch")
+  if (traits_of(data.task).tunes && flags.init_from == "scratch")
     throw UsageError("--task ", name_of(data.task),
                      " tunes a model that exists; name it with --init_from DIR");
+  if (!contains(ranks, data.task)) return;
+  for (const auto& [name, is_set] : {std::pair("label_smoothing", data.label_smoothing > 0),
+                                     std::pair("disagreement", flags.disagreement != Disagreement::kNone)})
+    if (is_set) throw UsageError("--", name, ": not for the task ", name_of(data.task));
 }
 
 void declare_training(Flags& flags, TrainFlags& values) {

@@ -1,6 +1,7 @@
 #include "apps/training/batches/encode_examples.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <span>
 
@@ -136,6 +137,25 @@ bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
   return false;
 }
 
+bool learns(const Example& example) {
+  return std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
+}
+
+// The messages after the first `prompt`, cut to the limit: learns() is false where it leaves nothing.
+Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt, const ChatFormat& format,
+                       const Tokenizer& tokenizer, EncodeLimits& limits) {
+  const ChatTokens tokens = encode_chat(format, tokenizer, request, prompt);
+  limits.without_tools += writes_tools(format, request) ? 0 : 1;
+  limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
+  const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
+  Example example{.input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
+  // Nothing predicts the first token.
+  for (std::size_t i = 0; i < size; ++i)
+    example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
+  limits.cut += learns(example) && size < tokens.ids.size() ? 1 : 0;
+  return example;
+}
+
 }  // namespace
 
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
@@ -177,24 +197,38 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
                                           const std::string& name, EncodeLimits& limits) {
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
-    const nlohmann::ordered_json& request = *conversation.request;
-    const ChatTokens tokens =
-        at_line(name, conversation.line, [&] { return encode_chat(format, tokenizer, request); });
-    limits.without_tools += writes_tools(format, request) ? 0 : 1;
-    limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
-    const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
-    Example example{
-        .input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
-    // Nothing predicts the first token.
-    for (std::size_t i = 0; i < size; ++i)
-      example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
-    const bool learns = std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
-    limits.left_out += learns ? 0 : 1;
-    limits.cut += learns && size < tokens.ids.size() ? 1 : 0;
-    if (learns) examples.push_back(std::move(example));
+    Example example = at_line(name, conversation.line, [&] {
+      return encode_request(*conversation.request, /*prompt=*/0, format, tokenizer, limits);
+    });
+    limits.left_out += learns(example) ? 0 : 1;
+    if (learns(example)) examples.push_back(std::move(example));
   }
   if (examples.empty())
     throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
+  return examples;
+}
+
+std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
+                                        const Tokenizer& tokenizer, const std::string& name,
+                                        EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Preference& preference : preferences) {
+    std::vector<Example> answers;
+    for (const auto& request : {preference.chosen, preference.rejected}) {
+      if (!request) continue;
+      answers.push_back(at_line(name, preference.line, [&] {
+        return encode_request(*request, preference.prompt, format, tokenizer, limits);
+      }));
+      answers.back().is_rejected = request == preference.rejected;
+    }
+    const bool all_learn = std::ranges::all_of(answers, learns);
+    const bool equal = answers.size() == 2 && answers[0].input_ids == answers[1].input_ids;
+    limits.left_out += all_learn ? 0 : 1;
+    limits.equal += all_learn && equal ? 1 : 0;
+    if (all_learn && !equal) std::ranges::move(answers, std::back_inserter(examples));
+  }
+  if (examples.empty())
+    throw Error(name, ": no prompt has answers that differ within ", limits.max_length, " tokens");
   return examples;
 }
 

@@ -22,6 +22,7 @@ struct Example {
   std::vector<std::int32_t> type_ids;  // BERT's segment ids, one per token; empty: all 0
   std::vector<std::int32_t> words;     // word index of each token, -1 none; for masking
   std::vector<std::int64_t> labels;    // see LabelShape
+  bool is_rejected = false;            // of answers to a prompt: the worse one
 };
 
 enum class LabelShape {

@@ -13,6 +13,7 @@
 #include "apps/training/trainer.h"
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/embedding_task.h"
+#include "apps/verbs/train/preference_objective.h"
 #include "apps/verbs/train/ranking_objective.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"
@@ -151,7 +152,8 @@ void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
 }
 
 void discard_old_run(const RunDirectory& run) {
-  for (const char* part : {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard"}) {
+  for (const char* part :
+       {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard", kReferenceFile}) {
     fs::remove_all(run.path() / part);
   }
 }
@@ -200,8 +202,8 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
 // their gradients. Checkpointing keeps a layer's input alone, and one layer at a time.
 std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& config) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };  // no product overflows
-  // A row of the task embedding has two texts, of which --mini_batch_size computes some at a time.
-  const bool pairs = flags.data.task == Task::kEmbedding;
+  // A row of these tasks has two texts, of which --mini_batch_size computes some at a time.
+  const bool pairs = flags.data.task == Task::kEmbedding || flags.data.task == Task::kPreference;
   const double texts = pairs ? number(flags.embedding.mini_batch_size.value_or(2 * flags.batch_size))
                              : number(flags.batch_size);
   const double length = number(flags.data.block_size), tokens = texts * length;
@@ -290,10 +292,14 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   const auto adapters = adapt(flags, start.checkpoint, loaded);
   std::unique_ptr<Batches> batches;
   std::unique_ptr<Objective> objective;
+  NamedTensors reference;  // of the task preference
   if (embedding) {
     objective = embedding->objective(data, plan);
   } else if (task == Task::kRanking) {
     objective = ranking_objective(flags, loaded, data, plan);
+  } else if (task == Task::kPreference) {
+    if (start.resumed && has_reference(flags)) reference = read_reference(run.path() / kReferenceFile);
+    objective = preference_objective(flags, loaded, data, plan, reference);
   } else {
     batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
     objective = make_objective(flags, loaded, data, *batches);
@@ -317,6 +323,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
   if (writes && flags.init_from != "resume") discard_old_run(run);
+  // A run without a checkpoint starts again, with the same weights.
+  if (writes && !start.resumed && !reference.empty())
+    write_safetensors(run.path() / kReferenceFile, reference);
   if (writes) write_run_config(run, std::move(resolved));
   if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset

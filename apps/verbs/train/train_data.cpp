@@ -29,7 +29,7 @@ Columns columns_of(Task task) {
 }
 
 TaskTextStyle style_of(Task task, Shape shape) {
-  if (task == Task::kLm || task == Task::kChat) return TaskTextStyle::kPlain;
+  if (traits_of(task).head == Head::kCausalLm) return TaskTextStyle::kPlain;
   if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
@@ -104,8 +104,15 @@ class DatasetReader {
         read_questions();
         break;
       case Task::kChat:
-        read_conversations();
+        read_conversations(parse_conversations, encode_conversations);
         break;
+      case Task::kPreference: {
+        const auto parts = read_conversations(parse_preferences, encode_preferences);
+        const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
+        data_.has_pairs = is_pair(parts.train.front());
+        if (data_.has_pairs != is_pair(parts.val.front()))
+          throw Error("--val_dataset: ", parts.val_name, " has no pairs of answers, or --dataset has none");
+      } break;
       case Task::kEmbedding:
       case Task::kRanking:
         read_sentences();
@@ -131,6 +138,9 @@ class DatasetReader {
                    "stop; the chat template should write one, such as eos_token, as the assistant's\n";
     if (limits_.left_out > 0)
       std::cerr << "note: " << limits_.left_out << " conversations have no answer within --block_size "
+                << flags_.block_size << " and are left out\n";
+    if (limits_.equal > 0)
+      std::cerr << "note: " << limits_.equal << " pairs have the same answers within --block_size "
                 << flags_.block_size << " and are left out\n";
     if (limits_.cut > 0) {
       const std::size_t all = (evaluates_ ? 0 : data_.examples.train.size()) + data_.examples.val.size();
@@ -325,7 +335,8 @@ class DatasetReader {
     if (!data_.chat && flags_.tokenizer && has_tokenizer(*flags_.tokenizer))
       data_.chat = ChatFormat::read(*flags_.tokenizer);
     if (!data_.chat)
-      throw Error("--task chat needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
+      throw Error("--task ", name_of(task_),
+                  " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
     if (!flags_.chat_template.empty()) {
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {
@@ -335,13 +346,16 @@ class DatasetReader {
     }
   }
 
-  void read_conversations() {
+  template <class V, class Encode>
+  Parts<V> read_conversations(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&),
+                              Encode encoded) {
     choose_template();
-    const auto parts = divided(parse_conversations);
+    Parts<V> parts = divided(parse);
     const Tokenizer& tokenizer = choose([] { return std::string(); });
-    encode(parts, [&](const std::vector<Conversation>& conversations, const std::string& name) {
-      return encode_conversations(conversations, *data_.chat, tokenizer, name, limits_);
+    encode(parts, [&](const std::vector<V>& conversations, const std::string& name) {
+      return encoded(conversations, *data_.chat, tokenizer, name, limits_);
     });
+    return parts;
   }
 
   void read_sentences() {

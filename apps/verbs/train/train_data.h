@@ -19,10 +19,11 @@ struct TaskData {
   std::optional<TokenDataset> tokens;
   Examples examples;                  // used if there are no tokens
   Splits<SentenceExample> sentences;  // of the tasks embedding and ranking, as texts
+  bool has_pairs = false;             // of the task preference: `examples` are chosen, rejected, chosen, …
   std::vector<std::string> label_names;
   LossOptions loss;
   double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown
-  std::optional<ChatFormat> chat;  // for the task chat, with the template in use
+  std::optional<ChatFormat> chat;  // for the tasks chat and preference, with the template in use
   std::string source;              // for messages
   std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated
 };

@@ -161,7 +161,7 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
     auto tokenizer = load_tokenizer(directory, checkpoint->json.get());
     require_fit(*tokenizer, checkpoint->config, directory);
     known.tokenizer = std::move(tokenizer);
-    if (task == Task::kChat) known.chat = ChatFormat::read(directory);
+    if (task == Task::kChat || task == Task::kPreference) known.chat = ChatFormat::read(directory);
   }
   if (checkpoint->head == traits_of(task).head) known.label_names = checkpoint->config.label_names;
   return known;

@@ -69,7 +69,7 @@ BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session) {
 std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
                                       const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
   const Task task = flags.task;
-  if (task == Task::kEmbedding || task == Task::kRanking)
+  if (traits_of(task).tunes)
     throw Error("the task ", name_of(task),
                 " is measured while it is trained, by tzoo train alone; see metrics.jsonl");
   if (task == Task::kLm)

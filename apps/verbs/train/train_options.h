@@ -7,6 +7,7 @@
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/preference_losses.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/span_corruption.h"
@@ -75,6 +76,7 @@ struct TrainFlags {
   DataFlags data;
   ModelFlags model;
   EmbeddingFlags embedding;
+  PreferenceLossOptions preference;  // with the label smoothing of `data`
   std::vector<std::string> freeze;
   LoraAdapters::Options lora{.rank = 0, .targets = {}};
   std::int64_t batch_size = 12;

@@ -52,6 +52,9 @@ class Objective {
   /// unknown. Called when training fails.
   virtual std::string first_bad_tensor(std::int64_t /*micro_step*/) { return ""; }
 
+  /// Metrics besides the loss, of the training batches computed since the last call or evaluation.
+  virtual std::vector<Score> take_training_scores() { return {}; }
+
   /// Metrics besides the loss, of the evaluation batches computed since the last call.
   virtual std::vector<Score> take_scores(double /*loss*/) { return {}; }
 };

@@ -146,6 +146,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     clock.count(updater_.tokens());
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
+      now.train_scores = objective_.take_training_scores();
       if (evaluates) now.val_loss = last_evaluation_.val_loss;
       if (evaluates) now.val_scores = last_evaluation_.val_scores;
       if (record) record->write(now);

@@ -17,6 +17,9 @@ using nlohmann::ordered_json;
 const std::vector<std::string> kKeys{"messages",    "tools", "conversations", "prompt", "completion",
                                      "instruction", "input", "output",        "system"};
 
+const std::vector<std::string> kPreferenceKeys{"prompt", "chosen", "rejected", "completion",
+                                               "label",  "system", "tools"};
+
 // ShareGPT's names of roles, and the templates'.
 constexpr auto kRoles =
     std::to_array<std::pair<std::string_view, std::string_view>>({{"human", "user"},
@@ -30,8 +33,9 @@ constexpr auto kRoles =
 // A line's object, and what its messages report.
 class LineReader {
  public:
-  LineReader(const Line& line, const std::string& name, FileColumns& names)
-      : line_(line), name_(name), object_(names.read_ordered_object(line, name, kKeys)) {}
+  LineReader(const Line& line, const std::string& name, FileColumns& names,
+             const std::vector<std::string>& keys)
+      : line_(line), name_(name), object_(names.read_ordered_object(line, name, keys)) {}
 
   Conversation read() {
     ordered_json messages = ordered_json::array();
@@ -53,13 +57,61 @@ class LineReader {
     }
     if (std::ranges::none_of(messages, [](const auto& message) { return message["role"] == "assistant"; }))
       refuse("no message is the assistant's, so there is nothing to learn");
-    return {line_.number, std::make_shared<const ordered_json>(
-                              ordered_json{{"messages", std::move(messages)},
-                                           {"tools", has("tools") ? object_["tools"] : ordered_json()}})};
+    return {line_.number, request(std::move(messages))};
+  }
+
+  Preference read_preference() const {
+    const bool pair = has("chosen") || has("rejected");
+    if (!pair && !has("completion"))
+      refuse("expected 'prompt' with 'chosen' and 'rejected', or with 'completion' and 'label'");
+    ordered_json prompt = ordered_json::array();
+    if (has("system")) add(prompt, "system", text("system"));
+    if (!pair) {
+      if (!has("label") || !object_["label"].is_boolean()) refuse("'label' must be true or false");
+      add_part(prompt, "prompt", "user");
+      const auto only = with_answer(prompt, answer("completion"));
+      const bool good = object_["label"].get<bool>();
+      return {line_.number, prompt.size(), good ? only : nullptr, good ? nullptr : only};
+    }
+    ordered_json chosen = answer("chosen"), rejected = answer("rejected");
+    if (chosen[0]["role"] == "assistant") {
+      add_part(prompt, "prompt", "user");
+    } else {
+      while (chosen.size() > 1 && rejected.size() > 1 && chosen[0] == rejected[0]) {
+        prompt.push_back(chosen[0]);
+        chosen.erase(chosen.begin());
+        rejected.erase(rejected.begin());
+      }
+      if (prompt.empty()) refuse("'chosen' and 'rejected' begin with no prompt that is the same");
+      const ordered_json said = has("prompt") ? object_["prompt"] : prompt;
+      if (said != (said.is_string() ? prompt.back().value("content", ordered_json()) : prompt))
+        refuse("'prompt' is not what 'chosen' and 'rejected' begin with; leave it out");
+    }
+    return {line_.number, prompt.size(), with_answer(prompt, chosen), with_answer(prompt, rejected)};
   }
 
  private:
   bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
+
+  std::shared_ptr<const ordered_json> request(ordered_json messages) const {
+    return std::make_shared<const ordered_json>(ordered_json{
+        {"messages", std::move(messages)}, {"tools", has("tools") ? object_["tools"] : ordered_json()}});
+  }
+
+  std::shared_ptr<const ordered_json> with_answer(ordered_json messages, const ordered_json& answer) const {
+    messages.insert(messages.end(), answer.begin(), answer.end());
+    return request(std::move(messages));
+  }
+
+  // The messages of an answer, of which the last is the assistant's.
+  ordered_json answer(const char* key) const {
+    ordered_json messages = ordered_json::array();
+    add_part(messages, key, "assistant");
+    if (messages.empty() || !has_answer(messages.back())) refuse("'" + std::string(key) + "' is empty");
+    if (messages.back()["role"] != "assistant")
+      refuse("the last message of '" + std::string(key) + "' is not the assistant's");
+    return messages;
+  }
 
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(name_, ", line ", line_.number, ": ", why);
@@ -127,9 +179,25 @@ std::vector<Conversation> parse_conversations(std::string_view text, const std::
                                               FileColumns& names) {
   if (!name.ends_with(".jsonl")) throw Error(name, ": conversations are read from a .jsonl file");
   std::vector<Conversation> conversations;
-  for (const Line& line : lines_of(text)) conversations.push_back(LineReader(line, name, names).read());
+  for (const Line& line : lines_of(text))
+    conversations.push_back(LineReader(line, name, names, kKeys).read());
   if (conversations.empty()) throw Error(name, " is empty: expected conversations");
   return conversations;
+}
+
+std::vector<Preference> parse_preferences(std::string_view text, const std::string& name,
+                                          FileColumns& names) {
+  if (!name.ends_with(".jsonl")) throw Error(name, ": preferences are read from a .jsonl file");
+  std::vector<Preference> all;
+  const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
+  for (const Line& line : lines_of(text)) {
+    all.push_back(LineReader(line, name, names, kPreferenceKeys).read_preference());
+    if (is_pair(all.back()) != is_pair(all.front()))
+      throw Error(name, ", line ", line.number, ": expected the shape of the first line, ",
+                  is_pair(all.front()) ? "'chosen' and 'rejected'" : "'completion' and 'label'");
+  }
+  if (all.empty()) throw Error(name, " is empty: expected prompts with chosen and rejected answers");
+  return all;
 }
 
 }  // namespace zoo

@@ -37,4 +37,20 @@ struct Conversation {
 std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
                                               FileColumns& names);
 
+/// Answers to one prompt, as requests like those of Conversation.
+struct Preference {
+  std::int64_t line = 0;   // counted from 1
+  std::size_t prompt = 0;  // number of messages before the answer
+  /// Null is the one that a line with a label lacks.
+  std::shared_ptr<const nlohmann::ordered_json> chosen, rejected;
+};
+
+/// Reads a .jsonl file whose lines have one of the shapes of TRL, all of them the same
+///   {"prompt": …, "chosen": …, "rejected": …}
+///   {"prompt": …, "completion": …, "label": true or false}
+/// with texts or lists of messages, and "system" and "tools" beside them. Lists of whole conversations may
+/// stand under chosen and rejected: what both begin with is the prompt. Throws Error as parse_conversations()
+/// does, and for an empty answer.
+std::vector<Preference> parse_preferences(std::string_view text, const std::string& name, FileColumns& names);
+
 }  // namespace zoo

@@ -28,11 +28,32 @@ bool has(const Names& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// The finite number that is the whole text.
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
+  return whole ? std::optional<double>(number) : std::nullopt;
+}
+
+// The parts of a file's first line: the names in it, if it has any.
+Names parts_of(const Line& line, const std::string& file) {
+  Names names;
+  if (file.ends_with(".jsonl")) {
+    const nlohmann::json first = parse_object(line, file);
+    for (const auto& [key, value] : first.items()) names.push_back(key);
+  } else {
+    for (const std::string_view part : split_tabs(line.text)) names.emplace_back(part);
+  }
+  return names;
+}
+
 // What a file has, by the names in its first line.
 struct Shape {
   bool scored = false;
   Names negatives{"negative"};
 
+  std::string score() const { return scored ? kScored.back() : ""; }
   Columns columns() const { return scored ? Columns{kScored} : Columns{{"anchor", "positive"}, negatives}; }
 };
 
@@ -51,13 +72,14 @@ Shape shape_of(Names found, FileColumns& names) {
   return shape;
 }
 
-SentenceExample example_of(Record record, const Shape& shape, const std::string& name) {
+// `score`: what the last field is called, a number; empty: it is a text.
+SentenceExample example_of(Record record, const std::string& score, const std::string& name) {
   SentenceExample example{.line = record.line, .texts = std::move(record.fields)};
-  if (shape.scored) {
+  if (!score.empty()) {
     example.score = number_in(example.texts.back());
     if (!example.score)
-      throw Error(name, ", line ", example.line, ": 'score' must be a number, found '", example.texts.back(),
-                  "'");
+      throw Error(name, ", line ", example.line, ": '", score, "' must be a number, found '",
+                  example.texts.back(), "'");
     example.texts.pop_back();
   }
   std::erase(example.texts, "");
@@ -68,9 +90,9 @@ std::vector<SentenceExample> read_table(std::string_view text, const std::string
   const std::vector<Line> lines = lines_of(text);
   Shape shape;
   if (!lines.empty()) {
-    const auto parts = split_tabs(lines.front().text);
-    shape = shape_of({parts.begin(), parts.end()}, names);
-    const bool headed = std::ranges::any_of(parts, [&](std::string_view part) {
+    const Names parts = parts_of(lines.front(), name);
+    shape = shape_of(parts, names);
+    const bool headed = std::ranges::any_of(parts, [&](const std::string& part) {
       return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
     });
     if (!headed) {
@@ -81,7 +103,7 @@ std::vector<SentenceExample> read_table(std::string_view text, const std::string
   }
   std::vector<SentenceExample> examples;
   for (Record& record : parse_records(text, name, shape.columns(), names))
-    examples.push_back(example_of(std::move(record), shape, name));
+    examples.push_back(example_of(std::move(record), shape.score(), name));
   return examples;
 }
 
@@ -103,10 +125,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
   Shape shape;
   for (const Line& line : lines_of(text)) {
     if (examples.empty()) {
-      Names keys;
-      const nlohmann::json first = parse_object(line, name);
-      for (const auto& [key, value] : first.items()) keys.push_back(key);
-      shape = shape_of(std::move(keys), names);
+      shape = shape_of(parts_of(line, name), names);
       shape.negatives.push_back("negatives");
     }
     const Columns columns = shape.columns();
@@ -119,7 +138,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
       if (record.fields.back().empty())
         throw Error(name, ", line ", line.number, ": '", key, "' is missing or empty");
     }
-    examples.push_back(example_of(std::move(record), shape, name));
+    examples.push_back(example_of(std::move(record), shape.score(), name));
     for (const std::string& key : columns.optional)
       add_negatives(object.value(key, nlohmann::json()), line, name, examples.back().texts);
   }
@@ -131,16 +150,21 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 
 }  // namespace
 
-std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
-  return whole ? std::optional<double>(number) : std::nullopt;
-}
-
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {
   return name.ends_with(".jsonl") ? read_objects(text, name, names) : read_table(text, name, names);
+}
+
+std::vector<SentenceExample> parse_rankings(std::string_view text, const std::string& name,
+                                            FileColumns& names) {
+  const std::vector<Line> lines = lines_of(text);
+  const Names columns = lines.empty() ? Names() : parts_of(lines.front(), name);
+  const auto is_positive = [&](const std::string& column) { return names.ours(column) == "positive"; };
+  if (std::ranges::any_of(columns, is_positive)) return parse_sentences(text, name, names);
+  std::vector<SentenceExample> examples;
+  for (Record& record : parse_records(text, name, {{"query", "document", "label"}}, names))
+    examples.push_back(example_of(std::move(record), "label", name));
+  return examples;
 }
 
 }  // namespace zoo

@@ -17,15 +17,12 @@
 
 namespace zoo {
 
-/// Texts whose vectors are compared.
+/// Texts that are compared.
 struct SentenceExample {
   std::int64_t line = 0;             // counted from 1
   std::vector<std::string> texts;    // an anchor, its positive and any negatives; or two texts with a score
-  std::optional<double> score = {};  // their similarity
+  std::optional<double> score = {};  // their similarity, or the second's relevance for the first
 };
-
-/// The finite number that is the whole text; none for another text.
-std::optional<double> number_in(std::string_view text);
 
 /// Reads a .jsonl file of objects, or a table of tab-separated columns with or without a header line, in one
 /// of the shapes of Sentence-Transformers' data sets:
@@ -37,5 +34,12 @@ std::optional<double> number_in(std::string_view text);
 /// finite number, another shape, and as parse_records() does.
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names);
+
+/// The same of a query and documents, for cross-encoders, in one of the shapes
+///   query, document, label: a finite number, which becomes the score
+///   query, positive, and negatives as above
+/// A table without a header has the former.
+std::vector<SentenceExample> parse_rankings(std::string_view text, const std::string& name,
+                                            FileColumns& names);
 
 }  // namespace zoo

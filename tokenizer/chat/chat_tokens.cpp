@@ -1,5 +1,7 @@
 #include "tokenizer/chat/chat_tokens.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
@@ -43,9 +45,21 @@ std::vector<ByteRange> answers_by_turns(const ChatFormat& format, const ordered_
 
 }  // namespace
 
-ChatTokens encode_chat(const ChatFormat& format, const Tokenizer& tokenizer, const ordered_json& request) {
+ChatTokens encode_chat(const ChatFormat& format, const Tokenizer& tokenizer, const ordered_json& request,
+                       std::size_t prompt) {
   RenderedChat chat = format.rendered(request);
   if (!chat.marks_answers) chat.answers = answers_by_turns(format, request, chat.text);
+  if (prompt > 0) {
+    ordered_json before = request;
+    ordered_json& messages = before["messages"];
+    messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(prompt), messages.end());
+    const auto of_assistant = [](const ordered_json& message) { return message["role"] == "assistant"; };
+    const std::size_t count = chat.marks_answers
+                                  ? format.rendered(before).answers.size()
+                                  : static_cast<std::size_t>(std::ranges::count_if(messages, of_assistant));
+    chat.answers.erase(chat.answers.begin(), chat.answers.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                        count, chat.answers.size())));
+  }
   const Encoding encoding = tokenizer.encode(chat.text, EncodeOptions{.add_special_tokens = false});
   if (encoding.offsets.size() != encoding.size())
     throw Error("this tokenizer does not say where its tokens stand, which the assistant's part needs");

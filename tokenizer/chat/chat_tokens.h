@@ -23,8 +23,9 @@ struct ChatTokens {
 /// Encodes a request of ChatFormat::prompt(). The assistant writes what the template has between
 /// {% generation %} and {% endgeneration %}, as return_assistant_tokens_mask of transformers does it; without
 /// them, what the template adds for a message of the assistant to the prompt that asks for it. Throws Error
-/// if the template renders a message otherwise where others follow, so that its part cannot be told.
+/// if the template renders a message otherwise where others follow, so that its part cannot be told. What the
+/// assistant writes in the first `prompt` messages does not count.
 ChatTokens encode_chat(const ChatFormat& format, const Tokenizer& tokenizer,
-                       const nlohmann::ordered_json& request);
+                       const nlohmann::ordered_json& request, std::size_t prompt = 0);
 
 }  // namespace zoo

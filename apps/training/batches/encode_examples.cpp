@@ -1,6 +1,7 @@
 #include "apps/training/batches/encode_examples.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <span>
 
@@ -22,6 +23,15 @@ auto at_line(const std::string& name, std::int64_t line, Action action) {
   } catch (const Error& error) {
     throw Error(name, ", line ", line, ": ", error.what());
   }
+}
+
+// The examples of the records; an error has their line.
+template <class Record, class Encode>
+std::vector<Example> encode_each(const std::vector<Record>& records, const std::string& name, Encode encode) {
+  std::vector<Example> examples;
+  for (const Record& record : records)
+    examples.push_back(at_line(name, record.line, [&] { return encode(record); }));
+  return examples;
 }
 
 Example example_of(Encoding encoding) {
@@ -127,36 +137,48 @@ bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
   return false;
 }
 
+bool learns(const Example& example) {
+  return std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
+}
+
+// The messages after the first `prompt`, cut to the limit: learns() is false where it leaves nothing.
+Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt, const ChatFormat& format,
+                       const Tokenizer& tokenizer, EncodeLimits& limits) {
+  const ChatTokens tokens = encode_chat(format, tokenizer, request, prompt);
+  limits.without_tools += writes_tools(format, request) ? 0 : 1;
+  limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
+  const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
+  Example example{.input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
+  // Nothing predicts the first token.
+  for (std::size_t i = 0; i < size; ++i)
+    example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
+  limits.cut += learns(example) && size < tokens.ids.size() ? 1 : 0;
+  return example;
+}
+
 }  // namespace
 
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   const std::string& name, EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line,
-                               [&] { return example_of(encode(tokenizer, record.fields[0], "", limits)); }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    return example_of(encode(tokenizer, record.fields[0], "", limits));
+  });
 }
 
 std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   TokenId eos_id, const std::string& prefix, const std::string& name,
                                   EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line, [&] {
-      Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-      TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
-      if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
-      if (target.size() > limits.max_target_length) {
-        target.resize(limits.max_target_length);
-        ++limits.cut;
-      }
-      example.labels.assign(target.begin(), target.end());
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
+    TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+    if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
+    if (target.size() > limits.max_target_length) {
+      target.resize(limits.max_target_length);
+      ++limits.cut;
+    }
+    example.labels.assign(target.begin(), target.end());
+    return example;
+  });
 }
 
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
@@ -175,39 +197,49 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
                                           const std::string& name, EncodeLimits& limits) {
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
-    const nlohmann::ordered_json& request = *conversation.request;
-    const ChatTokens tokens =
-        at_line(name, conversation.line, [&] { return encode_chat(format, tokenizer, request); });
-    limits.without_tools += writes_tools(format, request) ? 0 : 1;
-    limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
-    const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
-    Example example{
-        .input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
-    // Nothing predicts the first token.
-    for (std::size_t i = 0; i < size; ++i)
-      example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
-    const bool learns = std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
-    limits.left_out += learns ? 0 : 1;
-    limits.cut += learns && size < tokens.ids.size() ? 1 : 0;
-    if (learns) examples.push_back(std::move(example));
+    Example example = at_line(name, conversation.line, [&] {
+      return encode_request(*conversation.request, /*prompt=*/0, format, tokenizer, limits);
+    });
+    limits.left_out += learns(example) ? 0 : 1;
+    if (learns(example)) examples.push_back(std::move(example));
   }
   if (examples.empty())
     throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
   return examples;
 }
 
+std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
+                                        const Tokenizer& tokenizer, const std::string& name,
+                                        EncodeLimits& limits) {
+  std::vector<Example> examples;
+  for (const Preference& preference : preferences) {
+    std::vector<Example> answers;
+    for (const auto& request : {preference.chosen, preference.rejected}) {
+      if (!request) continue;
+      answers.push_back(at_line(name, preference.line, [&] {
+        return encode_request(*request, preference.prompt, format, tokenizer, limits);
+      }));
+      answers.back().is_rejected = request == preference.rejected;
+    }
+    const bool all_learn = std::ranges::all_of(answers, learns);
+    const bool equal = answers.size() == 2 && answers[0].input_ids == answers[1].input_ids;
+    limits.left_out += all_learn ? 0 : 1;
+    limits.equal += all_learn && equal ? 1 : 0;
+    if (all_learn && !equal) std::ranges::move(answers, std::back_inserter(examples));
+  }
+  if (examples.empty())
+    throw Error(name, ": no prompt has answers that differ within ", limits.max_length, " tokens");
+  return examples;
+}
+
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& labels, const std::string& name,
                                     EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Record& record : records) {
-    examples.push_back(at_line(name, record.line, [&] {
-      Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
-      example.labels = {number_of(record.fields[1], labels)};
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(records, name, [&](const Record& record) {
+    Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
+    example.labels = {number_of(record.fields[1], labels)};
+    return example;
+  });
 }
 
 std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,
@@ -235,20 +267,16 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits) {
-  std::vector<Example> examples;
-  for (const Question& question : questions) {
-    examples.push_back(at_line(name, question.line, [&] {
-      Encoding encoding =
-          encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
-      if (encoding.offsets.size() != encoding.size())
-        throw Error("this tokenizer does not say where its tokens stand, which answers need");
-      std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
-      Example example = example_of(std::move(encoding));
-      example.labels = std::move(answer);
-      return example;
-    }));
-  }
-  return examples;
+  return encode_each(questions, name, [&](const Question& question) {
+    Encoding encoding =
+        encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
+    if (encoding.offsets.size() != encoding.size())
+      throw Error("this tokenizer does not say where its tokens stand, which answers need");
+    std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
+    Example example = example_of(std::move(encoding));
+    example.labels = std::move(answer);
+    return example;
+  });
 }
 
 std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field) {

@@ -26,8 +26,8 @@ struct EncodeLimits {
   std::size_t max_target_length = 0;  // for the target of an encoder-decoder
   std::int64_t cut = 0;               // output: number of examples cut
   // Outputs, of conversations: without an answer within the limit; with tools or calls that the template does
-  // not write; without a special token at the end of an answer.
-  std::int64_t left_out = 0, without_tools = 0, endless = 0;
+  // not write; without a special token at the end of an answer; pairs of answers that are the same.
+  std::int64_t left_out = 0, without_tools = 0, endless = 0, equal = 0;
 };
 
 // All throw Error naming `name` and the line if the tokenizer cannot encode a text.
@@ -51,6 +51,12 @@ TokenIds encode_documents(std::span<const Record> records, const Tokenizer& toke
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits);
+
+/// The same of answers to a prompt: of a pair the chosen one, then the rejected one. Pairs are left out where
+/// the limit leaves an answer no token, or both the same.
+std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
+                                        const Tokenizer& tokenizer, const std::string& name,
+                                        EncodeLimits& limits);
 
 /// Classes of texts or text pairs. fields: text, label, text_pair. A label becomes its index in `labels`;
 /// throws Error naming the line of an unknown one.

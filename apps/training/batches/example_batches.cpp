@@ -42,7 +42,44 @@ at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Exampl
   return tensor;
 }
 
+// Batches in random order, since an evaluation may use only the first few.
+std::vector<std::vector<std::int64_t>> evaluation_batches_of(const std::vector<std::int64_t>& lengths,
+                                                             const ExampleOrder::Options& options,
+                                                             std::uint32_t stream) {
+  const std::int64_t size = options.plan.batch_size;
+  if (options.by_length) return evaluation_order(lengths, size, {options.seed, stream});
+  std::vector<std::int64_t> places(lengths.size());
+  auto next = static_cast<std::int64_t>(lengths.size());
+  for (const std::int64_t i : RandomStream(options.seed, {.stream = stream}).permutation(next))
+    places[static_cast<std::size_t>(i)] = next--;
+  return batches_by_length(places, size);
+}
+
 }  // namespace
+
+ExampleOrder::ExampleOrder(const std::vector<std::int64_t>& train_lengths,
+                           const std::vector<std::int64_t>& val_lengths, const Options& options)
+    : plan_(options.plan),
+      sampler_(options.by_length ? train_lengths : std::vector<std::int64_t>(train_lengths.size(), 1),
+               plan_.rows_per_update(), {options.seed, kTrainingStream}),
+      evaluation_{evaluation_batches_of(train_lengths, options, kTrainEvaluationStream),
+                  evaluation_batches_of(val_lengths, options, kValEvaluationStream)} {
+  if (val_lengths.empty()) throw Error("there is no example to validate on");
+}
+
+std::vector<std::int64_t> ExampleOrder::training(std::int64_t micro_step) {
+  const std::vector<std::int64_t> all = sampler_.batch(plan_.update_of(micro_step));
+  const auto first = all.begin() + plan_.first_row(micro_step);
+  return {first, first + plan_.batch_size};
+}
+
+const std::vector<std::int64_t>& ExampleOrder::evaluation(Split split, std::int64_t index) const {
+  return evaluation_[static_cast<std::size_t>(split)].at(static_cast<std::size_t>(index));
+}
+
+std::int64_t ExampleOrder::evaluation_batches(Split split) const {
+  return static_cast<std::int64_t>(evaluation_[static_cast<std::size_t>(split)].size());
+}
 
 ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options, const BatchPlan& plan,
                                std::uint64_t seed, c10::Device device)
@@ -51,31 +88,18 @@ ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options,
       plan_(plan),
       seed_(seed),
       device_(device),
-      sampler_(lengths_of(examples_.train), plan.rows_per_update(), {seed, kTrainingStream}),
-      train_evaluation_(
-          evaluation_order(lengths_of(examples_.train), plan.batch_size, {seed, kTrainEvaluationStream})),
-      val_evaluation_(
-          evaluation_order(lengths_of(examples_.val), plan.batch_size, {seed, kValEvaluationStream})) {
-  if (examples_.val.empty()) throw Error("there is no example to validate on");
-}
+      order_(lengths_of(examples_.train), lengths_of(examples_.val), {plan, seed}) {}
 
 ModelBatch ExampleBatches::training(std::int64_t micro_step) {
-  const std::int64_t update = plan_.update_of(micro_step), first = plan_.first_row(micro_step);
-  const std::vector<std::int64_t> all = sampler_.batch(update);
-  const auto rows =
-      std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(plan_.batch_size));
-  return collate(examples_.train, rows, {kTrainingStream, update, static_cast<std::uint32_t>(first)});
+  return collate(examples_.train, order_.training(micro_step),
+                 {kTrainingStream, plan_.update_of(micro_step),
+                  static_cast<std::uint32_t>(plan_.first_row(micro_step))});
 }
 
 ModelBatch ExampleBatches::evaluation(Split split, std::int64_t index) {
   const bool train = split == Split::kTrain;
-  return collate(train ? examples_.train : examples_.val,
-                 (train ? train_evaluation_ : val_evaluation_).at(static_cast<std::size_t>(index)),
+  return collate(train ? examples_.train : examples_.val, order_.evaluation(split, index),
                  {train ? kTrainEvaluationStream : kValEvaluationStream, index, 0});
-}
-
-std::int64_t ExampleBatches::evaluation_batches(Split split) const {
-  return static_cast<std::int64_t>((split == Split::kTrain ? train_evaluation_ : val_evaluation_).size());
 }
 
 ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,

@@ -7,7 +7,7 @@
 ///                                 {.batch_size = 32}, /*seed=*/1337, c10::kCPU);
 ///     const zoo::ModelBatch batch = batches.training(/*micro_step=*/0);
 
-#include <optional>
+#include <array>
 #include <vector>
 
 #include "apps/training/batches/batches.h"
@@ -22,6 +22,7 @@ struct Example {
   std::vector<std::int32_t> type_ids;  // BERT's segment ids, one per token; empty: all 0
   std::vector<std::int32_t> words;     // word index of each token, -1 none; for masking
   std::vector<std::int64_t> labels;    // see LabelShape
+  bool is_rejected = false;            // of answers to a prompt: the worse one
 };
 
 enum class LabelShape {
@@ -31,15 +32,35 @@ enum class LabelShape {
   kMasked,    ///< masked tokens, drawn at each use, [B, T]
 };
 
-struct Examples {
-  std::vector<Example> train, val;
-};
+using Examples = Splits<Example>;
 
 struct CollateOptions {
   LabelShape labels = LabelShape::kNumbers;
   std::int64_t pad_id = 0;
   bool has_segments = false;  // the model takes token_type_ids
   MaskingOptions masking;     // for kMasked
+};
+
+/// Which examples a batch has: in training each once per epoch (EpochSampler), in an evaluation each once.
+class ExampleOrder {
+ public:
+  struct Options {
+    BatchPlan plan;
+    std::uint64_t seed = 0;
+    bool by_length = true;  // a batch has examples of similar length; false: any
+  };
+  /// Throws Error if a split has no examples.
+  ExampleOrder(const std::vector<std::int64_t>& train_lengths, const std::vector<std::int64_t>& val_lengths,
+               const Options& options);
+
+  std::vector<std::int64_t> training(std::int64_t micro_step);
+  const std::vector<std::int64_t>& evaluation(Split split, std::int64_t index) const;
+  std::int64_t evaluation_batches(Split split) const;
+
+ private:
+  BatchPlan plan_;
+  EpochSampler sampler_;
+  std::array<std::vector<std::vector<std::int64_t>>, 2> evaluation_;  // by split
 };
 
 /// Pads examples to the longest of their batch; EpochSampler batches examples of similar length.
@@ -51,7 +72,7 @@ class ExampleBatches final : public Batches {
 
   ModelBatch training(std::int64_t micro_step) override;
   ModelBatch evaluation(Split split, std::int64_t index) override;
-  std::int64_t evaluation_batches(Split split) const override;
+  std::int64_t evaluation_batches(Split split) const override { return order_.evaluation_batches(split); }
 
  private:
   ModelBatch collate(const std::vector<Example>& examples, std::span<const std::int64_t> rows,
@@ -64,8 +85,7 @@ class ExampleBatches final : public Batches {
   BatchPlan plan_;
   std::uint64_t seed_;
   c10::Device device_;
-  EpochSampler sampler_;
-  std::vector<std::vector<std::int64_t>> train_evaluation_, val_evaluation_;
+  ExampleOrder order_;
 };
 
 }  // namespace zoo

@@ -45,6 +45,18 @@ RankingFigures ranking_figures(std::span<const double> gains) {
   return figures;
 }
 
+std::vector<Score> mean_figures(std::span<const std::vector<double>> queries) {
+  std::vector<Score> means{{"accuracy"}, {"mrr_at_10"}, {"ndcg_at_10"}};
+  for (const std::vector<double>& gains : queries) {
+    const RankingFigures figures = ranking_figures(gains);
+    means[0].value += figures.accuracy;
+    means[1].value += figures.mrr;
+    means[2].value += figures.ndcg;
+  }
+  for (Score& mean : means) mean.value /= static_cast<double>(queries.size());
+  return means;
+}
+
 double spearman(std::span<const double> x, std::span<const double> y) {
   const std::vector<double> a = ranks_of(x), b = ranks_of(y);
   const double mean = static_cast<double>(a.size() + 1) / 2;

@@ -159,7 +159,8 @@ const std::vector<std::string>& task_names() {
                                               "question_answering",
                                               "chat",
                                               "embedding",
-                                              "ranking"};
+                                              "ranking",
+                                              "preference"};
   return names;
 }
 

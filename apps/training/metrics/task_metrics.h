@@ -29,6 +29,7 @@ enum class Task {
   kChat,
   kEmbedding,
   kRanking,
+  kPreference,
 };
 
 /// "lm", "mlm", … in the order of Task.

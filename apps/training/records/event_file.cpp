@@ -95,6 +95,7 @@ EventFile::~EventFile() {
 
 void EventFile::write(const Metrics& metrics) {
   std::string summary = scalar("train/loss", metrics.train_loss) + scalar("train/lr", metrics.lr);
+  for (const Score& score : metrics.train_scores) summary += scalar("train/" + score.name, score.value);
   if (metrics.tokens_per_second > 0) summary += scalar("train/tokens_per_second", metrics.tokens_per_second);
   if (metrics.grad_norm) summary += scalar("train/grad_norm", *metrics.grad_norm);
   if (metrics.loss_scale) summary += scalar("train/loss_scale", *metrics.loss_scale);

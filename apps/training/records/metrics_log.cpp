@@ -49,6 +49,7 @@ void MetricsLog::write(const Metrics& metrics) {
                                 {"lr", metrics.lr},
                                 {"ms_per_iter", metrics.ms_per_iter},
                                 {"tokens_per_second", metrics.tokens_per_second}};
+  for (const Score& score : metrics.train_scores) object["train_" + score.name] = score.value;
   if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
   if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;

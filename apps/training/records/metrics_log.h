@@ -29,6 +29,7 @@ struct Metrics {
   double tokens_per_second = 0;
   std::optional<double> grad_norm;   // before clipping
   std::optional<double> loss_scale;  // for float16
+  std::vector<Score> train_scores;   // since the last logged iteration; written as "train_NAME"
   std::optional<double> val_loss;    // if evaluated, before the iteration's update
   std::vector<Score> val_scores;     // likewise; written as "val_NAME"
   std::vector<double> wait_ms;  // Ranks::take_waits() since the last logged iteration; empty: one process

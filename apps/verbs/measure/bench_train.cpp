@@ -12,7 +12,6 @@
 #include "apps/training/precision.h"
 #include "apps/verbs/measure/benches.h"
 #include "apps/verbs/train/train_adapters.h"
-#include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/train/train_objective.h"

@@ -13,9 +13,9 @@
 #include "apps/training/records/run_directory.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
-#include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
+#include "apps/verbs/train/train_objective.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
@@ -116,11 +116,11 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
     const std::string name = read_json(*run).value("task", "");
     const auto found = std::ranges::find(task_names(), name);
     const auto task = static_cast<Task>(found - task_names().begin());
-    if (found != task_names().end() && head_of(task) == checkpoint.head) return task;
+    if (found != task_names().end() && traits_of(task).head == checkpoint.head) return task;
   }
   for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
                           Task::kTokenClassification, Task::kQuestionAnswering}) {
-    if (head_of(task) == checkpoint.head) return task;
+    if (traits_of(task).head == checkpoint.head) return task;
   }
   if (checkpoint.head == Head::kPretraining) return Task::kMlm;  // its data has no pairs of sentences
   throw Error(model, " has a ", name_of(checkpoint.head), " head; expected one that a task trains (",
@@ -245,7 +245,7 @@ int run_evaluate(const Arguments& arguments) {
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
   const bool packed = packs(checkpoint, flags.compute);
   const auto load = [&](bool stored) {
-    return load_model(checkpoint, {.device = device, .head = head_of(task), .stored = stored});
+    return load_model(checkpoint, {.device = device, .head = traits_of(task).head, .stored = stored});
   };
   const LoadedModel loaded = load(packed);
   require_ids_below(data, loaded.model->config().vocab_size);
@@ -253,7 +253,7 @@ int run_evaluate(const Arguments& arguments) {
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
                    static_cast<std::uint64_t>(flags.compute.seed), device);
   at::Tensor exact;
-  if (packed && head_of(task) == Head::kCausalLm && !checkpoint.packed_parts())
+  if (packed && traits_of(task).head == Head::kCausalLm && !checkpoint.packed_parts())
     exact = first_logits(*load(/*stored=*/false).model, *batches);
   SplitEvaluation evaluation = evaluate(flags, loaded, exact, *batches,
                                         make_metric(task, data.label_names, data.bytes_per_token), device);

@@ -1,10 +1,13 @@
 #include "apps/verbs/train/embedding_objective.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include <ATen/ATen.h>
 
+#include "apps/command/arguments.h"
 #include "apps/training/metrics/ranking_metrics.h"
+#include "apps/training/row_objective.h"
 #include "data/base/error.h"
 #include "models/layers/recompute.h"
 
@@ -13,26 +16,16 @@ namespace {
 
 // Rows whose vectors are kept for the figures: each anchor is compared with all documents.
 constexpr std::int64_t kMostMeasuredRows = 10'000;
+// Below it all ranks are the same to the figures.
+constexpr std::int64_t kLastRank = 11;
 
-// In random order, since an evaluation may use only the first few batches.
-std::vector<std::vector<std::int64_t>> shuffled_batches(std::size_t rows, std::int64_t size,
-                                                        SamplerSeed seed) {
-  const std::vector<std::int64_t> order =
-      RandomStream(seed.seed, {.stream = seed.stream}).permutation(static_cast<std::int64_t>(rows));
-  std::vector<std::vector<std::int64_t>> batches;
-  for (std::size_t begin = 0; begin < rows; begin += static_cast<std::size_t>(size)) {
-    const std::size_t end = std::min(rows, begin + static_cast<std::size_t>(size));
-    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                         order.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  return batches;
-}
+struct EmbeddingRow : RowCounts {
+  std::vector<Encoding> texts;  // the anchor, then its documents
+  double score = 0;
+};
 
-template <class Row>
-std::vector<const Row*> picked(const std::vector<Row>& rows, std::span<const std::int64_t> numbers) {
-  std::vector<const Row*> found;
-  for (const std::int64_t number : numbers) found.push_back(&rows[static_cast<std::size_t>(number)]);
-  return found;
+at::Tensor cosines(const EmbeddedBatch& batch) {
+  return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
 }
 
 std::vector<double> doubles_of(const at::Tensor& x) {
@@ -40,173 +33,133 @@ std::vector<double> doubles_of(const at::Tensor& x) {
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
-}  // namespace
-
-EmbeddingObjective::EmbeddingObjective(std::shared_ptr<Model> model, Embedders embedders,
-                                       const SentenceSplits& examples, const Options& options)
-    : model_(std::move(model)),
-      embedders_(std::move(embedders)),
-      options_(options),
-      train_(encoded(examples.train)),
-      val_(encoded(examples.val)),
+class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
+ public:
+  EmbeddingObjective(std::shared_ptr<Model> model, Embedders embedders, Splits<EmbeddingRow> rows,
+                     const EmbeddingOptions& options)
       // Not by length: negatives as long as the positive would be no fair sample of all documents.
-      sampler_(std::vector<std::int64_t>(train_.size(), 1), options.plan.rows_per_update(),
-               {options.seed, kTrainingStream}),
-      train_evaluation_(
-          shuffled_batches(train_.size(), options.plan.batch_size, {options.seed, kTrainEvaluationStream})),
-      val_evaluation_(
-          shuffled_batches(val_.size(), options.plan.batch_size, {options.seed, kValEvaluationStream})) {}
+      : RowObjective(std::move(model), std::move(rows), {options.plan, options.seed, /*by_length=*/false}),
+        embedders_(std::move(embedders)),
+        options_(options) {}
 
-std::vector<EmbeddingObjective::Row> EmbeddingObjective::encoded(
-    const std::vector<SentenceExample>& examples) {
-  const auto encode = [&](const TextEmbedder& embedder, const SentenceExample& example, std::size_t text) {
-    try {
-      Encoding whole = std::move(embedder.encode({example.texts[text]}, /*truncates=*/false).front());
-      if (whole.size() <= embedder.max_length().value_or(whole.size())) return whole;
-      ++cut_;
-      return std::move(embedder.encode({example.texts[text]}).front());
-    } catch (const Error& error) {
-      throw Error("line ", example.line, " of the data: ", error.what());
+  std::vector<Score> take_scores(double) override {
+    const std::vector<EmbeddedBatch> measured = std::exchange(measured_, {});
+    measured_rows_ = 0;
+    if (measured.empty()) return {};
+    if (!takes_scores(options_.loss.loss)) return ranking_scores(measured);
+    std::vector<at::Tensor> wanted, found;
+    for (const EmbeddedBatch& batch : measured) {
+      wanted.push_back(batch.scores);
+      found.push_back(cosines(batch));
     }
-  };
-  std::vector<Row> rows;
+    return {{"spearman", spearman(doubles_of(at::cat(wanted)), doubles_of(at::cat(found)))}};
+  }
+
+ private:
+  at::Tensor loss(const Rows& rows, bool measured) override {
+    std::vector<const Encoding*> anchors, documents;
+    std::vector<double> scores;
+    for (const EmbeddingRow* row : rows) {
+      anchors.push_back(&row->texts[0]);
+      documents.push_back(&row->texts[1]);
+      scores.push_back(row->score);
+    }
+    for (const EmbeddingRow* row : rows) {
+      for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
+    }
+    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors),
+                        .documents = vectors(embedders_.documents, documents)};
+    if (takes_scores(options_.loss.loss))
+      batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
+    if (measured && measured_rows_ < kMostMeasuredRows) {
+      measured_rows_ += batch.anchors.size(0);
+      const auto kept = [](const at::Tensor& x) { return x.defined() ? x.detach().cpu() : x; };
+      measured_.push_back({kept(batch.anchors), kept(batch.documents), kept(batch.scores)});
+    }
+    return embedding_loss(options_.loss, batch);
+  }
+
+  at::Tensor vectors(const TextEmbedder& embedder, const std::vector<const Encoding*>& texts) const {
+    const auto size = static_cast<std::size_t>(options_.mini_batch_size);
+    if (size == 0 || !at::GradMode::is_enabled()) return embedder.vectors_of(texts);
+    std::vector<at::Tensor> parts;
+    for (std::size_t begin = 0; begin < texts.size(); begin += size) {
+      const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
+      const std::vector<const Encoding*> piece(
+          first, first + static_cast<std::ptrdiff_t>(std::min(size, texts.size() - begin)));
+      parts.push_back(recompute([&embedder, piece](const auto&) { return embedder.vectors_of(piece); }, {},
+                                model_->parameters()));
+    }
+    return at::cat(parts);
+  }
+
+  static std::vector<Score> ranking_scores(const std::vector<EmbeddedBatch>& measured) {
+    std::vector<at::Tensor> positives, negatives;
+    for (const EmbeddedBatch& batch : measured) {
+      positives.push_back(unit_vectors(batch.documents.slice(0, 0, batch.anchors.size(0))));
+      negatives.push_back(unit_vectors(batch.documents.slice(0, batch.anchors.size(0))));
+    }
+    const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)}).t();
+    std::vector<std::vector<double>> gains;
+    for (const EmbeddedBatch& batch : measured) {
+      const at::Tensor scores = at::matmul(unit_vectors(batch.anchors), documents);
+      const auto before = static_cast<std::int64_t>(gains.size()), rows = batch.anchors.size(0);
+      const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
+      // The positive counts itself, so that this is its rank.
+      for (const double rank : doubles_of(scores.ge(scores.gather(1, right)).sum(1).clamp_max(kLastRank)))
+        gains.emplace_back(static_cast<std::size_t>(rank)).back() = 1;
+    }
+    return mean_figures(gains);
+  }
+
+  Embedders embedders_;
+  EmbeddingOptions options_;
+  std::vector<EmbeddedBatch> measured_;  // on the CPU
+  std::int64_t measured_rows_ = 0;
+};
+
+// Counts in `cut` the texts that are longer than the limit.
+std::vector<EmbeddingRow> encoded(const std::vector<SentenceExample>& examples, const Embedders& embedders,
+                                  std::int64_t& cut) {
+  std::vector<EmbeddingRow> rows;
   for (const SentenceExample& example : examples) {
-    Row& row = rows.emplace_back(Row{.anchor = encode(embedders_.queries, example, 0)});
-    for (std::size_t i = 1; i < example.texts.size(); ++i)
-      row.documents.push_back(encode(embedders_.documents, example, i));
+    EmbeddingRow& row = rows.emplace_back();
     row.score = example.score.value_or(0);
+    for (const std::string& text : example.texts) {
+      const TextEmbedder& embedder = row.texts.empty() ? embedders.queries : embedders.documents;
+      try {
+        row.texts.push_back(std::move(embedder.encode({text}, /*truncates=*/false).front()));
+        if (row.texts.back().size() > embedder.max_length().value_or(row.texts.back().size())) {
+          ++cut;
+          row.texts.back() = std::move(embedder.encode({text}).front());
+        }
+      } catch (const Error& error) {
+        throw Error("line ", example.line, " of the data: ", error.what());
+      }
+      row.tokens += static_cast<std::int64_t>(row.texts.back().size());
+    }
   }
   return rows;
 }
 
-std::int64_t EmbeddingObjective::width() const {
+}  // namespace
+
+std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Embedders embedders,
+                                               const Splits<SentenceExample>& examples,
+                                               const EmbeddingOptions& options) {
+  std::int64_t cut = 0;
+  Splits<EmbeddingRow> rows{encoded(examples.train, embedders, cut), encoded(examples.val, embedders, cut)};
   const at::NoGradGuard no_grad;
-  const Encoding* one = &val_.front().anchor;
-  return embedders_.queries.vectors_of(std::span(&one, 1)).size(1);
-}
-
-at::Tensor EmbeddingObjective::vectors(const TextEmbedder& embedder,
-                                       const std::vector<const Encoding*>& texts) const {
-  const auto size = static_cast<std::size_t>(options_.mini_batch_size);
-  if (size == 0 || !at::GradMode::is_enabled()) return embedder.vectors_of(texts);
-  std::vector<at::Tensor> parts;
-  for (std::size_t begin = 0; begin < texts.size(); begin += size) {
-    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
-    const std::vector<const Encoding*> piece(
-        first, first + static_cast<std::ptrdiff_t>(std::min(size, texts.size() - begin)));
-    parts.push_back(recompute([&embedder, piece](const auto&) { return embedder.vectors_of(piece); }, {},
-                              model_->parameters()));
+  const Encoding* one = &rows.val.front().texts[0];
+  const std::int64_t width = embedders.queries.vectors_of(std::span(&one, 1)).size(1);
+  for (const std::int64_t size : options.loss.matryoshka_dims) {
+    if (size > width)
+      throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
   }
-  return at::cat(parts);
-}
-
-EmbeddedBatch EmbeddingObjective::embed(const Rows& rows) const {
-  std::vector<const Encoding*> anchors, documents;
-  std::vector<double> scores;
-  for (const Row* row : rows) {
-    anchors.push_back(&row->anchor);
-    documents.push_back(&row->documents.front());
-    scores.push_back(row->score);
-  }
-  for (const Row* row : rows) {
-    for (std::size_t i = 1; i < row->documents.size(); ++i) documents.push_back(&row->documents[i]);
-  }
-  EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors),
-                      .documents = vectors(embedders_.documents, documents)};
-  if (takes_scores(options_.loss.loss))
-    batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
-  return batch;
-}
-
-Batch EmbeddingObjective::batch(Rows rows, bool measured) {
-  Batch batch{.targets = static_cast<double>(rows.size())};
-  for (const Row* row : rows) {
-    batch.tokens += static_cast<std::int64_t>(row->anchor.size());
-    for (const Encoding& document : row->documents)
-      batch.tokens += static_cast<std::int64_t>(document.size());
-  }
-  batch.loss = [this, rows = std::move(rows), measured] {
-    const EmbeddedBatch embedded = embed(rows);
-    if (measured) measure(embedded);
-    return embedding_loss(options_.loss, embedded);
-  };
-  return batch;
-}
-
-Batch EmbeddingObjective::training(std::int64_t micro_step) {
-  const BatchPlan& plan = options_.plan;
-  const std::vector<std::int64_t> all = sampler_.batch(plan.update_of(micro_step));
-  return batch(picked(train_, std::span(all).subspan(static_cast<std::size_t>(plan.first_row(micro_step)),
-                                                     static_cast<std::size_t>(plan.batch_size))),
-               /*measured=*/false);
-}
-
-Batch EmbeddingObjective::evaluation(Split split, std::int64_t index) {
-  const bool train = split == Split::kTrain;
-  const auto& order = train ? train_evaluation_ : val_evaluation_;
-  return batch(picked(train ? train_ : val_, order.at(static_cast<std::size_t>(index))),
-               /*measured=*/!train);
-}
-
-std::int64_t EmbeddingObjective::evaluation_batches(Split split) const {
-  return static_cast<std::int64_t>((split == Split::kTrain ? train_evaluation_ : val_evaluation_).size());
-}
-
-void EmbeddingObjective::measure(const EmbeddedBatch& batch) {
-  if (measured_rows_ >= kMostMeasuredRows) return;
-  measured_rows_ += batch.anchors.size(0);
-  const auto kept = [](const at::Tensor& x) { return x.defined() ? x.detach().cpu() : x; };
-  measured_.push_back({kept(batch.anchors), kept(batch.documents), kept(batch.scores)});
-}
-
-std::vector<Score> EmbeddingObjective::ranking_scores() const {
-  std::vector<at::Tensor> positives, negatives;
-  for (const EmbeddedBatch& batch : measured_) {
-    positives.push_back(unit_vectors(batch.documents.slice(0, 0, batch.anchors.size(0))));
-    negatives.push_back(unit_vectors(batch.documents.slice(0, batch.anchors.size(0))));
-  }
-  const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)}).t();
-  RankingFigures sum;
-  std::int64_t before = 0;
-  for (const EmbeddedBatch& batch : measured_) {
-    const at::Tensor scores = at::matmul(unit_vectors(batch.anchors), documents);
-    const std::int64_t rows = batch.anchors.size(0);
-    const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
-    // The positive counts itself, so that this is its rank.
-    const at::Tensor ranks = scores.ge(scores.gather(1, right)).sum(1);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      std::vector<double> gains(static_cast<std::size_t>(ranks[i].item<std::int64_t>()));
-      gains.back() = 1;
-      const RankingFigures figures = ranking_figures(gains);
-      sum.accuracy += figures.accuracy;
-      sum.mrr += figures.mrr;
-      sum.ndcg += figures.ndcg;
-    }
-    before += rows;
-  }
-  const auto rows = static_cast<double>(before);
-  return {{"accuracy", sum.accuracy / rows}, {"mrr_at_10", sum.mrr / rows}, {"ndcg_at_10", sum.ndcg / rows}};
-}
-
-std::vector<Score> EmbeddingObjective::take_scores(double) {
-  std::vector<Score> scores;
-  if (!measured_.empty() && takes_scores(options_.loss.loss)) {
-    std::vector<double> wanted, found;
-    for (const EmbeddedBatch& batch : measured_) {
-      const auto add = [](std::vector<double>& to, const at::Tensor& x) {
-        const std::vector<double> numbers = doubles_of(x);
-        to.insert(to.end(), numbers.begin(), numbers.end());
-      };
-      add(wanted, batch.scores);
-      add(found, (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1));
-    }
-    scores.push_back({"spearman", spearman(wanted, found)});
-  } else if (!measured_.empty()) {
-    scores = ranking_scores();
-  }
-  measured_.clear();
-  measured_rows_ = 0;
-  return scores;
+  if (cut > 0)
+    std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
+  return std::make_unique<EmbeddingObjective>(std::move(model), std::move(embedders), std::move(rows),
+                                              options);
 }
 
 }  // namespace zoo

@@ -6,12 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/training/embedding_losses.h"
+#include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/embedding_objective.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "data/base/lines.h"
-#include "models/layers/recompute.h"
 
 namespace zoo {
 namespace {
@@ -41,14 +39,10 @@ std::vector<std::int64_t> sizes_in(const std::string& text) {
 
 // By the data where the flag is not given.
 EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, bool scored) {
-  const auto& names = embedding_loss_names();
   EmbeddingLossOptions options{
       .loss = scored ? EmbeddingLoss::kCosent : EmbeddingLoss::kMultipleNegativesRanking,
       .matryoshka_dims = sizes_in(flags.matryoshka_dims)};
-  if (flags.loss && std::ranges::find(names, *flags.loss) == names.end())
-    throw UsageError("--loss ", *flags.loss, ": of the task ranking; embedding has ", joined(names));
-  if (flags.loss)
-    options.loss = static_cast<EmbeddingLoss>(std::ranges::find(names, *flags.loss) - names.begin());
+  if (flags.loss) options.loss = static_cast<EmbeddingLoss>(number_of(*flags.loss, embedding_loss_names()));
   options.scale = flags.scale.value_or(options.scale);
   options.symmetric = flags.symmetric;
   if (options.symmetric && options.loss != EmbeddingLoss::kMultipleNegativesRanking)
@@ -108,9 +102,6 @@ std::string without_dots(std::string name) {
 EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint,
                              const LoadedModel& loaded, c10::Device device)
     : flags_(flags), model_(loaded.model), config_(SentenceConfig::read(checkpoint.directory)) {
-  if (flags.disagreement != Disagreement::kNone || flags.data.label_smoothing > 0)
-    throw UsageError(flags.data.label_smoothing > 0 ? "--label_smoothing" : "--disagreement",
-                     ": not for the task embedding");
   if (config_.modules.empty())
     std::cerr
         << "note: " << checkpoint.directory.string()
@@ -129,7 +120,6 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
   if (config_.modules.empty()) options.modules.normalize = false;
   embedder_ = std::make_shared<const TextEmbedder>(
       model_, load_tokenizer(checkpoint.directory, checkpoint.json.get()), whole, options);
-  recompute_blocks(*model_, flags.activation_checkpointing);
   for (std::size_t i = 0; i < embedder_->modules().size(); ++i) {
     const NamedTensors weights = embedder_->modules()[i]->weights();
     if (weights.empty()) continue;
@@ -150,28 +140,17 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
         "--task embedding trains in one process: an anchor is compared with the documents of its whole ",
         "batch; start it without --processes");
   const bool scored = data.sentences.train.front().score.has_value();
-  EmbeddingObjective::Options options{.loss = loss_options(flags_.embedding, scored),
-                                      .plan = plan,
-                                      .seed = static_cast<std::uint64_t>(flags_.compute.seed),
-                                      .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0)};
+  const EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
+                                 .plan = plan,
+                                 .seed = static_cast<std::uint64_t>(flags_.compute.seed),
+                                 .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0)};
   require_shape(data, options.loss.loss);
   const auto prompted = [&](const std::optional<std::string>& name) {
     return name ? embedder_->with_prompt(config_.prompt_named(*name)) : *embedder_;
   };
-  auto objective = std::make_unique<EmbeddingObjective>(
-      model_,
-      EmbeddingObjective::Embedders{prompted(flags_.embedding.query_prompt_name),
-                                    prompted(flags_.embedding.document_prompt_name)},
+  return embedding_objective(
+      model_, {prompted(flags_.embedding.query_prompt_name), prompted(flags_.embedding.document_prompt_name)},
       data.sentences, options);
-  const std::int64_t width = objective->width();
-  for (const std::int64_t size : options.loss.matryoshka_dims) {
-    if (size > width)
-      throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
-  }
-  if (objective->cut() > 0)
-    std::cerr << "note: " << objective->cut() << " texts are cut to " << *embedder_->max_length()
-              << " tokens\n";
-  return objective;
 }
 
 void EmbeddingTask::save(const fs::path& directory) const {

@@ -10,9 +10,6 @@
 
 namespace zoo {
 
-/// A longest text by default; a model may read less.
-inline constexpr std::int64_t kLongestEmbeddedText = 512;
-
 /// A model of vectors in training: the modules of its Sentence-Transformers directory, whose weights are
 /// trained with the model's, the loss and the figures. A plain checkpoint gets mean pooling.
 class EmbeddingTask {

@@ -8,13 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/training/metrics/ranking_metrics.h"
-#include "apps/training/ranking_losses.h"
-#include "apps/verbs/train/train_data.h"
+#include "apps/training/retrieval_losses.h"
+#include "apps/training/row_objective.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "data/base/lines.h"
-#include "data/tokens/epoch_sampler.h"
-#include "models/layers/recompute.h"
 #include "models/tasks/encoding_batch.h"
 
 namespace zoo {
@@ -24,72 +21,42 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 RankingLoss ranking_loss_of(const TrainFlags& flags) {
-  if (!flags.embedding.loss) return RankingLoss::kBinaryCrossEntropy;
-  const auto& names = ranking_loss_names();
-  const auto found = std::ranges::find(names, *flags.embedding.loss);
-  if (found == names.end())
-    throw UsageError("--loss ", *flags.embedding.loss, ": of the task embedding; ranking has ",
-                     joined(names));
-  return static_cast<RankingLoss>(found - names.begin());
+  return flags.embedding.loss
+             ? static_cast<RankingLoss>(number_of(*flags.embedding.loss, ranking_loss_names()))
+             : RankingLoss::kBinaryCrossEntropy;
 }
 
 void require_rankings(const TaskData& data, RankingLoss loss) {
-  for (const auto* part : {&data.rankings.train, &data.rankings.val}) {
-    for (const RankingExample& example : *part) {
+  for (const auto* part : {&data.sentences.train, &data.sentences.val}) {
+    for (const SentenceExample& example : *part) {
       const auto refuse = [&](auto... why) {
         throw Error(data.source, ", line ", example.line, ": the loss ",
                     ranking_loss_names()[static_cast<std::size_t>(loss)], " needs ", why...);
       };
-      if (loss == RankingLoss::kListwiseSoftmax && (!example.is_list || example.documents.size() < 2))
+      if (loss == RankingLoss::kListwiseSoftmax && (example.score || example.texts.size() < 3))
         refuse("a query with its positive and at least one of negatives");
-      if (loss == RankingLoss::kBinaryCrossEntropy && (example.labels[0] < 0 || example.labels[0] > 1))
-        refuse("labels from 0 to 1; found ", example.labels[0], ". Other scores are for --loss mse");
+      if (loss == RankingLoss::kBinaryCrossEntropy && example.score &&
+          (*example.score < 0 || *example.score > 1))
+        refuse("labels from 0 to 1; found ", *example.score, ". Other scores are for --loss mse");
     }
   }
 }
 
-class RankingObjective final : public Objective {
+struct RankingRow : RowCounts {
+  std::string query;
+  std::vector<Encoding> pairs;
+  std::vector<double> labels;
+};
+
+class RankingObjective final : public RowObjective<RankingRow> {
  public:
-  RankingObjective(const TrainFlags& flags, const LoadedModel& loaded, const TaskData& data,
-                   const BatchPlan& plan)
-      : model_(loaded.model),
-        tokenizer_(data.tokenizer),
-        loss_(ranking_loss_of(flags)),
-        plan_(plan),
-        seed_(static_cast<std::uint64_t>(flags.compute.seed)),
-        train_(encoded(data.rankings.train, flags)),
-        val_(encoded(data.rankings.val, flags)),
-        sampler_(lengths(train_), plan.rows_per_update(), {seed_, kTrainingStream}),
-        train_evaluation_(
-            evaluation_order(lengths(train_), plan.batch_size, {seed_, kTrainEvaluationStream})),
-        val_evaluation_(evaluation_order(lengths(val_), plan.batch_size, {seed_, kValEvaluationStream})) {
-    if (cut_ > 0) std::cerr << "note: " << cut_ << " pairs are cut to " << limit(flags) << " tokens\n";
-  }
-
-  torch::nn::Module& module() override { return *model_; }
-
-  Batch training(std::int64_t micro_step) override {
-    const std::vector<std::int64_t> all = sampler_.batch(plan_.update_of(micro_step));
-    return batch(train_,
-                 std::span(all).subspan(static_cast<std::size_t>(plan_.first_row(micro_step)),
-                                        static_cast<std::size_t>(plan_.batch_size)),
-                 /*measured=*/false);
-  }
-
-  Batch evaluation(Split split, std::int64_t index) override {
-    const bool train = split == Split::kTrain;
-    const auto& batches = train ? train_evaluation_ : val_evaluation_;
-    return batch(train ? train_ : val_, batches.at(static_cast<std::size_t>(index)), /*measured=*/!train);
-  }
-
-  std::int64_t evaluation_batches(Split split) const override {
-    return static_cast<std::int64_t>((split == Split::kTrain ? train_evaluation_ : val_evaluation_).size());
-  }
+  RankingObjective(const LoadedModel& loaded, std::shared_ptr<const Tokenizer> tokenizer, RankingLoss loss,
+                   Splits<RankingRow> rows, const ExampleOrder::Options& options)
+      : RowObjective(loaded.model, std::move(rows), options), tokenizer_(std::move(tokenizer)), loss_(loss) {}
 
   std::vector<Score> take_scores(double) override {
     std::vector<double> labels, logits;
-    RankingFigures sum;
-    double queries = 0;
+    std::vector<std::vector<double>> queries;
     for (auto& [query, documents] : measured_) {
       // Best first; of equal logits the less relevant first, so that a model that tells nothing apart gains
       // nothing.
@@ -103,81 +70,20 @@ class RankingObjective final : public Objective {
         gains.push_back(std::max(0.0, label));
       }
       const auto [least, most] = std::ranges::minmax(gains);
-      if (least == most) continue;
-      const RankingFigures figures = ranking_figures(gains);
-      sum.accuracy += figures.accuracy;
-      sum.mrr += figures.mrr;
-      sum.ndcg += figures.ndcg;
-      ++queries;
+      if (least != most) queries.push_back(std::move(gains));
     }
     measured_.clear();
     if (labels.empty()) return {};
-    if (queries == 0) return {{"spearman", spearman(logits, labels)}};
-    return {{"accuracy", sum.accuracy / queries},
-            {"mrr_at_10", sum.mrr / queries},
-            {"ndcg_at_10", sum.ndcg / queries}};
+    if (queries.empty()) return {{"spearman", spearman(logits, labels)}};
+    return mean_figures(queries);
   }
 
  private:
-  struct Row {
-    std::string query;
-    std::vector<Encoding> pairs;
-    std::vector<double> labels;
-  };
-
-  std::size_t limit(const TrainFlags& flags) const {
-    const auto block = static_cast<std::size_t>(flags.data.block_size);
-    return std::min(block, tokenizer_->limits().max_length.value_or(block));
-  }
-
-  std::vector<Row> encoded(const std::vector<RankingExample>& examples, const TrainFlags& flags) {
-    std::vector<Row> rows;
-    for (const RankingExample& example : examples) {
-      Row& row = rows.emplace_back(Row{.query = example.query, .labels = example.labels});
-      for (const std::string& document : example.documents) {
-        const auto encode = [&](std::optional<std::size_t> most) {
-          return tokenizer_->encode_pair(example.query, document,
-                                         {.max_length = most, .with_offsets = false});
-        };
-        Encoding pair = encode(std::nullopt);
-        if (pair.size() > limit(flags)) {
-          ++cut_;
-          pair = encode(limit(flags));
-        }
-        row.pairs.push_back(std::move(pair));
-      }
-    }
-    return rows;
-  }
-
-  static std::vector<std::int64_t> lengths(const std::vector<Row>& rows) {
-    std::vector<std::int64_t> lengths;
-    for (const Row& row : rows) {
-      lengths.push_back(0);
-      for (const Encoding& pair : row.pairs) lengths.back() += static_cast<std::int64_t>(pair.size());
-    }
-    return lengths;
-  }
-
-  Batch batch(const std::vector<Row>& rows, std::span<const std::int64_t> numbers, bool measured) {
-    Batch batch{.targets = 0};
-    std::vector<const Row*> picked;
-    for (const std::int64_t number : numbers) {
-      picked.push_back(&rows[static_cast<std::size_t>(number)]);
-      const bool by_query = loss_ == RankingLoss::kListwiseSoftmax;
-      batch.targets += by_query ? 1 : static_cast<double>(picked.back()->pairs.size());
-      for (const Encoding& pair : picked.back()->pairs)
-        batch.tokens += static_cast<std::int64_t>(pair.size());
-    }
-    batch.loss = [this, picked = std::move(picked), measured] { return loss_of_rows(picked, measured); };
-    return batch;
-  }
-
-  at::Tensor loss_of_rows(const std::vector<const Row*>& rows, bool measured) {
+  at::Tensor loss(const Rows& rows, bool measured) override {
     std::vector<const Encoding*> pairs;
     std::vector<double> labels;
     std::vector<std::int64_t> lists;
-    for (const Row* row : rows) {
+    for (const RankingRow* row : rows) {
       for (const Encoding& pair : row->pairs) pairs.push_back(&pair);
       labels.insert(labels.end(), row->labels.begin(), row->labels.end());
       lists.push_back(static_cast<std::int64_t>(row->pairs.size()));
@@ -189,32 +95,47 @@ class RankingObjective final : public Objective {
     return ranking_loss(loss_, logits, at::tensor(labels, at::kFloat).to(device), lists);
   }
 
-  void measure(const std::vector<const Row*>& rows, const at::Tensor& logits) {
+  void measure(const Rows& rows, const at::Tensor& logits) {
     const double* logit = logits.const_data_ptr<double>();
-    for (const Row* row : rows) {
+    for (const RankingRow* row : rows) {
       for (const double label : row->labels) measured_[row->query].emplace_back(*logit++, label);
     }
   }
 
-  std::shared_ptr<Model> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   RankingLoss loss_;
-  BatchPlan plan_;
-  std::uint64_t seed_;
-  std::int64_t cut_ = 0;
-  std::vector<Row> train_, val_;
-  EpochSampler sampler_;
-  std::vector<std::vector<std::int64_t>> train_evaluation_, val_evaluation_;
   std::map<std::string, std::vector<std::pair<double, double>>> measured_;  // logits and labels by query
 };
+
+// Counts in `cut` the pairs that are longer than `limit` tokens.
+std::vector<RankingRow> encoded(const std::vector<SentenceExample>& examples, const Tokenizer& tokenizer,
+                                std::size_t limit, bool by_query, std::int64_t& cut) {
+  std::vector<RankingRow> rows;
+  for (const SentenceExample& example : examples) {
+    RankingRow& row = rows.emplace_back();
+    row.query = example.texts[0];
+    for (std::size_t i = 1; i < example.texts.size(); ++i) {
+      const auto encode = [&](std::optional<std::size_t> most) {
+        return tokenizer.encode_pair(row.query, example.texts[i],
+                                     {.max_length = most, .with_offsets = false});
+      };
+      row.pairs.push_back(encode(std::nullopt));
+      if (row.pairs.back().size() > limit) {
+        ++cut;
+        row.pairs.back() = encode(limit);
+      }
+      row.labels.push_back(example.score.value_or(i == 1 ? 1 : 0));
+      row.tokens += static_cast<std::int64_t>(row.pairs.back().size());
+    }
+    row.targets = by_query ? 1 : static_cast<double>(row.pairs.size());
+  }
+  return rows;
+}
 
 }  // namespace
 
 std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                              const TaskData& data, const BatchPlan& plan) {
-  if (flags.disagreement != Disagreement::kNone || flags.data.label_smoothing > 0)
-    throw UsageError(flags.data.label_smoothing > 0 ? "--label_smoothing" : "--disagreement",
-                     ": not for the task ranking");
   const TransformerConfig& config = loaded.model->config();
   if (config.shape == Shape::kEncoderDecoder)
     throw Error("--task ranking: expected an encoder or a decoder, not an encoder-decoder");
@@ -224,9 +145,19 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
         "--task ranking: a decoder finds the end of a pair by its pad_token_id, which config.json lacks");
   if (config.problem_type == ProblemType::kSingleLabel || config.problem_type == ProblemType::kMultiLabel)
     throw Error("--task ranking: the model's problem_type is not regression; take it out of config.json");
-  require_rankings(data, ranking_loss_of(flags));
-  recompute_blocks(*loaded.model, flags.activation_checkpointing);
-  return std::make_unique<RankingObjective>(flags, loaded, data, plan);
+  const RankingLoss loss = ranking_loss_of(flags);
+  require_rankings(data, loss);
+  const auto block = static_cast<std::size_t>(flags.data.block_size);
+  const std::size_t limit = std::min(block, data.tokenizer->limits().max_length.value_or(block));
+  std::int64_t cut = 0;
+  const auto rows_of = [&](const std::vector<SentenceExample>& examples) {
+    return encoded(examples, *data.tokenizer, limit, loss == RankingLoss::kListwiseSoftmax, cut);
+  };
+  Splits<RankingRow> rows{rows_of(data.sentences.train), rows_of(data.sentences.val)};
+  if (cut > 0) std::cerr << "note: " << cut << " pairs are cut to " << limit << " tokens\n";
+  return std::make_unique<RankingObjective>(
+      loaded, data.tokenizer, loss, std::move(rows),
+      ExampleOrder::Options{plan, static_cast<std::uint64_t>(flags.compute.seed)});
 }
 
 void name_activation(const TrainFlags& flags, const fs::path& directory) {

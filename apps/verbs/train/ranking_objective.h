@@ -2,20 +2,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "apps/training/objective.h"
-#include "apps/verbs/train/train_options.h"
-#include "data/examples/ranking_file.h"
+#include "apps/verbs/train/train_data.h"
 #include "models/checkpoint/checkpoint.h"
 
 namespace zoo {
-
-struct TaskData;
-
-struct RankingSplits {
-  std::vector<RankingExample> train, val;
-};
 
 /// The training of a cross-encoder (Nogueira and Cho, 2019): a classifier with one label reads a query and a
 /// document. The figures of an evaluation are accuracy, MRR@10 and nDCG@10 of the queries that have a

@@ -13,10 +13,11 @@
 #include "apps/training/trainer.h"
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/embedding_task.h"
+#include "apps/verbs/train/preference_objective.h"
+#include "apps/verbs/train/ranking_objective.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_samples.h"
 #include "apps/verbs/train/train_adapters.h"
-#include "apps/verbs/train/train_batches.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/train/train_objective.h"
@@ -53,12 +54,8 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   parsed.resolved = flags.resolved();
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.default_block = !flags.given("block_size");
-  if (parsed.values.data.task == Task::kChat && parsed.default_dataset)
-    throw UsageError("missing flag '--dataset': a .jsonl file of conversations");
-  if (parsed.values.data.task == Task::kEmbedding && parsed.default_dataset)
-    throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of anchor and positive");
-  if (parsed.values.data.task == Task::kRanking && parsed.default_dataset)
-    throw UsageError("missing flag '--dataset': a .jsonl or .tsv file of query, document and label");
+  const char* dataset = traits_of(parsed.values.data.task).dataset;
+  if (dataset != nullptr && parsed.default_dataset) throw UsageError("missing flag '--dataset': ", dataset);
   parsed.has_config = flags.given("config");
   parsed.given = flags.given_values();
   return parsed;
@@ -156,7 +153,8 @@ void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
 }
 
 void discard_old_run(const RunDirectory& run) {
-  for (const char* part : {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard"}) {
+  for (const char* part :
+       {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard", kReferenceFile}) {
     fs::remove_all(run.path() / part);
   }
 }
@@ -167,34 +165,6 @@ std::unique_ptr<DirectoryLock> lock_run(const RunDirectory& run) {
   auto lock = std::make_unique<DirectoryLock>(run.path());
   run.clean();
   return lock;
-}
-
-// The command that uses a model of this task.
-std::string next_command(Task task, const std::string& model) {
-  const auto command = [&](const char* verb, const char* input) {
-    return "tzoo " + std::string(verb) + " --model " + model + " " + input;
-  };
-  switch (task) {
-    case Task::kLm:
-      return command("generate", "--prompt TEXT");
-    case Task::kChat:
-      return "tzoo chat --model " + model;
-    case Task::kMlm:
-      return command("fill-mask", "--text TEXT");
-    case Task::kEmbedding:
-      return command("embed", "--text TEXT --text TEXT --similarity");
-    case Task::kRanking:
-      return command("rank", "--query TEXT --documents FILE");
-    case Task::kSpanCorruption:
-    case Task::kSeq2Seq:
-      return command("translate", "--text TEXT");
-    case Task::kClassification:
-    case Task::kTokenClassification:
-      return command("classify", "--text TEXT");
-    case Task::kQuestionAnswering:
-      return command("answer", "--question TEXT --context TEXT");
-  }
-  return "";
 }
 
 int report(const Trainer::Result& result, const RunDirectory& run, const TrainFlags& flags, bool went_on) {
@@ -223,7 +193,8 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
               << (result.early ? " --early_stopping_patience 0"
                                : " --max_iters N, above " + std::to_string(result.iterations))
               << "\n";
-  std::cerr << "use it: " << next_command(flags.data.task, has_better ? best : last) << "\n";
+  const TaskTraits& task = traits_of(flags.data.task);
+  std::cerr << "use it: tzoo " << task.verb << " --model " << (has_better ? best : last) << task.args << "\n";
   return 0;
 }
 
@@ -232,16 +203,16 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
 // their gradients. Checkpointing keeps a layer's input alone, and one layer at a time.
 std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& config) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };  // no product overflows
-  // A row of the task embedding has two texts, of which --mini_batch_size computes some at a time.
-  const bool pairs = flags.data.task == Task::kEmbedding;
+  // A row of these tasks has two texts, of which --mini_batch_size computes some at a time.
+  const bool pairs = flags.data.task == Task::kEmbedding || flags.data.task == Task::kPreference;
   const double texts = pairs ? number(flags.embedding.mini_batch_size.value_or(2 * flags.batch_size))
                              : number(flags.batch_size);
   const double length = number(flags.data.block_size), tokens = texts * length;
   const double hidden = tokens * number(config.hidden_size), all = number(config.num_layers);
   const double layer = 17 * hidden + 2.5 * tokens * number(config.num_heads) * length;
   const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
-  const bool words =
-      head_of(flags.data.task) == Head::kCausalLm || head_of(flags.data.task) == Head::kSeq2SeqLm;
+  const Head head = traits_of(flags.data.task).head;
+  const bool words = head == Head::kCausalLm || head == Head::kSeq2SeqLm;
   const double bytes = 4 * (layers + (words ? 3 * tokens * number(config.vocab_size) : 0));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
@@ -302,13 +273,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
-    constexpr std::int64_t kLongestChat = 1024;
-    if (flags.data.task == Task::kChat && parsed.default_block)
+    if (const std::int64_t longest = traits_of(flags.data.task).longest; longest > 0 && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
-          std::min(start.checkpoint->config.max_length(), kLongestChat);
-    if ((flags.data.task == Task::kEmbedding || flags.data.task == Task::kRanking) && parsed.default_block)
-      resolved["block_size"] = flags.data.block_size =
-          std::min(start.checkpoint->config.max_length(), kLongestEmbeddedText);
+          std::min(start.checkpoint->config.max_length(), longest);
   }
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
@@ -319,21 +286,23 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed && *start.resumed > options.max_iters) {
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
   }
+  const Task task = flags.data.task;
+  const BatchPlan plan = batch_plan(flags, session);
   std::optional<EmbeddingTask> embedding;
-  std::unique_ptr<Batches> batches;
-  if (flags.data.task == Task::kEmbedding) {
-    embedding.emplace(flags, *start.checkpoint, loaded, device);
-  } else if (flags.data.task != Task::kRanking) {
-    batches = make_batches(flags.data, data, loaded.model->config(), batch_plan(flags, session), options.seed,
-                           device);
-  }
+  if (task == Task::kEmbedding) embedding.emplace(flags, *start.checkpoint, loaded, device);
   const auto adapters = adapt(flags, start.checkpoint, loaded);
+  std::unique_ptr<Batches> batches;
   std::unique_ptr<Objective> objective;
+  NamedTensors reference;  // of the task preference
   if (embedding) {
-    objective = embedding->objective(data, batch_plan(flags, session));
-  } else if (flags.data.task == Task::kRanking) {
-    objective = ranking_objective(flags, loaded, data, batch_plan(flags, session));
+    objective = embedding->objective(data, plan);
+  } else if (task == Task::kRanking) {
+    objective = ranking_objective(flags, loaded, data, plan);
+  } else if (task == Task::kPreference) {
+    if (start.resumed && has_reference(flags)) reference = read_reference(run.path() / kReferenceFile);
+    objective = preference_objective(flags, loaded, data, plan, reference);
   } else {
+    batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
     objective = make_objective(flags, loaded, data, *batches);
   }
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
@@ -346,7 +315,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
 
   Trainer::SaveModel save_modules;
   if (embedding) save_modules = [&](const fs::path& directory) { embedding->save(directory); };
-  if (flags.data.task == Task::kRanking)
+  if (task == Task::kRanking)
     save_modules = [&](const fs::path& directory) { name_activation(flags, directory); };
   const Savers save = savers(loaded, start.checkpoint, data, adapters, save_modules);
   options.save_step = save.step;
@@ -355,6 +324,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
   if (writes && flags.init_from != "resume") discard_old_run(run);
+  // A run without a checkpoint starts again, with the same weights.
+  if (writes && !start.resumed && !reference.empty())
+    write_safetensors(run.path() / kReferenceFile, reference);
   if (writes) write_run_config(run, std::move(resolved));
   if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset

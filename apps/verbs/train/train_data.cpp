@@ -29,7 +29,7 @@ Columns columns_of(Task task) {
 }
 
 TaskTextStyle style_of(Task task, Shape shape) {
-  if (task == Task::kLm || task == Task::kChat) return TaskTextStyle::kPlain;
+  if (traits_of(task).head == Head::kCausalLm) return TaskTextStyle::kPlain;
   if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
 }
@@ -104,13 +104,18 @@ class DatasetReader {
         read_questions();
         break;
       case Task::kChat:
-        read_conversations();
+        read_conversations(parse_conversations, encode_conversations);
         break;
+      case Task::kPreference: {
+        const auto parts = read_conversations(parse_preferences, encode_preferences);
+        const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
+        data_.has_pairs = is_pair(parts.train.front());
+        if (data_.has_pairs != is_pair(parts.val.front()))
+          throw Error("--val_dataset: ", parts.val_name, " has no pairs of answers, or --dataset has none");
+      } break;
       case Task::kEmbedding:
-        read_sentences();
-        break;
       case Task::kRanking:
-        read_rankings();
+        read_sentences();
         break;
       case Task::kSeq2Seq:
       case Task::kClassification:
@@ -133,6 +138,9 @@ class DatasetReader {
                    "stop; the chat template should write one, such as eos_token, as the assistant's\n";
     if (limits_.left_out > 0)
       std::cerr << "note: " << limits_.left_out << " conversations have no answer within --block_size "
+                << flags_.block_size << " and are left out\n";
+    if (limits_.equal > 0)
+      std::cerr << "note: " << limits_.equal << " pairs have the same answers within --block_size "
                 << flags_.block_size << " and are left out\n";
     if (limits_.cut > 0) {
       const std::size_t all = (evaluates_ ? 0 : data_.examples.train.size()) + data_.examples.val.size();
@@ -293,9 +301,7 @@ class DatasetReader {
   }
 
   void read_tagged() {
-    const auto parts = divide<TaggedSentence>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_tagged(source.text, source.name, names_);
-    });
+    const auto parts = divided(parse_tagged);
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
       for (const TaggedSentence& sentence : parts.train) {
@@ -312,9 +318,7 @@ class DatasetReader {
   }
 
   void read_questions() {
-    const auto parts = divide<Question>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_questions(source.text, source.name, names_);
-    });
+    const auto parts = divided(parse_questions);
     const Tokenizer& tokenizer = choose([&] {
       std::string text;
       for (const Question& question : parts.train) text += question.question + "\n" + question.context + "\n";
@@ -331,7 +335,8 @@ class DatasetReader {
     if (!data_.chat && flags_.tokenizer && has_tokenizer(*flags_.tokenizer))
       data_.chat = ChatFormat::read(*flags_.tokenizer);
     if (!data_.chat)
-      throw Error("--task chat needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
+      throw Error("--task ", name_of(task_),
+                  " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
     if (!flags_.chat_template.empty()) {
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {
@@ -341,39 +346,34 @@ class DatasetReader {
     }
   }
 
-  void read_conversations() {
+  template <class V, class Encode>
+  Parts<V> read_conversations(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&),
+                              Encode encoded) {
     choose_template();
-    const auto parts = divide<Conversation>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_conversations(source.text, source.name, names_);
-    });
+    Parts<V> parts = divided(parse);
     const Tokenizer& tokenizer = choose([] { return std::string(); });
-    encode(parts, [&](const std::vector<Conversation>& conversations, const std::string& name) {
-      return encode_conversations(conversations, *data_.chat, tokenizer, name, limits_);
+    encode(parts, [&](const std::vector<V>& conversations, const std::string& name) {
+      return encoded(conversations, *data_.chat, tokenizer, name, limits_);
     });
+    return parts;
   }
 
   void read_sentences() {
-    auto parts = divide<SentenceExample>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_sentences(source.text, source.name, names_);
-    });
+    const bool ranks = task_ == Task::kRanking;
+    auto parts = divided(ranks ? parse_rankings : parse_sentences);
     data_.sentences = {std::move(parts.train), std::move(parts.val)};
-    take_tokenizer();
-  }
-
-  void read_rankings() {
-    auto parts = divide<RankingExample>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_rankings(source.text, source.name, names_);
-    });
-    data_.rankings = {std::move(parts.train), std::move(parts.val)};
-    data_.label_names =
-        known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
-    take_tokenizer();
-  }
-
-  void take_tokenizer() {
+    if (ranks)
+      data_.label_names =
+          known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
     data_.tokenizer = known_.tokenizer;
     if (!data_.tokenizer)
       throw Error("--init_from: the model has no tokenizer, which the task ", name_of(task_), " needs");
+  }
+
+  template <class V>
+  Parts<V> divided(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&)) {
+    return divide<V>(source_, validation_, evaluates_,
+                     [&](const Source& source) { return parse(source.text, source.name, names_); });
   }
 
   template <class V, class Encode>
@@ -395,28 +395,6 @@ class DatasetReader {
 };
 
 }  // namespace
-
-Head head_of(Task task) {
-  switch (task) {
-    case Task::kLm:
-    case Task::kChat:
-      return Head::kCausalLm;
-    case Task::kMlm:
-      return Head::kMaskedLm;
-    case Task::kClassification:
-      return Head::kSequenceClassification;
-    case Task::kTokenClassification:
-      return Head::kTokenClassification;
-    case Task::kQuestionAnswering:
-      return Head::kQuestionAnswering;
-    case Task::kEmbedding:
-      return Head::kBase;
-    case Task::kRanking:
-      return Head::kSequenceClassification;
-    default:
-      return Head::kSeq2SeqLm;
-  }
-}
 
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
   TaskData data = DatasetReader(flags, shape, known, evaluates).read();

@@ -5,11 +5,9 @@
 
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/metrics/bag_of_words.h"
-#include "apps/verbs/train/embedding_objective.h"
-#include "apps/verbs/train/ranking_objective.h"
 #include "apps/verbs/train/train_options.h"
+#include "data/examples/sentence_file.h"
 #include "data/tokens/token_dataset.h"
-#include "models/family.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
@@ -19,13 +17,13 @@ namespace zoo {
 struct TaskData {
   std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
   std::optional<TokenDataset> tokens;
-  Examples examples;         // used if there are no tokens
-  RankingSplits rankings;    // of the task ranking, as texts
-  SentenceSplits sentences;  // of the task embedding, as texts
+  Examples examples;                  // used if there are no tokens
+  Splits<SentenceExample> sentences;  // of the tasks embedding and ranking, as texts
+  bool has_pairs = false;             // of the task preference: `examples` are chosen, rejected, chosen, …
   std::vector<std::string> label_names;
   LossOptions loss;
   double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown
-  std::optional<ChatFormat> chat;  // for the task chat, with the template in use
+  std::optional<ChatFormat> chat;  // for the tasks chat and preference, with the template in use
   std::string source;              // for messages
   std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated
 };
@@ -36,9 +34,6 @@ struct KnownModel {
   std::vector<std::string> label_names;
   std::optional<ChatFormat> chat;  // of a model with a tokenizer
 };
-
-/// The head that a task trains.
-Head head_of(Task task);
 
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation
 /// split. Throws Error naming file and line of invalid data.

@@ -12,6 +12,7 @@
 #include "data/base/json_file.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"
+#include "models/layers/recompute.h"
 #include "models/registry.h"
 #include "models/tasks/encoding_batch.h"
 
@@ -101,7 +102,8 @@ std::int64_t vocab_size_of(const TaskData& data) {
 }
 
 LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, const TaskData& data) {
-  LoadOptions options{.trainable = true, .head = head_of(flags.data.task), .label_names = data.label_names};
+  LoadOptions options{
+      .trainable = true, .head = traits_of(flags.data.task).head, .label_names = data.label_names};
   // A resumed run already has its head.
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
@@ -116,7 +118,7 @@ LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, co
 LoadedModel build(const TrainFlags& flags, const TaskData& data) {
   LoadedModel loaded;
   loaded.family = &family_of(flags);
-  loaded.head = head_of(flags.data.task);
+  loaded.head = traits_of(flags.data.task).head;
   check_head(*loaded.family, loaded.head);
   Sizes sizes{.vocab_size = vocab_size_of(data),
               .positions = std::max(flags.data.block_size, flags.data.target_length()),
@@ -141,7 +143,7 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
 
 const Family& family_of(const TrainFlags& flags) {
   if (flags.model.model_type) return find_family(*flags.model.model_type);
-  switch (head_of(flags.data.task)) {
+  switch (traits_of(flags.data.task).head) {
     case Head::kCausalLm:
       return find_family("gpt2");
     case Head::kSeq2SeqLm:
@@ -159,9 +161,9 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
     auto tokenizer = load_tokenizer(directory, checkpoint->json.get());
     require_fit(*tokenizer, checkpoint->config, directory);
     known.tokenizer = std::move(tokenizer);
-    if (task == Task::kChat) known.chat = ChatFormat::read(directory);
+    if (task == Task::kChat || task == Task::kPreference) known.chat = ChatFormat::read(directory);
   }
-  if (checkpoint->head == head_of(task)) known.label_names = checkpoint->config.label_names;
+  if (checkpoint->head == traits_of(task).head) known.label_names = checkpoint->config.label_names;
   return known;
 }
 
@@ -221,6 +223,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
                 config.vocab_size);
   }
   require_ids_below(data, config.vocab_size);
+  recompute_blocks(*loaded.model, flags.activation_checkpointing);
   loaded.model->to(device);
   return loaded;
 }

@@ -1,11 +1,14 @@
 #include "apps/verbs/train/train_objective.h"
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 
+#include "apps/training/batches/block_batches.h"
 #include "apps/training/parallel/own_launcher.h"
+#include "apps/verbs/train/task_tokenizer.h"
 #include "data/base/environment.h"
-#include "models/layers/recompute.h"
+#include "data/base/error.h"
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {
@@ -19,6 +22,13 @@ c10::Device device_of(const TrainFlags& flags, const ParallelSession& session) {
   const c10::Device device = device_of(flags.compute);
   if (!device.is_cuda() || flags.compute.device != "cuda") return device;
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(session.local_rank())};
+}
+
+MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
+  MaskingOptions masking = flags.masking;
+  masking.mask_id = *tokenizer.special_id(SpecialToken::mask);
+  masking.vocab_size = tokenizer.vocab_size();
+  return masking;
 }
 
 }  // namespace
@@ -56,9 +66,47 @@ BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session) {
           .ranks = session.size()};
 }
 
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device) {
+  const Task task = flags.task;
+  if (traits_of(task).tunes)
+    throw Error("the task ", name_of(task),
+                " is measured while it is trained, by tzoo train alone; see metrics.jsonl");
+  if (task == Task::kLm)
+    return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
+  const Tokenizer& tokenizer = *data.tokenizer;
+  if (task == Task::kSpanCorruption) {
+    SpanCorruptionOptions spans = flags.spans;
+    spans.sentinels = sentinels_of(tokenizer);
+    spans.eos_id = *tokenizer.eos_id();
+    return std::make_unique<SpanCorruptionBatches>(*data.tokens, flags.block_size, spans, plan, seed, device);
+  }
+  if (data.tokens) {
+    return std::make_unique<MaskedBlockBatches>(
+        *data.tokens,
+        MaskedBlockBatches::Options{
+            .block_size = flags.block_size,
+            .ends = {tokenizer.special_id(SpecialToken::cls), tokenizer.special_id(SpecialToken::sep)},
+            .masking = masking_of(flags, tokenizer),
+            .begins_word = word_beginnings(tokenizer)},
+        plan, seed, device);
+  }
+  CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
+                         .has_segments = config.type_vocab_size > 0};
+  if (task == Task::kTokenClassification || task == Task::kChat) options.labels = LabelShape::kTokens;
+  if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
+  if (task == Task::kSeq2Seq && config.shifted_labels == ShiftedLabels::kLastLabel)
+    throw Error("the labels of a model of the mbart family end in the id of a language, which the task ",
+                name_of(task), " does not write");
+  if (task == Task::kMlm) {
+    options.labels = LabelShape::kMasked;
+    options.masking = masking_of(flags, tokenizer);
+  }
+  return std::make_unique<ExampleBatches>(std::move(data.examples), options, plan, seed, device);
+}
+
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                const TaskData& data, Batches& batches) {
-  recompute_blocks(*loaded.model, flags.activation_checkpointing);
   LossOptions loss = data.loss;
   if (loss.class_weights.defined())
     loss.class_weights = loss.class_weights.to(loaded.model->parameters().front().device());

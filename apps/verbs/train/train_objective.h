@@ -22,6 +22,10 @@ TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& s
 /// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
 
+/// Makes batches of the data for this model. Throws Error if the data does not fill a batch.
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device);
+
 /// The training objective: the model on its batches, with the loss of the task and the flags.
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                const TaskData& data, Batches& batches);

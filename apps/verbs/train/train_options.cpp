@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/training/embedding_losses.h"
-#include "apps/training/ranking_losses.h"
+#include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "data/base/lines.h"
 #include "models/registry.h"
@@ -110,6 +109,19 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
       .add("document_prompt_name", v.document_prompt_name,
            "the same before each positive and negative or second sentence")
       .placeholder("NAME");
+}
+
+void declare_preference(Flags& flags, PreferenceLossOptions& v) {
+  flags.group("Preferences");
+  flags.choice(
+      "preference_loss", v.loss, preference_loss_names(),
+      "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
+      "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
+      "loss of a language model on prompt and chosen answer)");
+  flags
+      .add("beta", v.beta,
+           "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio")
+      .above(0);
 }
 
 void declare_adaptation(Flags& flags, TrainFlags& v) {
@@ -236,6 +248,25 @@ void declare_record(Flags& flags, TrainFlags& v) {
 
 }  // namespace
 
+const TaskTraits& traits_of(Task task) {
+  static const TaskTraits all[] = {
+      {Head::kCausalLm, "generate", " --prompt TEXT", nullptr, 0, false},
+      {Head::kMaskedLm, "fill-mask", " --text TEXT", nullptr, 0, false},
+      {Head::kSeq2SeqLm, "translate", " --text TEXT", nullptr, 0, false},
+      {Head::kSeq2SeqLm, "translate", " --text TEXT", nullptr, 0, false},
+      {Head::kSequenceClassification, "classify", " --text TEXT", nullptr, 0, false},
+      {Head::kTokenClassification, "classify", " --text TEXT", nullptr, 0, false},
+      {Head::kQuestionAnswering, "answer", " --question TEXT --context TEXT", nullptr, 0, false},
+      {Head::kCausalLm, "chat", "", "a .jsonl file of conversations", 1024, false},
+      {Head::kBase, "embed", " --text TEXT --text TEXT --similarity",
+       "a .jsonl or .tsv file of anchor and positive", 512, true},
+      {Head::kSequenceClassification, "rank", " --query TEXT --documents FILE",
+       "a .jsonl or .tsv file of query, document and label", 512, true},
+      {Head::kCausalLm, "chat", "", "a .jsonl file of prompts with chosen and rejected answers", 1024, true},
+  };
+  return all[static_cast<std::size_t>(task)];
+}
+
 void declare_data(Flags& flags, DataFlags& v) {
   flags.group("Task and data");
   flags.choice("task", v.task, task_names(), "training objective");
@@ -269,15 +300,15 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags
       .add(
           "block_size", v.block_size,
-          "tokens per training example: the context length; default for chat: the model's, at most 1024; for "
-          "embedding at most 512, and never more than the model reads")
+          "tokens per training example: the context length; default for chat and preference: the model's, at "
+          "most 1024; for embedding at most 512, and never more than the model reads")
       .at_least(1);
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
       .at_least(1);
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source").placeholder("TEXT");
   flags
       .add("chat_template", v.chat_template,
-           "chat: Jinja template to use instead of the checkpoint's; the trained model keeps it")
+           "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it")
       .placeholder("FILE");
   flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset")
       .placeholder("LABEL");
@@ -298,11 +329,18 @@ void declare_data(Flags& flags, DataFlags& v) {
       .at_least(1);
 }
 
+std::size_t number_of(const std::string& name, const std::vector<std::string>& names) {
+  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+}
+
 void require_task_flags(const TrainFlags& flags) {
   struct TaskFlag {
     const char* name;
     bool is_set;
     std::vector<Task> tasks;
+  };
+  const auto contains = [](const std::vector<Task>& tasks, Task task) {
+    return std::ranges::find(tasks, task) != tasks.end();
   };
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
@@ -311,7 +349,9 @@ void require_task_flags(const TrainFlags& flags) {
   const TaskFlag all[] = {
       {"target_size", data.target_size.has_value(), {Task::kSeq2Seq, Task::kSpanCorruption}},
       {"source_prefix", !data.source_prefix.empty(), {Task::kSeq2Seq}},
-      {"chat_template", !data.chat_template.empty(), {Task::kChat}},
+      {"chat_template", !data.chat_template.empty(), {Task::kChat, Task::kPreference}},
+      {"preference_loss", flags.preference.loss != PreferenceLoss::kDpo, {Task::kPreference}},
+      {"beta", flags.preference.beta != PreferenceLossOptions().beta, {Task::kPreference}},
       {"labels", !data.labels.empty(), classifies},
       {"class_weights", data.class_weights != "none", classifies},
       {"mlm_probability", data.masking.probability != MaskingOptions().probability, {Task::kMlm}},
@@ -329,23 +369,42 @@ void require_task_flags(const TrainFlags& flags) {
       {"mini_batch_size", embedding.mini_batch_size.has_value(), embeds},
       {"query_prompt_name", embedding.query_prompt_name.has_value(), embeds},
       {"document_prompt_name", embedding.document_prompt_name.has_value(), embeds}};
+  if (const bool ranking = data.task == Task::kRanking; embedding.loss) {
+    const std::vector<std::string>& names = ranking ? ranking_loss_names() : embedding_loss_names();
+    if (contains(ranks, data.task) && number_of(*embedding.loss, names) == names.size())
+      throw UsageError("--loss ", *embedding.loss, ": of the task ", ranking ? "embedding" : "ranking", "; ",
+                       name_of(data.task), " has ", joined(names));
+  }
   for (const auto& [name, is_set, tasks] : all) {
-    if (!is_set || std::ranges::find(tasks, data.task) != tasks.end()) continue;
+    if (!is_set || contains(tasks, data.task)) continue;
     std::vector<std::string> names;
     for (const Task task : tasks) names.push_back(name_of(task));
     throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
   }
   if (!flags.adapter.empty() && flags.init_from == "scratch")
     throw UsageError("--adapter: needs the model that it adapts; name it with --init_from DIR");
-  if (std::ranges::find(ranks, data.task) != ranks.end() && flags.init_from == "scratch")
+  if (traits_of(data.task).tunes && flags.init_from == "scratch")
     throw UsageError("--task ", name_of(data.task),
                      " tunes a model that exists; name it with --init_from DIR");
+  const bool prefers = data.task == Task::kPreference;
+  if (prefers && flags.preference.loss == PreferenceLoss::kDpo && data.label_smoothing >= 0.5)
+    throw UsageError("--label_smoothing ", data.label_smoothing,
+                     ": --preference_loss dpo takes less than 0.5");
+  if (prefers && flags.preference.loss != PreferenceLoss::kDpo && data.label_smoothing > 0)
+    throw UsageError("--label_smoothing: only for --preference_loss dpo");
+  if (prefers && flags.preference.loss == PreferenceLoss::kKto && flags.batch_size == 1)
+    throw UsageError("--batch_size 1: --preference_loss kto compares the answers of a batch of at least 2");
+  if (!contains(ranks, data.task) && !prefers) return;
+  for (const auto& [name, is_set] : {std::pair("label_smoothing", data.label_smoothing > 0 && !prefers),
+                                     std::pair("disagreement", flags.disagreement != Disagreement::kNone)})
+    if (is_set) throw UsageError("--", name, ": not for the task ", name_of(data.task));
 }
 
 void declare_training(Flags& flags, TrainFlags& values) {
   declare_data(flags, values.data);
   declare_model(flags, values.model);
   declare_embedding(flags, values.embedding);
+  declare_preference(flags, values.preference);
   declare_adaptation(flags, values);
   declare_optimisation(flags, values);
   declare_processes(flags, values);

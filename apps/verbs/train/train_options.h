@@ -7,11 +7,24 @@
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/preference_losses.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/span_corruption.h"
+#include "models/family.h"
 
 namespace zoo {
+
+/// A task apart from its data.
+struct TaskTraits {
+  Head head;                // that it trains
+  const char *verb, *args;  // of the command that uses the model, besides --model
+  const char* dataset;      // description of a needed --dataset; null: the default will do
+  /// Default of --block_size for a model that exists: its longest input, but at most this. 0: the flag's own.
+  std::int64_t longest;
+  bool tunes;  // needs a model that exists
+};
+const TaskTraits& traits_of(Task task);
 
 /// Data of a task and how to read it.
 struct DataFlags {
@@ -63,6 +76,7 @@ struct TrainFlags {
   DataFlags data;
   ModelFlags model;
   EmbeddingFlags embedding;
+  PreferenceLossOptions preference;  // with the label smoothing of `data`
   std::vector<std::string> freeze;
   LoraAdapters::Options lora{.rank = 0, .targets = {}};
   std::int64_t batch_size = 12;
@@ -86,8 +100,12 @@ void declare(Flags& flags, TrainFlags& values);
 /// Declares the flags of model and training, without those for output.
 void declare_training(Flags& flags, TrainFlags& values);
 
-/// Throws UsageError for a flag that the task does not read, unless it has its default.
+/// Throws UsageError for a flag that the task does not read, unless it has its default, and for a --loss of
+/// another task.
 void require_task_flags(const TrainFlags& flags);
+
+/// The index of a name among `names`, their size for another.
+std::size_t number_of(const std::string& name, const std::vector<std::string>& names);
 
 /// Declares only the flags of the data.
 void declare_data(Flags& flags, DataFlags& values);

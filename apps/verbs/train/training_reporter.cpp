@@ -67,6 +67,8 @@ void TrainingReporter::on_evaluation(const Evaluation& e) {
   std::string line = format("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
                             e.train_loss, e.val_loss);
   for (const Score& score : e.val_scores)
+    if (score.name == "rewards_accuracies") line += format(", %.1f %% chosen", 100 * score.value);
+  for (const Score& score : e.val_scores)
     if (score.name == "bits_per_byte") line += format(" (%.4f bits per byte)", score.value);
   // The bar of a terminal shows it itself.
   const double seconds = ms_per_iter_ / 1000 * static_cast<double>(max_iters_ - e.iter);

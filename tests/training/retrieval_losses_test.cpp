@@ -1,4 +1,4 @@
-#include "apps/training/embedding_losses.h"
+#include "apps/training/retrieval_losses.h"
 
 #include <cmath>
 

@@ -1,19 +1,17 @@
-#include "apps/training/embedding_losses.h"
+#include "apps/training/retrieval_losses.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "models/tasks/sentence_modules.h"
+
 namespace zoo {
 namespace {
 
-at::Tensor unit(const at::Tensor& x) {
-  return x / x.norm(2, -1, /*keepdim=*/true).clamp_min(1e-12);
-}
-
-at::Tensor ranking_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
+at::Tensor negatives_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
   const std::int64_t anchors = batch.anchors.size(0);
   const at::Tensor scores =
-      options.scale * at::matmul(unit(batch.anchors), unit(batch.documents).t());  // [B, M]
+      options.scale * at::matmul(unit_vectors(batch.anchors), unit_vectors(batch.documents).t());  // [B, M]
   const at::Tensor own = at::arange(anchors, scores.options().dtype(at::kLong));
   const at::Tensor loss = at::cross_entropy_loss(scores, own);
   if (!options.symmetric) return loss;
@@ -21,7 +19,7 @@ at::Tensor ranking_loss(const EmbeddingLossOptions& options, const EmbeddedBatch
 }
 
 at::Tensor cosines(const EmbeddedBatch& batch) {
-  return (unit(batch.anchors) * unit(batch.documents)).sum(-1);
+  return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
 }
 
 at::Tensor cosent_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
@@ -35,7 +33,7 @@ at::Tensor cosent_loss(const EmbeddingLossOptions& options, const EmbeddedBatch&
 at::Tensor loss_of(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
   switch (options.loss) {
     case EmbeddingLoss::kMultipleNegativesRanking:
-      return ranking_loss(options, batch);
+      return negatives_loss(options, batch);
     case EmbeddingLoss::kCosent:
       return cosent_loss(options, batch);
     case EmbeddingLoss::kCosine:
@@ -66,6 +64,21 @@ at::Tensor embedding_loss(const EmbeddingLossOptions& options, const EmbeddedBat
     sum = sum.defined() ? sum + loss : loss;
   }
   return sum;
+}
+
+const std::vector<std::string>& ranking_loss_names() {
+  static const std::vector<std::string> names{"binary_cross_entropy", "mse", "listwise_softmax"};
+  return names;
+}
+
+at::Tensor ranking_loss(RankingLoss loss, const at::Tensor& logits, const at::Tensor& labels,
+                        const std::vector<std::int64_t>& lists) {
+  if (loss == RankingLoss::kBinaryCrossEntropy) return at::binary_cross_entropy_with_logits(logits, labels);
+  if (loss == RankingLoss::kMse) return at::mse_loss(logits, labels);
+  std::vector<at::Tensor> losses;
+  for (const at::Tensor& list : logits.split_with_sizes(lists))
+    losses.push_back(-at::log_softmax(list, 0)[0]);
+  return at::stack(losses).mean();
 }
 
 }  // namespace zoo

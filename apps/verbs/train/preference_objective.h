@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "apps/training/objective.h"
+#include "apps/verbs/train/train_data.h"
+#include "models/checkpoint/checkpoint.h"
+
+namespace zoo {
+
+/// In the directory of a run: log-probabilities of its answers by the weights that it began with.
+inline constexpr const char* kReferenceFile = "reference.safetensors";
+
+/// False for a loss without a reference model.
+bool has_reference(const TrainFlags& flags);
+
+/// Throws Error naming the file if it is damaged.
+NamedTensors read_reference(const std::filesystem::path& file);
+
+/// The training of a language model on chosen and rejected answers, with the losses of preference_losses.h
+/// and the numbers of TRL's trainers. kto takes pairs as two answers; its kl compares model and reference on
+/// each prompt with the answer of the row before. orpo adds the mean loss of all tokens of prompts and chosen
+/// answers. The figures are TRL's, too: rewards_chosen, rewards_rejected (beta times the log-ratio),
+/// rewards_accuracies, rewards_margins; of kto kl in place of the accuracies.
+/// `reference` is that of a resumed run, or empty, and becomes that of the model as it is. Throws Error
+/// naming the data or file that does not fit, UsageError for several processes.
+std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const LoadedModel& loaded,
+                                                const TaskData& data, const BatchPlan& plan,
+                                                NamedTensors& reference);
+
+}  // namespace zoo

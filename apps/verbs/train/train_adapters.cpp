@@ -1,6 +1,5 @@
 #include "apps/verbs/train/train_adapters.h"
 
-#include <iostream>
 #include <sstream>
 
 #include "apps/command/arguments.h"
@@ -89,12 +88,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
     LoraAdapters::Options options = flags.lora;
     if (options.targets.empty()) options.targets = LoraAdapters::Options().targets;
     options.trains = fresh_parameters(loaded);
-    if (checkpoint && checkpoint->directory.adapter.empty())
-      options.base = checkpoint->directory.string();
-    else
-      std::cerr
-          << "note: no adapter is written beside the merged model, since the model that it would belong "
-             "to is in no directory\n";
+    if (checkpoint && checkpoint->directory.adapter.empty()) options.base = checkpoint->directory.string();
     options.seed = static_cast<std::uint64_t>(flags.compute.seed);
     std::optional<SafetensorsFile> saved;
     if (flags.init_from == "resume" && checkpoint && fs::exists(checkpoint->directory / kAdaptersFile)) {

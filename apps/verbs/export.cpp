@@ -38,7 +38,7 @@ struct ExportFlags {
   ModelPath model;
   fs::path output;
   std::string format = "torchscript";
-  bool verify = false, json = false;
+  bool verify = false, json = false, decoding = false;
   bool dtype_given = false;
   std::string weights, calibration;
   ComputeOptions compute;
@@ -49,6 +49,7 @@ void check_together(ExportFlags& values) {
   const bool gguf = values.format == "gguf", packed = values.format == "packed";
   if (values.verify && (gguf || packed))
     throw UsageError("--verify does not go with --format ", values.format);
+  if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
     throw UsageError("--calibration needs --format packed --weights int4");
   if (!gguf && !packed) {
@@ -89,6 +90,8 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
            "int4: a text like those that the model will read, by which the weights are rounded so that its "
            "outputs change least (GPTQ); takes minutes")
       .placeholder("PATH|NAME");
+  flags.add("decoding", values.decoding,
+            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
@@ -210,7 +213,9 @@ Exported export_program(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
-  const graph::Graph graph = export_pt2(*loaded.model, values.output);
+  if (values.decoding && !loaded.model->parts().generates())
+    throw UsageError("--decoding: a model with this head generates no text");
+  const graph::Graph graph = export_pt2(*loaded.model, values.output, values.decoding);
   Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
                 .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
                 .type = dtype_word(dtype),

@@ -19,7 +19,8 @@ struct Symbol {
   std::string name;
   std::size_t input = 0;
   std::int64_t dim = 0;
-  std::int64_t largest = 0;  // the smallest is 1; 0: no bound
+  std::int64_t largest = 0;  // 0: no bound
+  std::int64_t smallest = 1;
 };
 
 struct Input {

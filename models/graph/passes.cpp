@@ -44,8 +44,8 @@ class Pass {
 
   /// A free size: that of dimension `dim` of the next input.
   Size symbol(const std::string& name, std::int64_t dim, std::vector<std::int64_t> points,
-              std::int64_t largest = 0) {
-    request_.symbols.push_back({name, request_.inputs.size(), dim, largest});
+              std::int64_t largest = 0, std::int64_t smallest = 1) {
+    request_.symbols.push_back({name, request_.inputs.size(), dim, largest, smallest});
     request_.points.push_back(std::move(points));
     return Size::symbol(request_.symbols.size() - 1);
   }
@@ -109,7 +109,7 @@ Graph decoder_step(Model& model) {
   const Size past = Size::symbol(2);
   pass.ids("attention_mask", {batch, past + length}, 2);
   if (positioned) pass.ids("position_ids", {batch, length}, config.max_length());
-  pass.symbol("past", 2, lengths(kAnyLength, kPast));
+  pass.symbol("past", 2, lengths(kAnyLength, kPast), /*largest=*/0, /*smallest=*/0);
   pass.caches(layers, "", batch, past);
   return pass.trace([&model, layers, positioned](const Tensors& in) {
     KeyValueCache cache(views(in, positioned ? 3 : 2, layers));

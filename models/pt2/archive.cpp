@@ -18,26 +18,24 @@ namespace names = torch::_export::archive_spec;
 using Json = nlohmann::ordered_json;
 using Writer = caffe2::serialize::PyTorchStreamWriter;
 
-// The only program of the file.
-constexpr const char* kName = "model";
-
-std::string with_name(std::string_view format) {
+std::string with_name(std::string_view format, const std::string& name) {
   std::string path(format);
-  return path.replace(path.find("{}"), 2, kName);
+  return path.replace(path.find("{}"), 2, name);
 }
 
 void write_text(Writer& writer, const std::string& path, std::string_view text) {
   writer.writeRecord(path, text.data(), text.size());
 }
 
-// Tensors of one kind and their table of names. Tied weights are written once.
-void write_tensors(Writer& writer, const graph::Graph& graph, bool constants) {
+using Paths = std::map<const c10::TensorImpl*, std::string>;
+
+// Tensors of one kind and a program's table of their names. Those in `written` are not written again.
+void write_tensors(Writer& writer, const NamedGraph& program, bool constants, Paths& written) {
   const std::string folder(constants ? names::CONSTANTS_DIR : names::WEIGHTS_DIR);
   const std::string prefix(constants ? names::TENSOR_CONSTANT_FILENAME_PREFIX
                                      : names::WEIGHT_FILENAME_PREFIX);
-  std::map<const c10::TensorImpl*, std::string> written;
   Json config = Json::object();
-  for (const graph::Weight& weight : graph.weights) {
+  for (const graph::Weight& weight : program.graph.weights) {
     if ((weight.kind == graph::Weight::Kind::kConstant) != constants) continue;
     std::string& path = written[weight.tensor.unsafeGetTensorImpl()];
     const at::Tensor tensor = weight.tensor.detach().contiguous();
@@ -54,7 +52,8 @@ void write_tensors(Writer& writer, const graph::Graph& graph, bool constants) {
   }
   write_text(
       writer,
-      with_name(constants ? names::CONSTANTS_CONFIG_FILENAME_FORMAT : names::WEIGHTS_CONFIG_FILENAME_FORMAT),
+      with_name(constants ? names::CONSTANTS_CONFIG_FILENAME_FORMAT : names::WEIGHTS_CONFIG_FILENAME_FORMAT,
+                program.name),
       Json{{"config", config}}.dump());
 }
 
@@ -97,15 +96,21 @@ std::vector<char> sample_inputs(const graph::Graph& graph) {
 
 }  // namespace
 
-void write_archive(const graph::Graph& graph, const std::filesystem::path& path) {
-  const std::string text = program(graph).dump();
-  const std::vector<char> samples = sample_inputs(graph);
+void write_archive(const std::vector<NamedGraph>& programs, const std::filesystem::path& path) {
+  std::vector<std::string> texts;  // before the file, since what has no text is refused
+  for (const NamedGraph& one : programs) texts.push_back(program(one.graph).dump());
   write_torch_file(path, [&](const TorchFileWriter& out) {
     Writer writer(out);
-    write_tensors(writer, graph, /*constants=*/false);
-    write_tensors(writer, graph, /*constants=*/true);
-    write_text(writer, with_name(names::MODELS_FILENAME_FORMAT), text);
-    writer.writeRecord(with_name(names::SAMPLE_INPUTS_FILENAME_FORMAT), samples.data(), samples.size());
+    Paths weights, constants;
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      const std::string& name = programs[i].name;
+      write_tensors(writer, programs[i], /*constants=*/false, weights);
+      write_tensors(writer, programs[i], /*constants=*/true, constants);
+      write_text(writer, with_name(names::MODELS_FILENAME_FORMAT, name), texts[i]);
+      const std::vector<char> samples = sample_inputs(programs[i].graph);
+      writer.writeRecord(with_name(names::SAMPLE_INPUTS_FILENAME_FORMAT, name), samples.data(),
+                         samples.size());
+    }
     write_text(writer, std::string(names::ARCHIVE_FORMAT_PATH), names::ARCHIVE_FORMAT_VALUE);
     write_text(writer, std::string(names::ARCHIVE_VERSION_PATH), names::ARCHIVE_VERSION_VALUE);
     write_text(writer, "byteorder", "little");

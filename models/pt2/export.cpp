@@ -7,10 +7,16 @@
 
 namespace zoo {
 
-graph::Graph export_pt2(Model& model, const std::filesystem::path& file) {
-  graph::Graph graph = graph::forward_pass(model, /*token_types=*/false);
-  pt2::write_archive(graph, file);
-  return graph;
+graph::Graph export_pt2(Model& model, const std::filesystem::path& file, bool decoding) {
+  std::vector<pt2::NamedGraph> programs{{"model", graph::forward_pass(model, /*token_types=*/false)}};
+  if (decoding) {
+    graph::DecodingPasses passes = graph::decoding_passes(model);
+    if (passes.encode) programs.push_back({"encode", std::move(*passes.encode)});
+    if (passes.start) programs.push_back({"start", std::move(*passes.start)});
+    programs.push_back({"step", std::move(passes.step)});
+  }
+  pt2::write_archive(programs, file);
+  return std::move(programs[0].graph);
 }
 
 VerifyReport verify_pt2(const graph::Graph& graph, Model& model) {

@@ -21,12 +21,15 @@ namespace zoo {
 ///   (input_ids, attention_mask)                     [B, T] each, or of an encoder-decoder
 ///   (input_ids, attention_mask, decoder_input_ids)  [B, S], [B, S], [B, T]
 ///
-/// for any batch and any length up to the context, and returns exported_outputs(). There is no cache, and
-/// token types are all 0. Returns the graph that the file holds.
+/// for any batch and any length up to the context, and returns exported_outputs(). Token types are all 0.
+/// Returns the graph of this program.
+///
+/// With `decoding` the file also has the programs "step" and, of an encoder-decoder, "encode" and "start"
+/// (graph::DecodingPasses), for torch.export.pt2_archive.load_pt2(file).exported_programs.
 ///
 /// Throws Error naming the part of the forward pass that no such program can express (graph::trace), or a
 /// file that cannot be written.
-graph::Graph export_pt2(Model& model, const std::filesystem::path& file);
+graph::Graph export_pt2(Model& model, const std::filesystem::path& file, bool decoding = false);
 
 /// Runs the graph by LibTorch's dispatcher, at shapes that were not traced, beside the model.
 VerifyReport verify_pt2(const graph::Graph& graph, Model& model);

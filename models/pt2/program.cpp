@@ -134,7 +134,8 @@ class Program {
       const char* const prefix = weight.kind == graph::Weight::Kind::kParameter ? "p_" : "b_";
       set(weight.value, prefix + identifier(weight.name));
     }
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) set(graph_.input_values[i], graph_.inputs[i].name);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      set(graph_.input_values[i], identifier(graph_.inputs[i].name));
   }
 
   Json spec(const graph::Weight& weight) const {
@@ -303,7 +304,7 @@ class Program {
     const Json in = tuple({tuple(Json(graph_.inputs.size(), leaf)), keywords});
     const Json out = graph_.outputs.size() == 1 ? leaf : tuple(Json(graph_.outputs.size(), leaf));
     Json names = Json::array();
-    for (const graph::Input& input : graph_.inputs) names.push_back(input.name);
+    for (const graph::Input& input : graph_.inputs) names.push_back(identifier(input.name));
     const Json signature{{"inputs", Json::array()},
                          {"outputs", Json::array()},
                          {"in_spec", Json::array({1, in}).dump()},
@@ -316,7 +317,8 @@ class Program {
     Json ranges = Json::object();
     for (std::size_t k = 0; k < graph_.symbols.size(); ++k) {
       const std::int64_t largest = graph_.symbols[k].largest;
-      ranges["s" + std::to_string(k)] = {{"min_val", 1}, {"max_val", largest > 0 ? Json(largest) : Json()}};
+      ranges["s" + std::to_string(k)] = {{"min_val", graph_.symbols[k].smallest},
+                                         {"max_val", largest > 0 ? Json(largest) : Json()}};
     }
     return ranges;
   }
@@ -325,7 +327,7 @@ class Program {
   Json guards() const {
     Json guards = Json::array();
     const auto size_of = [&](std::size_t input, std::size_t dim) {
-      return "L['" + graph_.inputs[input].name + "'].size()[" + std::to_string(dim) + "]";
+      return "L['" + identifier(graph_.inputs[input].name) + "'].size()[" + std::to_string(dim) + "]";
     };
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       for (std::size_t dim = 0; dim < graph_.inputs[i].sizes.size(); ++dim) {

@@ -9,6 +9,7 @@ import warnings
 import torch
 import transformers
 from forward_parity import hf
+from torch.export.pt2_archive._package import load_pt2
 
 VOCABULARY = 61
 ENCODER = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, intermediate_size=40, vocab_size=VOCABULARY,
@@ -99,6 +100,55 @@ class Pt2Test(unittest.TestCase):
     def test_t5(self):
         self.check(transformers.T5ForConditionalGeneration, transformers.T5Config(
             vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=4, decoder_start_token_id=0))
+
+    def programs(self, model):
+        model.save_pretrained(self.source)
+        done = export(self.source, self.target, "--decoding")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {name: program.module() for name, program in load_pt2(self.target).exported_programs.items()}
+
+    @torch.no_grad()
+    def test_decoders_decode_with_caches(self):
+        alibi = dict(n_layers=2, n_heads=4, d_model=32, vocab_size=VOCABULARY, max_seq_len=44)
+        for cls, config, heads in (
+                (transformers.GPT2LMHeadModel, transformers.GPT2Config(**GPT2), 4),
+                (transformers.MistralForCausalLM, transformers.MistralConfig(**DECODER, sliding_window=5), 2),
+                (transformers.MptForCausalLM, transformers.MptConfig(**alibi), 4)):
+            with self.subTest(cls=cls.__name__):
+                model = hf.random_model(cls, config, 27)
+                model.generation_config.eos_token_id = None
+                step = self.programs(model)["step"]
+                positioned = cls is not transformers.MptForCausalLM
+                ids, mask = torch.arange(9, 23).view(2, 7), torch.ones(2, 7, dtype=torch.long)
+                mask[1, :3] = 0  # padded on the left
+                expected = model.generate(ids, attention_mask=mask, max_new_tokens=20, do_sample=False, pad_token_id=0)[:, 7:]
+                caches = [torch.zeros(2, heads, 0, 8)] * 4
+                new, found = ids, []
+                for _ in range(20):
+                    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -new.size(1):]
+                    logits, *caches = step(new, mask, *([positions] if positioned else []), *caches)
+                    new = logits[:, -1].argmax(-1, keepdim=True)
+                    mask = torch.cat([mask, torch.ones_like(new)], 1)
+                    found.append(new)
+                self.assertEqual(torch.cat(found, 1).tolist(), expected.tolist())
+
+    @torch.no_grad()
+    def test_an_encoder_decoder_decodes_with_caches(self):
+        model = hf.random_model(transformers.T5ForConditionalGeneration, transformers.T5Config(
+            vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=4, decoder_start_token_id=0, eos_token_id=None), 28)
+        programs = self.programs(model)
+        ids, mask = torch.arange(9, 23).view(2, 7), torch.ones(2, 7, dtype=torch.long)
+        mask[1, 5:] = 0
+        expected = model.generate(ids, attention_mask=mask, max_new_tokens=20, do_sample=False)[:, 1:]
+        memory = programs["encode"](ids, mask)
+        new = torch.zeros(2, 1, dtype=torch.long)
+        logits, *caches = programs["start"](new, memory, mask)
+        own, read, found = caches[:4], caches[4:], []
+        for _ in range(20):
+            new = logits[:, -1].argmax(-1, keepdim=True)
+            found.append(new)
+            logits, *own = programs["step"](new, mask, *own, *read)
+        self.assertEqual(torch.cat(found, 1).tolist(), expected.tolist())
 
     def test_weights_are_shared_and_have_their_type(self):
         model = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(**GPT2), 22)

@@ -14,8 +14,8 @@ import tempfile
 import time
 import unittest
 
+from tzoo_runner import PROGRAM  # also the path to support/
 from tier import SHORT
-from tzoo_runner import PROGRAM
 
 TEXT = "".join(f"the {a} {b} of the {c}\n" for a in ("old", "new", "red") for b in ("house", "tree") for c in ("king", "sea")) * 20
 SMALL = dict(tokenizer="char", n_layer=2, n_head=2, n_embd=16, block_size=16, learning_rate=1e-2, min_lr=1e-3, warmup_iters=2, adam_eps=1e-4,

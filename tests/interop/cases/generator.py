@@ -21,7 +21,8 @@ def run(*words, threads=True):
     if done.returncode == 0:
         return done.stdout
     said = done.stderr.strip().splitlines()[-1].removeprefix("error: ")
-    if done.returncode in (1, 2) and any(words in said for words in ("use --weights modules", "no exported program can decode with")):
+    if done.returncode in (1, 2) and any(words in said for words in ("use --weights modules", "no exported program can decode with",
+                                                             "cannot be exported as a program")):
         raise Refused(said)
     raise AssertionError(said)
 

@@ -173,10 +173,10 @@ Answer answer_of(const Example& prompt, const Example& answer, std::size_t limit
 std::vector<AnswerRow> rows_of(const std::vector<Example>& examples, bool has_pairs, bool kto,
                                std::size_t limit) {
   std::vector<AnswerRow> rows;
-  std::vector<const Example*>
-      order;  // of pairs the chosen ones first, so that answers of one prompt are apart
+  std::vector<const Example*> order;  // of pairs the chosen first, so that answers of one prompt are apart
   for (std::size_t i = 0; i < examples.size(); ++i) order.push_back(&examples[i]);
-  if (kto && has_pairs) std::ranges::stable_partition(order, [](const auto* e) { return !e->is_rejected; });
+  if (kto && has_pairs)
+    std::stable_partition(order.begin(), order.end(), [](const auto* e) { return !e->is_rejected; });
   for (std::size_t i = 0; i < order.size(); i += kto ? 1 : 2) {
     AnswerRow& row = rows.emplace_back();
     row.answers = {answer_of(*order[i]),

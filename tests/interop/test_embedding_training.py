@@ -12,6 +12,7 @@ import torch
 import transformers
 from torch.nn.functional import cross_entropy, normalize
 
+from sgd_training import SgdTraining
 from text_models import TEXTS, byte_level, lines, shaken, sizes, tzoo, wordpiece
 
 POSITIVES = ["the heaven and the earth", "let there be light", "coffee in paris", "a word of god", "void and without form"]
@@ -51,7 +52,7 @@ def matryoshka(loss, sizes):
     return lambda a, b, scores: sum(loss(a[:, :size], b[:, :size], scores) for size in sizes)
 
 
-class EmbeddingTrainingTest(unittest.TestCase):
+class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -75,20 +76,7 @@ class EmbeddingTrainingTest(unittest.TestCase):
 
     def train(self, records, *words, model="bert", steps=STEPS, task="embedding", rate=RATE):
         dataset = records if isinstance(records, str) else self.rows(records)
-        out = tempfile.mkdtemp(dir=self.root)
-        done = tzoo("train", "--task", task, "--init_from", str(self.root / model), "--dataset", dataset, "--val_dataset", dataset,
-                    "--out_dir", out, "--max_iters", str(steps), "--eval_interval", str(steps), "--eval_iters", "1", "--log_interval", "1",
-                    "--decay_lr", "false", "--learning_rate", str(rate), "--optimizer", "sgd", "--momentum", "0", "--weight_decay", "0",
-                    "--grad_clip", "0", "--device", "cpu", "--batch_size", "5", *words)
-        return done, pathlib.Path(out)
-
-    def trained(self, *words, **more):
-        done, run = self.train(*words, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return run
-
-    def metrics(self, run):
-        return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return self.train_rows(task, model, dataset, *words, steps=steps, rate=rate, batch=5)
 
     def vectors(self, model, texts, *, prompt="", skip=False, then=lambda x: x):
         found = []

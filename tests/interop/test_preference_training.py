@@ -11,6 +11,7 @@ import torch
 import transformers
 from torch.nn.functional import logsigmoid
 
+from sgd_training import SgdTraining
 from text_models import byte_level, shaken, tzoo
 
 TEMPLATE = ("{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}{% endgeneration %}"
@@ -26,7 +27,7 @@ def messages(row, key):
     return [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row[key]}]
 
 
-class PreferenceTrainingTest(unittest.TestCase):
+class PreferenceTrainingTest(SgdTraining, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -47,20 +48,7 @@ class PreferenceTrainingTest(unittest.TestCase):
     def train(self, records, *words, model="gpt2", steps=STEPS, rate=RATE, batch=None):
         dataset = self.root / "rows.jsonl"
         dataset.write_text("".join(json.dumps(record) + "\n" for record in records))
-        out = tempfile.mkdtemp(dir=self.root)
-        done = tzoo("train", "--task", "preference", "--init_from", str(self.root / model), "--dataset", str(dataset), "--val_dataset", str(dataset),
-                    "--out_dir", out, "--max_iters", str(steps), "--eval_interval", str(steps), "--eval_iters", "1", "--log_interval", "1",
-                    "--decay_lr", "false", "--learning_rate", str(rate), "--optimizer", "sgd", "--momentum", "0", "--weight_decay", "0",
-                    "--grad_clip", "0", "--device", "cpu", "--batch_size", str(batch or len(records)), *words)
-        return done, pathlib.Path(out)
-
-    def trained(self, *words, **more):
-        done, run = self.train(*words, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return run
-
-    def metrics(self, run):
-        return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return self.train_rows("preference", model, dataset, *words, steps=steps, rate=rate, batch=batch or len(records))
 
     def encoded(self, row, key):
         """Ids of the prompt, and of the answer."""

@@ -12,6 +12,7 @@ import torch
 import transformers
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
+from sgd_training import SgdTraining
 from text_models import TEXTS, lines, shaken, sizes, tzoo, wordpiece
 
 QUERIES = ["let there be light", "the earth", "let there be light", "the earth", "word"]
@@ -21,7 +22,7 @@ LISTS = [{"query": QUERIES[i], "positive": TEXTS[i], "negatives": [TEXTS[(i + j)
 STEPS, RATE = 5, 0.15
 
 
-class RankingTrainingTest(unittest.TestCase):
+class RankingTrainingTest(SgdTraining, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -39,20 +40,7 @@ class RankingTrainingTest(unittest.TestCase):
     def train(self, records, *words, model="ranker", steps=STEPS):
         dataset = self.root / "rows.jsonl"
         dataset.write_text(records if isinstance(records, str) else "".join(json.dumps(record) + "\n" for record in records))
-        out = tempfile.mkdtemp(dir=self.root)
-        done = tzoo("train", "--task", "ranking", "--init_from", str(self.root / model), "--dataset", str(dataset), "--val_dataset", str(dataset),
-                    "--out_dir", out, "--max_iters", str(steps), "--eval_interval", str(steps), "--eval_iters", "1", "--log_interval", "1",
-                    "--decay_lr", "false", "--learning_rate", str(RATE), "--optimizer", "sgd", "--momentum", "0", "--weight_decay", "0",
-                    "--grad_clip", "0", "--device", "cpu", "--batch_size", str(len(records) if isinstance(records, list) else 5), *words)
-        return done, pathlib.Path(out)
-
-    def trained(self, *words, **more):
-        done, run = self.train(*words, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return run
-
-    def metrics(self, run):
-        return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return self.train_rows("ranking", model, dataset, *words, steps=steps, rate=RATE, batch=len(records) if isinstance(records, list) else 5)
 
     def logits(self, model, pairs):
         return torch.stack([model(**self.tokenizer(*pair, truncation=True, max_length=64, return_tensors="pt")).logits[0, 0] for pair in pairs])

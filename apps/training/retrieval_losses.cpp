@@ -6,6 +6,11 @@
 #include "models/tasks/sentence_modules.h"
 
 namespace zoo {
+
+at::Tensor cosines(const EmbeddedBatch& batch) {
+  return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
+}
+
 namespace {
 
 at::Tensor negatives_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
@@ -16,10 +21,6 @@ at::Tensor negatives_loss(const EmbeddingLossOptions& options, const EmbeddedBat
   const at::Tensor loss = at::cross_entropy_loss(scores, own);
   if (!options.symmetric) return loss;
   return (loss + at::cross_entropy_loss(scores.slice(1, 0, anchors).t(), own)) / 2;
-}
-
-at::Tensor cosines(const EmbeddedBatch& batch) {
-  return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
 }
 
 at::Tensor cosent_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {

@@ -34,6 +34,12 @@ std::vector<std::int64_t> lengths(std::int64_t largest, std::int64_t first = 5) 
   return {largest - 2, largest - 1, largest};
 }
 
+// In another order, so that no two lengths of a pass are equal.
+std::vector<std::int64_t> reversed(std::vector<std::int64_t> lengths) {
+  std::reverse(lengths.begin(), lengths.end());
+  return lengths;
+}
+
 constexpr std::int64_t kAnyLength = 1 << 20;
 constexpr std::int64_t kPast = 13;  // first prime of caches, which a step's new positions do not reach
 
@@ -144,9 +150,7 @@ Graph start(Model& model) {
   Pass pass(model);
   const Size batch = pass.batch(), length = pass.symbol("decoder_length", 1, lengths(longest), longest);
   pass.ids("decoder_input_ids", {batch, length}, config.vocab_size);
-  std::vector<std::int64_t> sources = lengths(longest);
-  std::reverse(sources.begin(), sources.end());
-  const Size source = pass.symbol("length", 1, sources, longest);
+  const Size source = pass.symbol("length", 1, reversed(lengths(longest)), longest);
   pass.reals("encoder_hidden_states", {batch, source, config.hidden_size});
   pass.ids("encoder_attention_mask", {batch, source}, 2);
   return pass.trace([&model, layers](const Tensors& in) {
@@ -168,9 +172,7 @@ Graph next_step(Model& model) {
   pass.ids("decoder_input_ids", {batch, 1}, config.vocab_size);
   const Size source = pass.symbol("length", 1, lengths(longest), longest);
   pass.ids("encoder_attention_mask", {batch, source}, 2);
-  std::vector<std::int64_t> pasts = lengths(longest - 1);
-  std::reverse(pasts.begin(), pasts.end());
-  pass.caches(layers, "decoder.", batch, pass.symbol("past", 2, pasts, longest));
+  pass.caches(layers, "decoder.", batch, pass.symbol("past", 2, reversed(lengths(longest - 1)), longest));
   pass.caches(layers, "encoder.", batch, source);
   return pass.trace([&model, layers, width = config.hidden_size](const Tensors& in) {
     KeyValueCache cache(views(in, 2, layers), views(in, 2 + 2 * static_cast<std::size_t>(layers), layers));
@@ -202,9 +204,9 @@ Graph forward_pass(Model& model, bool token_types) {
   pass.ids("attention_mask", {batch, length}, 2);
   if (typed) pass.ids("token_type_ids", {batch, length}, config.type_vocab_size);
   if (two_stacks) {
-    std::vector<std::int64_t> targets = lengths(config.max_length());
-    std::reverse(targets.begin(), targets.end());
-    pass.ids("decoder_input_ids", {batch, pass.symbol("decoder_length", 1, targets, config.max_length())},
+    pass.ids("decoder_input_ids",
+             {batch,
+              pass.symbol("decoder_length", 1, reversed(lengths(config.max_length())), config.max_length())},
              config.vocab_size);
   }
   return pass.trace([&model, typed, two_stacks](const Tensors& in) {

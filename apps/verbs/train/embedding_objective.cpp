@@ -24,10 +24,6 @@ struct EmbeddingRow : RowCounts {
   double score = 0;
 };
 
-at::Tensor cosines(const EmbeddedBatch& batch) {
-  return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
-}
-
 std::vector<double> doubles_of(const at::Tensor& x) {
   const at::Tensor values = x.to(at::kDouble).contiguous();
   return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};

@@ -11,7 +11,8 @@ import xml.etree.ElementTree as xml
 import zlib
 
 import tiny_checkpoint
-from tzoo_runner import CommandTest, run
+from tzoo_runner import CommandTest, run  # also the path to support/
+from tier import SHORT
 
 RUNS_BFLOAT16 = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text() and not os.environ.get("ZOO_KERNELS")
 
@@ -210,7 +211,7 @@ class Demo(CommandTest):
     def test_each_kind_of_positions_is_asked_short_and_long_tasks(self):
         seen = {"reverse": "2 4 6 8", "sort": "2 4 6 8", "addition": "1 2 3 4"}
         new = {"reverse": "9 10 12 16", "sort": "9 10 12 16", "addition": "5 6 8"}
-        for exercise in seen:
+        for exercise in ["addition"] if SHORT else seen:
             words = ["--exercise", exercise, "--updates", 1, "--format", "terminal"]
             out = self.demo("length-generalisation", *words).out
             tables = [part.splitlines() for part in out.split("\n\n")[1:3]]

@@ -166,8 +166,9 @@ class ParallelTest(unittest.TestCase):
                 self.assertLessEqual(abs(a - b), 1e-6 * abs(a), name)
 
     def test_two_ranks_go_on_from_a_checkpoint(self):
-        for whole, name, more in (("adamw", "half", {}), ("adamw", "divided", dict(shard_optimizer="true")),
-                                  ("muon", "divided-muon", dict(shard_optimizer="true"))):
+        cases = [("adamw", "divided", dict(shard_optimizer="true")), ("adamw", "half", {}),
+                 ("muon", "divided-muon", dict(shard_optimizer="true"))]
+        for whole, name, more in cases[:1] if SHORT else cases:
             if not (self.folder / whole).exists():
                 self.assertEqual(self.train(whole, 2, batch_size=4, optimizer=whole).returncode, 0)
             flags = dict(batch_size=4, lr_decay_iters=12, optimizer=whole, **more)
@@ -338,7 +339,7 @@ class ParallelTest(unittest.TestCase):
         self.assertIn("ms waiting for rank 1\n", log)
 
     def test_a_failed_training_starts_again(self):
-        flags = dict(max_iters=200, eval_interval=20, batch_size=4)
+        flags = dict(max_iters=100 if SHORT else 200, eval_interval=20, batch_size=4)
         self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
         for killed in (1,) if SHORT else (0, 1):
             name = f"killed{killed}"

@@ -77,7 +77,7 @@ std::optional<Kind> kind_of(const std::string& name) {
 bool is_part_of_checkpoint(const std::string& name) {
   const std::optional<Kind> kind = kind_of(name);
   return name == kConfigFile || (kind && *kind != Kind::kDocument) || name.ends_with(".safetensors") ||
-         name.ends_with(".safetensors.index.json");
+         name.ends_with(".safetensors.index.json") || name.ends_with(".onnx") || name.ends_with(".onnx_data");
 }
 
 // Folders of further chat templates, and of the modules of Sentence-Transformers after the transformer, which

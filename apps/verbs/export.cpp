@@ -16,12 +16,14 @@
 #include "apps/verbs/export_huggingface.h"
 #include "apps/verbs/export_packed.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
 #include "models/gguf/save_gguf.h"
+#include "models/onnx/export.h"
 #include "models/pt2/export.h"
 #include "models/script/verify.h"
 #include "models/tasks/inference_loading.h"
@@ -46,8 +48,9 @@ struct ExportFlags {
 
 // Throws UsageError for flags that do not go together.
 void check_together(ExportFlags& values) {
-  const bool gguf = values.format == "gguf", packed = values.format == "packed";
-  if (values.verify && (gguf || packed))
+  const bool gguf = values.format == "gguf", packed = values.format == "packed",
+             onnx = values.format == "onnx";
+  if (values.verify && (gguf || packed || onnx))
     throw UsageError("--verify does not go with --format ", values.format);
   if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
@@ -73,10 +76,11 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format, {"torchscript", "pt2", "huggingface", "gguf", "packed"},
+      "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed"},
       "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
-      "for "
-      "torch.export.load and its compilers; huggingface: a directory for transformers; gguf: "
+      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
+      "decoders have "
+      "their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
       "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
       "that inference starts at once");
   flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
@@ -225,6 +229,27 @@ Exported export_program(const ExportFlags& values) {
   return made;
 }
 
+// Of several files, if it is an encoder-decoder's.
+Exported export_onnx_directory(const ExportFlags& values) {
+  const at::ScalarType dtype = dtype_of(values.compute);
+  if (dtype == at::kBFloat16)
+    throw UsageError(
+        "--format onnx needs --dtype float32 or float16: ONNX's runtimes lack operators of bfloat16");
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
+  check_export_target(values.model, values.output);
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype});
+  AtomicDirectory directory(values.output);
+  export_onnx(*loaded.model, directory.path());
+  Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype)};
+  for (const auto& entry : fs::directory_iterator(directory.path()))
+    made.bytes += static_cast<std::int64_t>(entry.file_size());
+  save_config(*loaded.model, *loaded.family, loaded.head, directory.path(), {.dtype = dtype});
+  ModelFiles(checkpoint).write(directory.path());
+  directory.commit();
+  return made;
+}
+
 Exported export_directory(const ExportFlags& values) {
   std::optional<at::ScalarType> dtype;
   if (values.dtype_given) dtype = dtype_of(values.compute);
@@ -293,6 +318,7 @@ int run_export(const Arguments& arguments) {
   check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)
                         : values.format == "pt2"       ? export_program(values)
+                        : values.format == "onnx"      ? export_onnx_directory(values)
                         : values.format == "gguf"      ? export_gguf(values)
                         : values.format == "packed"    ? export_packed_directory(values)
                                                        : export_directory(values);

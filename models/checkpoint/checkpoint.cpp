@@ -304,8 +304,8 @@ LoadReport inspect_weights(const CheckpointConfig& checkpoint) {
   return match_weights(*model, checkpoint.family->weight_table(checkpoint.config), checkpoint.files());
 }
 
-void save_model(const Model& model, const Family& family, Head head, const fs::path& directory,
-                const SaveOptions& options) {
+void save_config(const Model& model, const Family& family, Head head, const fs::path& directory,
+                 const SaveOptions& options) {
   nlohmann::json config = family.write_config(model.config());
   config["model_type"] = family.model_type;
   // Set here unless the family sets it (it may depend on more than the head).
@@ -316,13 +316,17 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
   if (!config.contains("eos_token_id")) config["eos_token_id"] = nullptr;
   nlohmann::json generation = nlohmann::json::object();
   if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
+  write_json(directory / kConfigFile, config);
+  write_json(directory / "generation_config.json", generation);
+}
 
+void save_model(const Model& model, const Family& family, Head head, const fs::path& directory,
+                const SaveOptions& options) {
   NamedTensors tensors =
       export_weights(model, weight_table_of(family, model.config(), head), options.replaced);
   for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
   write_safetensors(directory / "model.safetensors", tensors);
-  write_json(directory / kConfigFile, config);
-  write_json(directory / "generation_config.json", generation);
+  save_config(model, family, head, directory, options);
 }
 
 }  // namespace zoo

@@ -108,7 +108,11 @@ struct SaveOptions {
   std::map<std::string, at::Tensor> replaced = {};
 };
 
-/// Writes config.json, generation_config.json and model.safetensors into an existing directory.
+/// Writes config.json and generation_config.json into an existing directory.
+void save_config(const Model& model, const Family& family, Head head, const std::filesystem::path& directory,
+                 const SaveOptions& options = {});
+
+/// The same, and model.safetensors.
 void save_model(const Model& model, const Family& family, Head head, const std::filesystem::path& directory,
                 const SaveOptions& options = {});
 

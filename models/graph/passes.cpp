@@ -104,7 +104,7 @@ void add(const Views& caches, Tensors& outputs) {
   }
 }
 
-Graph decoder_step(Model& model) {
+Graph decoder_step(Model& model, bool all_logits) {
   const TransformerConfig& config = model.config();
   const std::int64_t layers = config.num_layers;
   const bool positioned = step_takes_positions(config);
@@ -117,14 +117,14 @@ Graph decoder_step(Model& model) {
   if (positioned) pass.ids("position_ids", {batch, length}, config.max_length());
   pass.symbol("past", 2, lengths(kAnyLength, kPast), /*largest=*/0, /*smallest=*/0);
   pass.caches(layers, "", batch, past);
-  return pass.trace([&model, layers, positioned](const Tensors& in) {
+  return pass.trace([&model, layers, positioned, all_logits](const Tensors& in) {
     KeyValueCache cache(views(in, positioned ? 3 : 2, layers));
     Tensors outputs{model
                         .forward({.input_ids = in[0],
                                   .attention_mask = in[1],
                                   .position_ids = positioned ? in[2] : at::Tensor(),
                                   .cache = &cache,
-                                  .last_logits_only = true})
+                                  .last_logits_only = !all_logits})
                         .logits};
     add(cache.layers(), outputs);
     return outputs;
@@ -217,14 +217,14 @@ Graph forward_pass(Model& model, bool token_types) {
   });
 }
 
-DecodingPasses decoding_passes(Model& model) {
+DecodingPasses decoding_passes(Model& model, bool all_logits) {
   const TransformerConfig& config = model.config();
   if (config.rope_scaling.depends_on_length())
     throw Error(
         "no exported program can decode with positions that depend on a text's length (rope_scaling = ",
         config.rope_scaling.kind == RopeScalingKind::kDynamic ? "dynamic" : "longrope",
         "): they would turn the keys of its cache");
-  if (config.shape != Shape::kEncoderDecoder) return {.step = decoder_step(model)};
+  if (config.shape != Shape::kEncoderDecoder) return {.step = decoder_step(model, all_logits)};
   return {.encode = encode(model), .start = start(model), .step = next_step(model)};
 }
 

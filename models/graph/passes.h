@@ -37,8 +37,9 @@ struct DecodingPasses {
   Graph step;
 };
 
-/// Throws Error also for positions that turn cached keys: RopeScaling::depends_on_length().
-DecodingPasses decoding_passes(Model& model);
+/// With `all_logits` a decoder's step gives logits [B, T, V] of all tokens. Throws Error also for positions
+/// that turn cached keys: RopeScaling::depends_on_length().
+DecodingPasses decoding_passes(Model& model, bool all_logits = false);
 
 bool step_takes_positions(const TransformerConfig& config);
 

@@ -22,10 +22,11 @@ import torch  # noqa: E402
 from cases.configurations import FAMILIES  # noqa: E402
 from cases.generator import Generator, Refused, run  # noqa: E402
 from forward_parity import error_of, flags_of, hf  # noqa: E402
+from exported_models import ExportedModel
 from safetensors.torch import load_file  # noqa: E402
 from test_decoding import Gpt2  # noqa: E402
 
-ENGINES = ("fused", "explicit", "packed", "TorchScript", "HF round trip")
+ENGINES = ("fused", "explicit", "packed", "TorchScript", "pt2", "ONNX", "HF round trip")
 MEASURES = ("logits", "hidden", "gradients", "greedy", "beams", "cached")
 NOTHING = "-"
 
@@ -124,20 +125,32 @@ class Row:
 
         self.fill("packed", ["hidden" if self.head == "base" else "logits"], compare)
 
-    def torchscript(self):
-        inputs, path = self.plain_inputs(), self.folder / "model.pt"
+    def exported(self, engine, form, load):
+        """load(path) gives a function of the inputs by name."""
+        inputs, path = self.plain_inputs(), self.folder / f"model.{form}"
+        if form == "pt2" and "token_type_ids" in inputs:
+            inputs["token_type_ids"].zero_()
 
         def compare():
-            run("export", "--model", self.source, "--output", path)
-            order = ["input_ids", "attention_mask", "token_type_ids", "decoder_input_ids"]
+            run("export", "--model", self.source, "--format", form, "--output", path)
             with torch.no_grad():
-                found = torch.jit.load(path)(*(inputs[name] for name in order if name in inputs))
+                found = load(path)(inputs)
             found = list(found) if isinstance(found, (tuple, list)) else [found]
             expected = hf.expected_tensors(self.model, self.head, inputs)
             names = [name for name in expected if "hidden_states." not in name and "attentions." not in name][:len(found)]
             return self.errors(inputs, dict(zip(names, found, strict=True)), expected)
 
-        self.fill("TorchScript", ["hidden" if self.head == "base" else "logits"], compare)
+        self.fill(engine, ["hidden" if self.head == "base" else "logits"], compare)
+
+    def exports(self):
+        def in_order(program, *order):
+            return lambda inputs: program(*(inputs[name] for name in order if name in inputs))
+
+        words = ("input_ids", "attention_mask")
+        self.exported("TorchScript", "torchscript",
+                      lambda path: in_order(torch.jit.load(path), *words, "token_type_ids", "decoder_input_ids"))
+        self.exported("pt2", "pt2", lambda path: in_order(torch.export.load(path).module(), *words, "decoder_input_ids"))
+        self.exported("ONNX", "onnx", lambda path: lambda inputs: ExportedModel.from_onnx(path).forward(**inputs))
 
     def round_trip(self):
         target = self.folder / "back"
@@ -168,12 +181,14 @@ class Row:
             self.fill(engine, ("greedy", "cached"), lambda weights=weights: self.generator.greedy(directory, weights))
             self.fill(engine, ("beams",), lambda weights=weights: self.generator.beams(directory, weights))
         self.fill("TorchScript", ("greedy",), lambda: self.generator.script(directory, self.folder / "generator.pt"))
+        self.fill("ONNX", ("greedy",), lambda: self.generator.exported(directory, self.folder / "generator.onnx", ExportedModel.from_onnx))
+        self.fill("pt2", ("greedy",), lambda: self.generator.exported(directory, self.folder / "generator.pt2", ExportedModel.from_pt2, "--decoding"))
         self.fill("HF round trip", ("greedy", "beams"), lambda: self.generator.round_trip(directory, self.folder / "generator.hf"))
 
     def compute(self):
         self.modules()
         self.packed()
-        self.torchscript()
+        self.exports()
         self.round_trip()
         if self.head in ("causal-lm", "seq2seq-lm"):
             self.generation()

@@ -50,7 +50,7 @@ MODEL_FLOORS = [
     ["models/gguf/save_gguf."],
     ["models/generation/"],
     ["models/analysis/", "models/inference/", "models/graph/"],
-    ["models/script/", "models/pt2/"],
+    ["models/script/", "models/pt2/", "models/onnx/"],
     ["models/tasks/"],
 ]
 

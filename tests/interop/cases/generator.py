@@ -92,6 +92,15 @@ class Generator:
             assert found == [new], f"{found} instead of {[new]}"
         return {"greedy": "equal"}
 
+    @torch.no_grad()
+    def exported(self, directory, target, load, *words):
+        run("export", "--model", directory, "--format", target.suffix[1:], "--output", target, *words)
+        files, start = load(target), self.model.generation_config.decoder_start_token_id
+        for row, new in zip(self.rows, self.ids):
+            found = files.greedy(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.long), NEW_TOKENS, start).tolist()
+            assert found == [new], f"{found} instead of {[new]}"
+        return {"greedy": "equal"}
+
     def round_trip(self, directory, target):
         run("export", "--model", directory, "--format", "huggingface", "--output", target)
         opened = type(self.model).from_pretrained(target, attn_implementation="eager").eval()

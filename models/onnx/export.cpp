@@ -1,0 +1,60 @@
+#include "models/onnx/export.h"
+
+#include "data/base/error.h"
+#include "models/graph/passes.h"
+#include "models/onnx/translation.h"
+
+namespace zoo {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// "present.0.decoder.key", … in the order of the passes.
+void add_caches(Names& names, std::int64_t layers, const std::string& owner = "") {
+  for (std::int64_t i = 0; i < layers; ++i) {
+    for (const char* part : {"key", "value"})
+      names.push_back("present." + std::to_string(i) + "." + owner + part);
+  }
+}
+
+// Optimum's decoders call their ids input_ids.
+graph::Graph with_plain_ids(graph::Graph graph) {
+  graph.inputs[0].name = "input_ids";
+  return graph;
+}
+
+Names forward_outputs(const Model& model) {
+  const ModelParts parts = model.parts();
+  if (parts.head.is_span) return {"start_logits", "end_logits"};
+  if (parts.sentence_head.weight.defined()) return {"prediction_logits", "seq_relationship_logits"};
+  return {parts.head.weight.defined() ? "logits" : "last_hidden_state"};
+}
+
+}  // namespace
+
+void export_onnx(Model& model, const std::filesystem::path& directory) {
+  const TransformerConfig& config = model.config();
+  std::vector<onnx::File> files;
+  if (!model.parts().generates()) {
+    files.push_back(onnx::translate(graph::forward_pass(model, /*token_types=*/true), "model.onnx",
+                                    forward_outputs(model)));
+  } else if (config.shape == Shape::kDecoder) {
+    Names outputs{"logits"};
+    add_caches(outputs, config.num_layers);
+    files.push_back(
+        onnx::translate(graph::decoding_passes(model, /*all_logits=*/true).step, "model.onnx", outputs));
+  } else {
+    graph::DecodingPasses passes = graph::decoding_passes(model);
+    files.push_back(onnx::translate(*passes.encode, "encoder_model.onnx", {"last_hidden_state"}));
+    Names outputs{"logits"};
+    add_caches(outputs, config.decoder_layers(), "decoder.");
+    const Names step = outputs;
+    add_caches(outputs, config.decoder_layers(), "encoder.");
+    files.push_back(onnx::translate(with_plain_ids(std::move(*passes.start)), "decoder_model.onnx", outputs));
+    files.push_back(
+        onnx::translate(with_plain_ids(std::move(passes.step)), "decoder_with_past_model.onnx", step));
+  }
+  onnx::write(files, directory);
+}
+
+}  // namespace zoo

@@ -240,16 +240,17 @@ CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optiona
   checkpoint.config = checkpoint.family->read_config(json, source);
   if (checkpoint.family->complete_config != nullptr && WeightFiles::exist_in(directory))
     checkpoint.family->complete_config(checkpoint.config, checkpoint.files());
-  if (adapter) checkpoint.merge(*adapter);
-  keep_own_projection(checkpoint);
   try {
     checkpoint.config.validate();
   } catch (const c10::Error& error) {
     throw Error(source, ": ", checkpoint.family->keys.in_own_names(error.what_without_backtrace()));
   }
+  if (adapter) checkpoint.merge(*adapter);
+  keep_own_projection(checkpoint);
   const std::vector<std::string> unknown = checkpoint.family->keys.unknown(checkpoint.family->base, json);
   if (!unknown.empty())
-    TORCH_WARN(source, ": keys that say nothing to a ", model_type, " here are ignored: ", joined(unknown));
+    TORCH_WARN(source, ": ignoring config keys that the ", model_type,
+               " family does not use: ", joined(unknown));
   const auto has_head = [&](const auto& entry) { return adapter && adapter->head() == entry.head; };
   const bool of_adapter = std::ranges::any_of(checkpoint.family->heads, has_head);
   checkpoint.own_head = of_adapter ? *adapter->head() : head_of(json, *checkpoint.family, source, head);

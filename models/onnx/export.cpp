@@ -23,6 +23,17 @@ graph::Graph with_plain_ids(graph::Graph graph) {
   return graph;
 }
 
+// Optimum gives the caches of each layer together: its own, then those of the memory.
+void order_by_layer(std::vector<onnx::Port>& inputs, std::int64_t layers) {
+  const auto first = static_cast<std::int64_t>(inputs.size()) - 4 * layers;
+  std::vector<onnx::Port> ordered(inputs.begin(), inputs.begin() + first);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    for (const std::int64_t at : {2 * i, 2 * i + 1, 2 * (layers + i), 2 * (layers + i) + 1})
+      ordered.push_back(inputs[static_cast<std::size_t>(first + at)]);
+  }
+  inputs = std::move(ordered);
+}
+
 Names forward_outputs(const Model& model) {
   const ModelParts parts = model.parts();
   if (parts.head.is_span) return {"start_logits", "end_logits"};
@@ -53,6 +64,7 @@ void export_onnx(Model& model, const std::filesystem::path& directory) {
     files.push_back(onnx::translate(with_plain_ids(std::move(*passes.start)), "decoder_model.onnx", outputs));
     files.push_back(
         onnx::translate(with_plain_ids(std::move(passes.step)), "decoder_with_past_model.onnx", step));
+    order_by_layer(files.back().inputs, config.decoder_layers());
   }
   onnx::write(files, directory);
 }

@@ -573,6 +573,9 @@ File translate(const Graph& graph, const std::string& file, const Names& outputs
     for (std::size_t i = 0; i < ids.size(); ++i) translation.set(ids[i], names.at(i));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) translation.add_output(outputs[i], graph.outputs.at(i));
+  std::set<std::string> used;  // ONNX Runtime warns of others
+  for (const Node& node : result.nodes) used.insert(node.inputs.begin(), node.inputs.end());
+  std::erase_if(result.initializers, [&](const Initializer& one) { return !used.contains(one.name); });
   return result;
 }
 

@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import re
+import shutil
 import tempfile
 import unittest
 
@@ -160,8 +162,17 @@ class Inspect(CommandTest):
             result = run(*words)
             self.assertEqual(result.code, 0, result.err)
             self.assertEqual(result.err.count("note: "), 1, result.err)
-            self.assertIn("config.json: keys that say nothing to a gpt2 here are ignored: another, some_new_multiplier\n", result.err)
+            self.assertIn("config.json: ignoring config keys that the gpt2 family does not use: another, some_new_multiplier\n", result.err)
             self.assertNotIn("note: ", run(*words, OMPI_COMM_WORLD_RANK="1").err)  # each rank would repeat it
+
+    def test_layers_without_end_are_refused_before_their_weights_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(pathlib.Path(__file__).parents[1] / "golden/t5/base", folder, dirs_exist_ok=True)
+            file = pathlib.Path(folder, "config.json")
+            config = json.loads(file.read_text())
+            for key in ("num_layers", "num_decoder_layers"):
+                file.write_text(json.dumps(config | {key: 1 << 62}))
+                self.assert_one_error(run("inspect", folder), 1, f"{key} must be", "100000", str(1 << 62))
 
     def test_a_cut_file(self):
         model = write_checkpoint(self.path("cut"))

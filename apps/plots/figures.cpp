@@ -222,10 +222,10 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
     all.script += "reset\n";
     if (!shared)
       all.script += kLegendBelow;
-    else if (i == last)
-      all.script += "set key at screen 0.5," + place + " center bottom horizontal samplen 2\n";
-    else
-      all.script += "set key off\n";
+    else if (!figures[i].legend.empty())  // with room for the legend below each
+      all.script += "set bmargin 6\n" +
+                    (i < last ? "set key off\n"
+                              : "set key at screen 0.5," + place + " center bottom horizontal samplen 2\n");
     all.script += figures[i].script;
   }
   all.script += "unset multiplot\n";

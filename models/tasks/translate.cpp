@@ -34,7 +34,7 @@ void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language
     encoding.ids[i] = language;
     found = true;
   }
-  if (!found) throw FieldError(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
+  if (!found) throw UnfitField(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
   if (!packed) return options_for({}, compute).has_value();
   if (compute.weights == "modules" || !device_of(compute, checkpoint).is_cpu()) packed->refuse_modules();
   if (compute.weights != "auto" && compute.weights != packed->weights())
-    throw FieldError(Field{"weights"}, " ", compute.weights, ": ", checkpoint.directory,
+    throw UnfitField(Field{"weights"}, " ", compute.weights, ": ", checkpoint.directory,
                      " holds packed weights of type ", packed->weights(), "; leave ", Field{"weights"},
                      " out, or export the model again");
   return true;

@@ -16,7 +16,7 @@ std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string&
 TokenId language_token(const Tokenizer& tokenizer, const char* field, const std::string& language) {
   for (const std::string& text : {language, "__" + language + "__"})
     if (const auto id = find_token(tokenizer, text)) return *id;
-  throw FieldError(Field{field}, ": the tokenizer has no token of a language '", language, "'");
+  throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
 bool has_role(const Tokenizer& tokenizer, TokenId id) {

@@ -397,7 +397,7 @@ class TrainTest(CommandTest):
             (1, ["train", *flags(out, short)], ["training split", "block_size 16"]),
             (1, ["train", *flags(out, broken)], ["broken.txt", "UTF-8"]),
             (1, ["train", *flags(out, text), "--model_type", "gpt9"], ["gpt9", "gpt2"]),
-            (1, ["train", *flags(out, text), "--model_type", "tutorial-embeddings", "--activation", "gelu"], ["--activation", "tutorial-embeddings"]),
+            (2, ["train", *flags(out, text), "--model_type", "tutorial-embeddings", "--activation", "gelu"], ["--activation", "tutorial-embeddings"]),
             (1, ["train", *flags(out, text), "--init_from", "resume"], ["resume", "out"]),
             (1, ["train", *flags(out, text), "--init_from", "nowhere"], ["--init_from", "nowhere"]),
             (1, ["train", *flags("/proc/nothing", text)], ["/proc/nothing"]),

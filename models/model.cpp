@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/full.h>
+#include <c10/util/Exception.h>
 
 #include "models/layers/embeddings.h"
 #include "models/layers/encoder_decoder_stack.h"
@@ -223,6 +224,11 @@ void Model::initialize(at::Generator generator) {
   initialize_children(*this, config_.initializer_range, generator);
   const at::NoGradGuard no_grad;
   for (const at::Tensor& bias : parameters(/*recurse=*/false)) bias.zero_();
+}
+
+std::string plain_message(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
 }
 
 std::vector<std::pair<std::string, std::int64_t>> Model::components() const {

@@ -9,6 +9,7 @@
 ///     const at::Tensor next = output.logits.select(1, -1).argmax(-1);  // [B], of logits [B, T, V]
 ///     const at::Tensor first_layer = output.attentions.front();        // [B, H, T, S]
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,6 +90,10 @@ struct ModelParts {
 
   bool generates() const { return decoder && head.has_vocabulary(); }
 };
+
+/// The message of any exception here. what() of LibTorch's c10::Error, which models throw, ends in a stack
+/// trace that this leaves out.
+std::string plain_message(const std::exception& error);
 
 /// A transformer of any family, as programs hold it.
 class Model : public torch::nn::Module {

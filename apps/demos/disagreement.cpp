@@ -36,7 +36,7 @@ Sequences read_sequences(const std::string& text) {
     const auto answer = split_words(equals == std::string::npos ? "" : part.substr(equals + 1));
     lines.push_back(split_words(part.substr(0, equals)));
     if (answer.size() != 1 || lines.back().empty() || lines.back().size() != lines.front().size()) {
-      throw UsageError("--sequences: expected \"WORDS=ANSWER\", all with as many words, got '", part, "'");
+      throw UsageError("--sequences: expected 'WORDS=ANSWER', all with as many words, got '", part, "'");
     }
     answers.push_back(answer[0]);
     all.insert(all.end(), lines.back().begin(), lines.back().end());

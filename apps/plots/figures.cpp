@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "apps/command/terminal.h"
 #include "apps/plots/gnuplot.h"
@@ -198,6 +199,8 @@ Figure bar_chart(const BarChart& chart) {
   return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
 }
 
+constexpr const char* kLegendBelow = "set key below samplen 2\n";
+
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns) {
   const int rows = (static_cast<int>(figures.size()) + columns - 1) / columns;
   const auto text = [=](const TextStyle& style) {
@@ -208,7 +211,23 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
   Figure all{"set multiplot layout " + std::to_string(rows) + "," + std::to_string(columns) + " title " +
                  gnuplot_quote(title) + " font ',15'\n",
              text, 560 * columns, 60 + 460 * rows};
-  for (const Figure& figure : figures) all.script += "reset\n" + figure.script;
+  std::multiset<std::string> legends;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    if (!figures[i].legend.empty()) legends.insert(figures[i].legend), last = i;
+  const bool shared = legends.size() > 1 && legends.count(*legends.begin()) == legends.size();
+  const int rows_below = rows - 1 - static_cast<int>(last) / columns;
+  const std::string place = number_text((460.0 * rows_below + 8) / all.height);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    all.script += "reset\n";
+    if (!shared)
+      all.script += kLegendBelow;
+    else if (!figures[i].legend.empty())  // with room for the legend below each
+      all.script += "set bmargin 6\n" +
+                    (i < last ? "set key off\n"
+                              : "set key at screen 0.5," + place + " center bottom horizontal samplen 2\n");
+    all.script += figures[i].script;
+  }
   all.script += "unset multiplot\n";
   return all;
 }
@@ -218,7 +237,7 @@ void draw(const Figure& figure, const std::filesystem::path& path) {
   const bool svg = path.extension() == ".svg";
   gnuplot("set terminal " + std::string(svg ? "svg" : "pngcairo") + " noenhanced size " + size +
               (svg ? " dynamic" : "") + " font 'sans,12' background rgb 'white'\n" + "set output OUTPUT\n" +
-              figure.script,
+              (figure.legend.empty() ? "" : kLegendBelow) + figure.script,
           path);
 }
 

@@ -19,6 +19,7 @@ struct Figure {
   std::string script;
   std::function<std::string(const TextStyle&)> text;
   int width = 900, height = 640;
+  std::string legend = {};  // names and styles of its curves; empty: no legend below it
 };
 
 struct Axes {
@@ -71,7 +72,7 @@ struct Curve {
 };
 Figure line_chart(const Axes& axes, const std::vector<Curve>& lines);
 
-/// Figures in rows of `columns` under one title.
+/// Figures in rows of `columns` under one title, and over one legend if all curves have the same.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);
 
 /// Writes a PNG or SVG, by the file extension. Throws GnuplotMissing, or Error naming the file.

@@ -100,9 +100,9 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
   const bool marked =
       std::all_of(lines.begin(), lines.end(), [](const Curve& line) { return line.x.size() <= kFewPoints; });
   const Extent height = height_of(lines, axes.log_y);
-  std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot;
+  std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot, legend;
   script += axes_of(axes, lines, marked);
-  script += lines.size() > 1 ? "set key below samplen 2\n" : "set key off\n";
+  if (lines.size() < 2) script += "set key off\n";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string name = "line" + std::to_string(i);
     std::string data;
@@ -115,10 +115,14 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
                     [&](const Curve& line) { return hides(lines[i], line, height, axes.log_y); });
     const std::string points = dashed ? "pt 6 ps 1.3 dt 2" : "pt 7 ps 0.8";
     const std::string style = marked ? "linespoints " + points : std::string(dashed ? "lines dt 2" : "lines");
-    plot += (i > 0 ? ", $" : "plot $") + name + " using 1:2 with " + style + " lw 2 lc rgb '" + colour(i) +
-            "' title " + gnuplot_quote(lines[i].title);
+    const std::string named =
+        style + " lw 2 lc rgb '" + colour(i) + "' title " + gnuplot_quote(lines[i].title);
+    plot += (i > 0 ? ", $" : "plot $") + name + " using 1:2 with " + named;
+    if (lines.size() > 1) legend += named;
   }
-  return {script + plot + "\n", [=](const TextStyle& style) { return text_line_chart(axes, lines, style); }};
+  return {.script = script + plot + "\n",
+          .text = [=](const TextStyle& style) { return text_line_chart(axes, lines, style); },
+          .legend = legend};
 }
 
 }  // namespace zoo

@@ -157,12 +157,18 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
   return request;
 }
 
+std::optional<std::int64_t> read_length(RequestFields& fields, const std::string& name, std::int64_t least) {
+  const ordered_json* value = fields.get(name);
+  return value != nullptr && *value == -1 ? -1 : fields.integer(name, least, 1'000'000'000);
+}
+
 void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
                 const std::string& name, std::int64_t most) {
   const std::int64_t context = model.batch->options().context;
   std::size_t longest = 0;
   for (const TokenIds& prompt : request.batch->prompts) longest = std::max(longest, prompt.size());
   const std::int64_t room = context - static_cast<std::int64_t>(longest);
+  if (given == -1) given.reset();
   const std::int64_t wanted =
       given.value_or(std::max<std::int64_t>(1, most > 0 ? std::min(room, most) : room));
   if (most > 0 && wanted > most)

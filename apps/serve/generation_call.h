@@ -26,8 +26,13 @@ struct WritingRequest {
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session);
 
-/// Sets the number of new tokens: `given` by the field `name`, or what the context leaves; at most `most`
-/// unless that is 0. Throws ApiError if it does not fit, as OpenAI does: context_length_exceeded.
+/// A number of new tokens; -1, which clients of llama.cpp and LM Studio send, is the number that fits.
+std::optional<std::int64_t> read_length(RequestFields& fields, const std::string& name,
+                                        std::int64_t least = 1);
+
+/// Sets the number of new tokens: `given` by the field `name`, or, if none or -1 is, what the context leaves;
+/// at most `most` unless that is 0. Throws ApiError if it does not fit, as OpenAI does:
+/// context_length_exceeded.
 void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
                 const std::string& name, std::int64_t most);
 

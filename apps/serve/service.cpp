@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 
-#include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/hub/find_model.h"
@@ -14,6 +13,7 @@
 #include "data/base/field_error.h"
 #include "data/base/json_text.h"
 #include "data/corpora/sha256.h"
+#include "models/model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -86,10 +86,8 @@ WebReply guarded(const std::function<WebReply()>& answer) {
     return reply_to(ApiError(400, error.what(), error.field()));
   } catch (const Error& error) {
     return reply_to(ApiError(400, error.what()));
-  } catch (const c10::Error& error) {
-    return reply_to(ApiError(500, error.what_without_backtrace()));
   } catch (const std::exception& error) {
-    return reply_to(ApiError(500, error.what()));
+    return reply_to(ApiError(500, plain_message(error)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "apps/serve/api_error.h"
 #include "data/base/json_text.h"
+#include "models/model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -102,7 +103,7 @@ WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {
       write(event_of("[DONE]"));
     } catch (const ClientLeft&) {  // nobody listens
     } catch (const std::exception& error) {
-      write(event_of(ApiError(500, error.what()).json()));
+      write(event_of(ApiError(500, plain_message(error)).json()));
     }
   };
   return reply;

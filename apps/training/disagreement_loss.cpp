@@ -25,9 +25,9 @@ const std::vector<std::string>& disagreement_names() {
 DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)
     : kind_(kind), weight_(weight) {
   if (!has_self_attention(model))
-    throw FieldError(Field{"disagreement"}, ": the model has no attention whose heads could differ");
+    throw UnfitField(Field{"disagreement"}, ": the model has no attention whose heads could differ");
   if (model.config().num_heads < 2)
-    throw FieldError(Field{"disagreement"}, ": the model's attentions have one head each");
+    throw UnfitField(Field{"disagreement"}, ": the model's attentions have one head each");
 }
 
 ModelOutput DisagreementLoss::forward(Model& model, ModelInputs inputs) const {

@@ -83,7 +83,11 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
       "their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
       "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
       "that inference starts at once");
-  flags.add("output", values.output, "file or directory to write").placeholder("PATH").required();
+  flags
+      .add("output", values.output,
+           "file or directory to write; replaces an earlier export or another checkpoint there")
+      .placeholder("PATH")
+      .required();
   flags.choice(
       "weights", values.weights,
       {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},

@@ -35,7 +35,7 @@ class FieldError : public Error {
  public:
   /// At least one part is a Field; the error is about the first one.
   template <class... Parts>
-  explicit FieldError(const Parts&... parts) : FieldError(Marked{joined_parts(parts...)}) {}
+  explicit FieldError(const Parts&... parts) : FieldError(Marked{join(parts...)}) {}
 
   const std::string& field() const { return field_; }
   /// The message with each field written by `name`.
@@ -47,17 +47,11 @@ class FieldError : public Error {
   };
   explicit FieldError(const Marked& marked);
 
-  template <class... Parts>
-  static std::string joined_parts(const Parts&... parts) {
-    std::ostringstream text;
-    (text << ... << parts);
-    return text.str();
-  }
-
   std::string marked_, field_;
 };
 
-/// A field that this model does not take, whatever its value: the command line calls it wrong usage.
+/// A field that this model does not take, whatever its value, or a value that no model takes: the command
+/// line calls it wrong usage.
 class UnfitField : public FieldError {
  public:
   using FieldError::FieldError;

@@ -52,7 +52,7 @@ FileColumns FileColumns::read(const std::string& flag) {
     const std::size_t equals = pair.find('=');
     const bool good = equals != std::string::npos && equals > 0 && equals + 1 < pair.size();
     if (!good || !columns.own.emplace(pair.substr(equals + 1), pair.substr(0, equals)).second)
-      throw FieldError(Field{"columns"},
+      throw UnfitField(Field{"columns"},
                        ": expected OURS=THEIRS, each once, with commas between them, as in "
                        "text=sentence1,label=class; got '",
                        flag, "'");
@@ -73,7 +73,7 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
   };
   for (const auto& [theirs, name] : own) {
     if (!has(known, name))
-      throw FieldError(Field{"columns"}, ": '", name, "' is no column of this task; expected ",
+      throw UnfitField(Field{"columns"}, ": '", name, "' is no column of this task; expected ",
                        joined(known));
   }
   std::vector<std::string> absent;

@@ -293,7 +293,9 @@ LoadedModel load_model(CheckpointConfig checkpoint, const LoadOptions& options) 
     throw Error(directory, ": ", error.what());
   }
   if (!report.fresh.empty() && !options.fresh_head_seed)
-    refuse_head(checkpoint, checkpoint.head, ": " + LoadReport{.missing = report.fresh}.faults());
+    refuse_head(checkpoint, checkpoint.head,
+                ": " + LoadReport{.missing = report.fresh}.faults() +
+                    "; training makes a new head (LoadOptions::fresh_head_seed)");
   if (options.device != c10::kCPU) model->to(options.device);
   model->eval();
   return {model, checkpoint.family, checkpoint.head, std::move(report), stored};

@@ -92,7 +92,8 @@ struct LoadedModel {
 };
 
 /// Loads a model from a directory in Hugging Face's layout or from a GGUF file, in evaluation mode.
-/// Throws Error naming all missing, unexpected and mis-shaped tensors at once.
+/// Throws Error naming all missing, unexpected and mis-shaped tensors at once. Models throw c10::Error, too:
+/// plain_message() has the text of both (models/model.h).
 LoadedModel load_model(const ModelPath& directory, const LoadOptions& options = {});
 
 /// The same for a checkpoint whose configuration has been read.

@@ -5,11 +5,11 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/util/Exception.h>
 
 #include "data/base/error.h"
 #include "models/generation/batch_row.h"
 #include "models/generation/decoding_batch.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {
@@ -88,10 +88,8 @@ bool ContinuousBatch::step() {
     if (rows_.empty() && next_work() == nullptr) return false;
     if (!session_) begin_session();
     read();
-  } catch (const c10::Error& error) {
-    fail_all(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    fail_all(error.what());
+    fail_all(plain_message(error));
   }
   running_ = rows_.size();
   return true;
@@ -275,10 +273,8 @@ void ContinuousBatch::write(const at::Tensor& logits) {
     try {
       write_tokens(*work, rows, logits.index_select(0, at::tensor(places, at::kLong).to(logits.device())));
       written_ += static_cast<std::int64_t>(rows.size());
-    } catch (const c10::Error& error) {
-      fail(*work, error.what_without_backtrace());
     } catch (const std::exception& error) {  // no token is allowed, or out of memory
-      fail(*work, error.what());
+      fail(*work, plain_message(error));
     }
   }
 }

@@ -100,7 +100,7 @@ std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& as
   const std::size_t limit = model.max_length();
   const auto length = static_cast<std::size_t>(asked.max_length.value_or(std::min(limit, kUsualLength)));
   if (length > limit)
-    throw FieldError(Field{"max_length"}, ": ", length, " is more than the model's limit of ", limit);
+    throw UnfitField(Field{"max_length"}, ": ", length, " is more than the model's limit of ", limit);
   const auto stride = static_cast<std::size_t>(asked.stride.value_or(std::min(length / 2, kUsualStride)));
   return model.tokenizer->encode_windows(asked.question, asked.context, stride, {.max_length = length});
 }

@@ -38,7 +38,7 @@ struct AnswerRequest {
 };
 
 /// The best answers, best first, from a model with a question answering head; a piece is a window. Throws
-/// FieldError for a max_length beyond the model's, Error for a stride that leaves a window no room and for a
+/// UnfitField for a max_length beyond the model's, Error for a stride that leaves a window no room and for a
 /// tokenizer without offsets.
 std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked,
                                     const RunPiece& run = run_at_once);

@@ -239,7 +239,7 @@ void apply_generation_config(GenerationSettings& settings, const GenerationConfi
 TokenIds parse_ids(const std::string& field, const std::string& text) {
   const json parsed = parse_json(text);
   const std::optional<TokenIds> ids = ids_of(parsed.is_array() ? parsed : json::array({parsed}));
-  if (!ids) throw FieldError(Field{field}, ": expected ids, such as [1, 2], got '", text, "'");
+  if (!ids) throw UnfitField(Field{field}, ": expected ids, such as [1, 2], got '", text, "'");
   return *ids;
 }
 
@@ -253,7 +253,7 @@ std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string&
     rows.push_back(ids.value_or(TokenIds()));
   }
   if (!good)
-    throw FieldError(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text,
+    throw UnfitField(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text,
                      "'");
   return rows;
 }

@@ -49,7 +49,7 @@ struct GenerationSettings {
 void apply_generation_config(GenerationSettings& settings, const GenerationConfig& config,
                              const std::function<bool(std::string_view)>& given);
 
-/// Parses '[1, 2]' or '1', and '[[1, 2], [3]]'. Throws FieldError naming the field.
+/// Parses '[1, 2]' or '1', and '[[1, 2], [3]]'. Throws UnfitField naming the field.
 TokenIds parse_ids(const std::string& field, const std::string& text);
 std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string& text);
 

@@ -29,7 +29,7 @@ std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeO
                             : has_blocks                ? "gguf"
                                                         : compute.dtype;
   if (compute.weights == "gguf" && loaded.model && !has_blocks)
-    throw FieldError(Field{"weights"}, " gguf: the model is no GGUF file with quantized weights; use ",
+    throw UnfitField(Field{"weights"}, " gguf: the model is no GGUF file with quantized weights; use ",
                      Field{"weights"}, " auto");
   const std::optional<WeightType> weights = weight_type_named(name);
   if (!weights) return std::nullopt;
@@ -61,13 +61,13 @@ std::string no_kernels(const Model& model, const ComputeOptions& compute) {
 // For models that run as modules: throws if the flags ask for packed weights or a packed cache.
 void check_modules_fit(const Model& model, const ComputeOptions& compute) {
   if (compute.weights != "auto" && compute.weights != "modules")
-    throw FieldError(Field{"weights"}, " ", compute.weights, ": ", no_kernels(model, compute), "; use ",
+    throw UnfitField(Field{"weights"}, " ", compute.weights, ": ", no_kernels(model, compute), "; use ",
                      Field{"weights"}, " modules");
   if (compute.cache == "auto") return;
   if (compute.weights == "modules")
-    throw FieldError(Field{"cache"}, " ", compute.cache, ": ", Field{"weights"},
+    throw UnfitField(Field{"cache"}, " ", compute.cache, ": ", Field{"weights"},
                      " modules has no other cache; leave it out");
-  throw FieldError(Field{"cache"}, " ", compute.cache, ": ", no_kernels(model, compute), "; leave it out");
+  throw UnfitField(Field{"cache"}, " ", compute.cache, ": ", no_kernels(model, compute), "; leave it out");
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ bool packs(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
   if (!packed) return options_for({}, compute).has_value();
   if (compute.weights == "modules" || !device_of(compute, checkpoint).is_cpu()) packed->refuse_modules();
   if (compute.weights != "auto" && compute.weights != packed->weights())
-    throw FieldError(Field{"weights"}, " ", compute.weights, ": ", checkpoint.directory,
+    throw UnfitField(Field{"weights"}, " ", compute.weights, ": ", checkpoint.directory,
                      " holds packed weights of type ", packed->weights(), "; leave ", Field{"weights"},
                      " out, or export the model again");
   return true;
@@ -155,7 +155,7 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
 
 void make_ready(const LoadedModel& loaded, const ComputeOptions& compute) {
   if (compute.cache != "auto")
-    throw FieldError(Field{"cache"}, " ", compute.cache,
+    throw UnfitField(Field{"cache"}, " ", compute.cache,
                      ": whole passes keep no keys and values; leave it out");
   const auto options = options_for(loaded, compute);
   if (options && lacking_kernels(*loaded.model).empty()) {

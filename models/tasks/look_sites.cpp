@@ -17,10 +17,10 @@ std::vector<std::string> items_of(const std::string& field, const std::vector<st
   for (const std::string& text : texts) {
     std::istringstream list(text);
     for (std::string item; std::getline(list, item, ',');) {
-      if (item.empty()) throw FieldError(Field{field}, " '", text, "': an item is empty");
+      if (item.empty()) throw UnfitField(Field{field}, " '", text, "': an item is empty");
       items.push_back(item);
     }
-    if (text.empty() || text.back() == ',') throw FieldError(Field{field}, " '", text, "': an item is empty");
+    if (text.empty() || text.back() == ',') throw UnfitField(Field{field}, " '", text, "': an item is empty");
   }
   return items;
 }
@@ -32,7 +32,7 @@ std::int64_t number_below(const std::string& field, const std::string& item, std
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   const bool is_number = failure == std::errc() && end == digits.data() + digits.size() && number >= 0;
   if (is_number && number < count) return number;
-  throw FieldError(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '",
+  throw UnfitField(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '",
                    digits, "'");
 }
 
@@ -40,7 +40,7 @@ std::int64_t number_below(const std::string& field, const std::string& item, std
 std::pair<std::string, std::string> halves(const std::string& field, const std::string& item,
                                            const char* example) {
   const std::size_t point = item.find('.');
-  if (point == std::string::npos) throw FieldError(Field{field}, " ", item, ": expected ", example);
+  if (point == std::string::npos) throw UnfitField(Field{field}, " ", item, ": expected ", example);
   return {item.substr(0, point), item.substr(point + 1)};
 }
 
@@ -72,7 +72,7 @@ std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const Tr
     const auto [layer, name] = halves("sublayers", item, "LAYER.NAME, such as 3.attention");
     const SiteKind kind = site_kind(name);
     if (kind.heads || kind.part == LayerPart::kResidual)
-      throw FieldError(Field{"sublayers"}, " ", item,
+      throw UnfitField(Field{"sublayers"}, " ", item,
                        ": expected attention, cross_attention or feed_forward, got '", name, "'");
     sites.push_back({.stack = stack.shape,
                      .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
@@ -102,7 +102,7 @@ TransformerConfig stack_of(const Model& model, const std::optional<std::string>&
   const ModelParts parts = model.parts();
   if (!name) return analysis::head_stack(model).config();
   const auto& stack = *name == "encoder" ? parts.encoder : parts.decoder;
-  if (!stack) throw FieldError(Field{"stack"}, " ", *name, ": the model has none");
+  if (!stack) throw UnfitField(Field{"stack"}, " ", *name, ": the model has none");
   return stack->config();
 }
 

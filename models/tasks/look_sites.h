@@ -25,7 +25,7 @@ const std::vector<std::string>& site_kind_names();
 SiteKind site_kind(const std::string& name);
 
 /// Configuration of the encoder or decoder, by name; without a name of the one whose states the head reads.
-/// Throws FieldError naming `stack` for one that the model lacks.
+/// Throws UnfitField naming `stack` for one that the model lacks.
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name);
 
 /// Parts of a stack in words: layers "3", heads "3.5" (layer, head) and sublayers "3.attention", several of
@@ -34,10 +34,10 @@ struct SiteNames {
   std::vector<std::string> layers, sublayers, heads, cross_heads;
 };
 
-/// Throws FieldError naming the member with a part that the stack lacks.
+/// Throws UnfitField naming the member with a part that the stack lacks.
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);
 
-/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws FieldError naming
+/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws UnfitField naming
 /// `positions`.
 std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
 

@@ -97,14 +97,14 @@ NamedLogit label_named(const TextModel& model, const std::string& field, const s
     if (name == word) return {label, name};
     names += (label > 0 ? ", " : "") + name;
   }
-  throw FieldError(Field{field}, " ", word, ": the model's labels are ", names);
+  throw UnfitField(Field{field}, " ", word, ": the model's labels are ", names);
 }
 
 TokenIds encode(const TextModel& model, const std::string& field, const std::string& word) {
   try {
     return model.tokenizer->encode(word);
   } catch (const Error& error) {
-    throw FieldError(Field{field}, " '", word, "': ", error.what());
+    throw UnfitField(Field{field}, " '", word, "': ", error.what());
   }
 }
 
@@ -175,7 +175,7 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
   if (chosen && model.head != Head::kTokenClassification && gives_labels(model))
     throw UnfitField(Field{"position"}, ": the model gives one answer for the whole text");
   if (chosen && *chosen >= length)
-    throw FieldError(Field{"position"}, " ", *chosen, ": there are ", length, " tokens, numbered from 0 to ",
+    throw UnfitField(Field{"position"}, " ", *chosen, ": there are ", length, " tokens, numbered from 0 to ",
                      length - 1);
   if (chosen) return *chosen;
   if (model.head != Head::kMaskedLm && model.head != Head::kPretraining) return length - 1;
@@ -202,7 +202,7 @@ NamedLogit answer_named(const TextModel& model, const std::string& field, const 
   if (best) return answer_numbered(model, *best);
   std::string tokens;
   for (const TokenId id : ids) tokens += (tokens.empty() ? "" : " ") + token_name(model, id);
-  throw FieldError(Field{field}, " '", word, "': one token is expected, and this is ",
+  throw UnfitField(Field{field}, " '", word, "': one token is expected, and this is ",
                    tokens.empty() ? std::string("none") : tokens);
 }
 

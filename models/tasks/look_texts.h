@@ -58,7 +58,7 @@ struct NamedLogit {
 bool gives_labels(const TextModel& model);
 
 /// Where the answer of a model is looked at: `chosen`; else the first mask token in the text of a masked
-/// language model; else the last token. Throws FieldError naming `position` for one outside the tokens and
+/// language model; else the last token. Throws UnfitField naming `position` for one outside the tokens and
 /// one in a text that gets a single answer, and `text` for a masked language model's text without a mask,
 /// unless `needs_mask` is false.
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
@@ -68,7 +68,7 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
 NamedLogit answer_numbered(const TextModel& model, std::int64_t id);
 
 /// The answer that a field names: a classifier's label; else the one token of the word as it is written or
-/// after a space, the more probable by `logits` [V] if both are tokens. Throws FieldError with the
+/// after a space, the more probable by `logits` [V] if both are tokens. Throws UnfitField with the
 /// word's tokens for a word of several.
 NamedLogit answer_named(const TextModel& model, const std::string& field, const std::string& word,
                         const at::Tensor& logits);

@@ -16,7 +16,7 @@ std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string&
 TokenId language_token(const Tokenizer& tokenizer, const char* field, const std::string& language) {
   for (const std::string& text : {language, "__" + language + "__"})
     if (const auto id = find_token(tokenizer, text)) return *id;
-  throw FieldError(Field{field}, ": the tokenizer has no token of a language '", language, "'");
+  throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
 bool has_role(const Tokenizer& tokenizer, TokenId id) {
@@ -34,7 +34,7 @@ void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language
     encoding.ids[i] = language;
     found = true;
   }
-  if (!found) throw FieldError(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
+  if (!found) throw UnfitField(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
 }
 
 }  // namespace

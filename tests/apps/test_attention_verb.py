@@ -101,9 +101,9 @@ class AttentionVerb(CommandTest):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.model = self.folder / "model"
+        self.model = self.folder / "novels/final"
         self.out = self.folder / "out"
-        self.model.mkdir()
+        self.model.mkdir(parents=True)
         tiny_checkpoint.write_json(self.model, "config.json", CONFIG)
         tiny_checkpoint.write_safetensors(self.model / "model.safetensors", tiny_checkpoint.gpt2_tensors(CONFIG))
         vocabulary = {char: i for i, char in enumerate(CHARS)}
@@ -162,7 +162,7 @@ class AttentionVerb(CommandTest):
         self.assertEqual(len(page.scripts), 2)
         self.assertEqual(page.scripts[0][0], {"id": "data", "type": "application/json"})
         data = json.loads(page.scripts[0][1])
-        self.assertEqual((data["layer"], data["head"], data["model"]), (1, 2, "model"))
+        self.assertEqual((data["layer"], data["head"], data["model"]), (1, 2, "novels/final (gpt2)"))
         (maps,), (whole,) = data["maps"], self.weights()["maps"]
         self.assertEqual(maps["queries"], ["a", "␣", "c", "a", "b"])
         self.assertTrue(maps["causal"])
@@ -213,8 +213,8 @@ class AttentionVerb(CommandTest):
         self.assert_one_error(self.attention(text="a" * 49), 1, "--text", "49 tokens", "48")
         self.assertEqual(self.attention(text="a" * 48).code, 0)
         self.assert_one_error(self.attention(text=""), 1, "--text", "empty")
-        self.assert_one_error(self.attention("--layer", 2), 1, "--layer 2", "from 0 to 1")
-        self.assert_one_error(self.attention("--head", 3), 1, "--head 3", "from 0 to 2")
+        self.assert_one_error(self.attention("--layer", 2), 2, "--layer 2", "from 0 to 1")
+        self.assert_one_error(self.attention("--head", 3), 2, "--head 3", "from 0 to 2")
         self.assert_one_error(self.attention("--text_pair", "b"), 2, "--text_pair", "encoder")
         self.assert_one_error(self.attention("--target", "b"), 2, "--target", "encoder-decoder")
 

@@ -62,7 +62,7 @@ class Get(DataTest):
         self.assertEqual([f for f in os.listdir(self.folder) if f != "wrong.txt"], [])
 
     def test_an_unknown_corpus_names_the_nearest(self):
-        self.assert_one_error(run("data", "get", "tinyshakespear"), 1, "did you mean 'tinyshakespeare'?")
+        self.assert_one_error(run("data", "get", "tinyshakespear"), 2, "did you mean 'tinyshakespeare'?")
         self.assert_one_error(run("data", "get"), 2, "'name'")
         self.assert_one_error(run("data", "get", "kjv", "more"), 2, "'more'")
 
@@ -84,7 +84,7 @@ class Make(DataTest):
             self.assertEqual(file.read(), self.succeed("data", "make", "copy", "--count", "5"))
 
     def test_mistakes_are_named(self):
-        self.assert_one_error(run("data", "make", "copi"), 1, "did you mean 'copy'?")
+        self.assert_one_error(run("data", "make", "copi"), 2, "did you mean 'copy'?")
         self.assert_one_error(run("data", "make", "copy", "--count", "0"), 2, "--count", "'0'")
         result = run("data", "make", "copy", "--output", self.path("nix/copy.txt"))
         self.assert_one_error(result, 1, self.path("nix/copy.txt"))

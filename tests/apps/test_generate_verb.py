@@ -210,7 +210,7 @@ class Errors(GenerateTest):
         self.assertLess(len(result.err), 1000)
 
     def test_a_head_that_the_checkpoint_lacks_is_named_alike_by_every_verb(self):
-        has = f'"{self.chars}" has a causal-lm head; expected '
+        has = f"'{self.chars}' has a causal-lm head; expected "
         for words, wanted in (
             (["forward", "--head", "sequence-classification", "--input_ids", "[[1]]", "--output", self.path("f")],
              "sequence-classification"),
@@ -227,7 +227,7 @@ class Errors(GenerateTest):
 
     def test_input_ids_that_are_no_ids(self):
         for text in ("[1, 2]", "[[1, 2.5]]", "[]", "[[1], \"x\"]", "[[1]", "[[18446744073709551615]]"):
-            self.fails(1, ["--model", self.ids_only, "--input_ids", text], "--input_ids", text)
+            self.fails(2, ["--model", self.ids_only, "--input_ids", text], "--input_ids", text)
 
     def test_an_empty_row(self):
         self.fails(1, ["--model", self.ids_only, "--input_ids", "[[]]"], "empty")

@@ -56,7 +56,7 @@ class LookVerbs(CommandTest):
 
     def test_position_chooses_the_row_that_is_listed(self):
         self.assertIn("position 2, c:", self.look("lens", "--position", 2).out)
-        self.assert_one_error(self.look("lens", "--position", 5), 1, "--position 5", "from 0 to 4")
+        self.assert_one_error(self.look("lens", "--position", 5), 2, "--position 5", "from 0 to 4")
         before = self.numbers("ablate", "--heads", "1.1", "--position", 1)
         self.assertNotEqual(before["answers"], self.numbers("ablate", "--heads", "1.1")["answers"])
 
@@ -80,7 +80,7 @@ class LookVerbs(CommandTest):
         self.assertEqual(early["patched"], [[early["corrupted"]] * 2] * 3)
         late = self.numbers("patch", "--token", "c", "--what", "head", "--positions", "3,4")
         self.assertEqual(late["patched"], self.numbers("patch", "--token", "c", "--what", "head")["patched"])
-        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--positions", "5"), 1, "--positions 5", "from 0 to 4")
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--positions", "5"), 2, "--positions 5", "from 0 to 4")
 
     def test_ablations_of_each_are_those_by_name(self):
         swept = self.numbers("ablate", "--token", "b")
@@ -135,39 +135,39 @@ class LookVerbs(CommandTest):
                 self.assert_one_error(self.look(verb, *words, "--json", "--format", "terminal"), 2, "--format")
                 self.assert_one_error(self.look(verb, *words, "--text_pair", "b"), 2, "--text_pair")
                 self.assert_one_error(self.look(verb, *words, "--target", "b"), 2, "--target")
-                self.assert_one_error(self.look(verb, *words, "--token", "ab"), 1, "--token 'ab'", "a b")
+                self.assert_one_error(self.look(verb, *words, "--token", "ab"), 2, "--token 'ab'", "a b")
                 self.assert_one_error(self.look(verb, *words, "--token", "\udcff"), 2, "--token", "UTF-8")
 
     def test_faults_of_patch(self):
         self.assert_one_error(self.look("patch"), 2, "--corrupted")
-        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--token", "Ω"), 1, "--token 'Ω'", "vocabulary")
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--token", "Ω"), 2, "--token 'Ω'", "vocabulary")
         self.assert_one_error(self.look("patch", "--corrupted", "a ca"), 1, "--corrupted", "4 tokens", "--text has 5")
         self.assert_one_error(self.look("patch", "--corrupted", ""), 1, "--corrupted", "empty")
         self.assert_one_error(self.look("patch", "--corrupted", "a cab", "--token", "b"), 1, "--corrupted", "both texts")
-        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--other", "bc"), 1, "--other 'bc'")
-        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--what", "cross_head"), 1, "--what", "cross")
-        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--stack", "encoder"), 1, "--stack encoder")
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--other", "bc"), 2, "--other 'bc'")
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--what", "cross_head"), 2, "--what", "cross")
+        self.assert_one_error(self.look("patch", "--corrupted", "a cob", "--stack", "encoder"), 2, "--stack encoder")
 
     def test_faults_of_ablate(self):
         for words, code, said in [
-            (["--heads", "3.0"], 1, ["--heads 3.0", "layer from 0 to 2", "'3'"]),
-            (["--heads", "0.2"], 1, ["--heads 0.2", "head from 0 to 1", "'2'"]),
-            (["--heads", "1"], 1, ["--heads 1", "LAYER.HEAD"]),
-            (["--heads", "1.0,"], 1, ["--heads '1.0,'", "empty"]),
-            (["--heads", "a.0"], 1, ["--heads a.0", "'a'"]),
-            (["--heads", "0.-1"], 1, ["--heads 0.-1", "'-1'"]),
-            (["--layers", "3"], 1, ["--layers 3", "from 0 to 2"]),
-            (["--layers", "99999999999999999999"], 1, ["--layers 99999999999999999999"]),
-            (["--sublayers", "0.mlp"], 1, ["--sublayers 0.mlp", "feed_forward", "'mlp'"]),
-            (["--sublayers", "0.head"], 1, ["--sublayers 0.head"]),
-            (["--sublayers", "0.cross_attention"], 1, ["cross-attention"]),
-            (["--cross_heads", "0.0"], 1, ["--cross_heads", "cross-attention"]),
+            (["--heads", "3.0"], 2, ["--heads 3.0", "layer from 0 to 2", "'3'"]),
+            (["--heads", "0.2"], 2, ["--heads 0.2", "head from 0 to 1", "'2'"]),
+            (["--heads", "1"], 2, ["--heads 1", "LAYER.HEAD"]),
+            (["--heads", "1.0,"], 2, ["--heads '1.0,'", "empty"]),
+            (["--heads", "a.0"], 2, ["--heads a.0", "'a'"]),
+            (["--heads", "0.-1"], 2, ["--heads 0.-1", "'-1'"]),
+            (["--layers", "3"], 2, ["--layers 3", "from 0 to 2"]),
+            (["--layers", "99999999999999999999"], 2, ["--layers 99999999999999999999"]),
+            (["--sublayers", "0.mlp"], 2, ["--sublayers 0.mlp", "feed_forward", "'mlp'"]),
+            (["--sublayers", "0.head"], 2, ["--sublayers 0.head"]),
+            (["--sublayers", "0.cross_attention"], 2, ["cross-attention"]),
+            (["--cross_heads", "0.0"], 2, ["--cross_heads", "cross-attention"]),
             (["--layers", "1", "--with", "mean"], 2, ["--with mean"]),
             (["--each", "layer", "--with", "mean"], 2, ["--with mean"]),
-            (["--each", "cross_head"], 1, ["--each cross_head"]),
+            (["--each", "cross_head"], 2, ["--each cross_head"]),
             (["--each", "head", "--heads", "0.0"], 2, ["--each", "--heads"]),
             (["--top_k", "3"], 2, ["--top_k", "--heads"]),
-            (["--stack", "encoder"], 1, ["--stack encoder"]),
+            (["--stack", "encoder"], 2, ["--stack encoder"]),
         ]:
             with self.subTest(words=words):
                 self.assert_one_error(self.look("ablate", *words), code, *said)
@@ -182,7 +182,7 @@ class LookVerbs(CommandTest):
                 self.assertAlmostEqual(sum(row), 1, places=4)
                 self.assertEqual(row[i + 1:], [0] * (4 - i))
         self.assertTrue((self.out / "decoder-rollout.png").exists())
-        self.assert_one_error(self.look("attention", "--rollout", "--head", 1), 1, "--head 1")
+        self.assert_one_error(self.look("attention", "--rollout", "--head", 1), 2, "--head 1")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class PackedDirectory(CommandTest):
         write_json(model, "config.json", config)
         words, reason = ("generate", "--input_ids", "[[1, 2]]", "--max_new_tokens", 2, "--json", "--model", model), "rope_scaling = dynamic"
         for weights in TYPES:
-            self.assert_one_error(run(*words, "--weights", weights), 1, f"--weights {weights}", reason, "--weights modules")
+            self.assert_one_error(run(*words, "--weights", weights), 2, f"--weights {weights}", reason, "--weights modules")
         ids = [json.loads(self.succeed(*words, *more))["ids"] for more in ((), ("--weights", "modules"))]
         self.assertEqual(ids[0], ids[1])
         self.assert_one_error(run("export", "--model", model, "--format", "packed", "--weights", "int8", "--output", self.packed),
@@ -96,7 +96,7 @@ class PackedDirectory(CommandTest):
         self.export("int4")
         for words in (("generate", "--prompt", "a", "--max_new_tokens", 1), ("bench", "decode")):
             refused = run(*words, "--model", self.packed, "--weights", "int8")
-            self.assert_one_error(refused, 1, "--weights int8", "packed weights of type int4")
+            self.assert_one_error(refused, 2, "--weights int8", "packed weights of type int4")
 
     def test_what_needs_modules_names_the_source(self):
         self.export("int8")

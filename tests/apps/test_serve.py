@@ -123,6 +123,8 @@ class Api(ServeTest):
     def test_finish_reason(self):
         stopped = self.server.post("/v1/completions", prompt=PROMPT, regex="(dog)", max_tokens=20)
         self.assertEqual((stopped["choices"][0]["text"], stopped["choices"][0]["finish_reason"]), ("dog", "stop"))
+        free = self.server.post("/v1/completions", prompt=PROMPT, regex="(dog){9}", max_tokens=-1)["choices"][0]
+        self.assertEqual((free["text"], free["finish_reason"]), ("dog" * 9, "stop"))
         cut = self.server.post("/v1/completions", prompt=PROMPT, logit_bias={"4": 100}, max_tokens=7, temperature=0)
         self.assertEqual(cut["choices"][0]["finish_reason"], "length")
         self.assertEqual(cut["usage"]["completion_tokens"], 7)

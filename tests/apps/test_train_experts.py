@@ -39,7 +39,7 @@ class TrainExpertsTest(CommandTest):
     def test_experts_of_other_families_are_refused(self):
         result = run("train", "--dataset", self.folder / "text.txt", "--tokenizer", "char", "--model_type", "llama", "--n_expert", 4,
                      "--out_dir", self.folder / "x")
-        self.assert_one_error(result, 1, "--n_expert")
+        self.assert_one_error(result, 2, "--n_expert")
 
 
 if __name__ == "__main__":

@@ -142,6 +142,21 @@ TEST_CASE("a curve that would hide an earlier one is dashed") {
   CHECK_FALSE(dashed({1, 2.5, 5}));
 }
 
+TEST_CASE("a sheet has one legend if all its curves have the same") {
+  const auto panel = [](const char* second) {
+    return line_chart({.title = "a", .x = "x", .y = "y"},
+                      {{"one", {1, 2}, {1, 2}}, {second, {1, 2}, {3, 5}}, {"three", {1, 2}, {9, 8}}});
+  };
+  const Figure bars = bar_chart({.labels = {"a"}, .values = {1}});
+  const std::string same = grid("A sheet", {panel("two"), panel("two"), bars, bars}, 2).script;
+  // Of 60 pixels for the title and 460 for each row, the legend is at 8 above the second.
+  CHECK(count(same, "set key at screen 0.5,0.47755102 center bottom horizontal") == 1);
+  CHECK(count(same, "set key below") == 0);
+  const std::string different = grid("A sheet", {panel("two"), panel("other")}, 2).script;
+  CHECK(count(different, "set key below") == 2);
+  CHECK(count(grid("A sheet", {panel("two"), bars}, 2).script, "set key at screen") == 0);
+}
+
 TEST_CASE("the decades of a logarithmic axis are named where there are many, else 1, 2 and 5 of each") {
   const auto script = [](double high) {
     return line_chart({.title = "a", .x = "x", .y = "ms", .log_y = true}, {{"one", {1, 2}, {0.3, high}}})

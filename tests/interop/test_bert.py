@@ -69,28 +69,28 @@ class BertTest(ForwardParity, unittest.TestCase):
                 self.check_faults(directory, [([*ids, *words], code, said) for words, code, said in cases])
 
         faults_of(transformers.BertForSequenceClassification, [
-            (["--labels", "[0, 3]"], 1, ["--labels", "0 to 2", "got 3"]),
-            (["--labels", "[0]"], 1, ["--labels", "[2]", "got [1]"]),
-            (["--labels", "[0, 1.5]"], 1, ["--labels", "1.5"]),
-            (["--labels", "[[0, 1], [1, 1]]"], 1, ["--labels", "[2, 3]", "got [2, 2]"]),
-            (["--labels", "0"], 1, ["--labels"]),
-            (["--token_type_ids", "[[0, 0, 2], [0, 1, 1]]"], 1, ["--token_type_ids", "0 to 1", "got 2"]),
-            (["--token_type_ids", "[[0, 0]]"], 1, ["--token_type_ids", "[2, 3]", "got [1, 2]"]),
+            (["--labels", "[0, 3]"], 2, ["--labels", "0 to 2", "got 3"]),
+            (["--labels", "[0]"], 2, ["--labels", "[2]", "got [1]"]),
+            (["--labels", "[0, 1.5]"], 2, ["--labels", "1.5"]),
+            (["--labels", "[[0, 1], [1, 1]]"], 2, ["--labels", "[2, 3]", "got [2, 2]"]),
+            (["--labels", "0"], 2, ["--labels"]),
+            (["--token_type_ids", "[[0, 0, 2], [0, 1, 1]]"], 2, ["--token_type_ids", "0 to 1", "got 2"]),
+            (["--token_type_ids", "[[0, 0]]"], 2, ["--token_type_ids", "[2, 3]", "got [1, 2]"]),
             (["--input_ids", "[[1, 2, 3, 4, 5, 6]]"], 1, ["6 tokens", "5 positions"]),
             (["--head", "masked-lm"], 1, ["missing", "cls.predictions.transform.dense.weight"]),
             (["--head", "causal-lm"], 1, ["bert has no causal-lm head", "masked-lm"]),
         ], num_labels=3)
         faults_of(transformers.BertForSequenceClassification, [
-            (["--labels", "[0.5, \"a\"]"], 1, ["--labels", "\"a\""]),
+            (["--labels", "[0.5, \"a\"]"], 2, ["--labels", "\"a\""]),
         ], num_labels=1)
         faults_of(transformers.BertModel, [
-            (["--labels", "[0, 1]"], 1, ["--labels", "base"]),
+            (["--labels", "[0, 1]"], 2, ["--labels", "base"]),
         ])
         faults_of(transformers.BertForNextSentencePrediction, [
-            (["--labels", "[0, 2]"], 1, ["--labels", "0 to 1", "got 2"]),
+            (["--labels", "[0, 2]"], 2, ["--labels", "0 to 1", "got 2"]),
         ])
         faults_of(transformers.BertForQuestionAnswering, [
-            (["--labels", "[[0, 1, 2], [1, 1, 1]]"], 1, ["--labels", "[2, 2]", "got [2, 3]"]),
+            (["--labels", "[[0, 1, 2], [1, 1, 1]]"], 2, ["--labels", "[2, 2]", "got [2, 3]"]),
         ])
 
 

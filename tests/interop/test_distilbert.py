@@ -34,7 +34,7 @@ class DistilBertTest(ForwardParity, unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             self.random_model(0)[1].save_pretrained(directory)
             self.check_faults(directory, [
-                (["--input_ids", "[[1, 2]]", "--token_type_ids", "[[0, 0]]"], 1, ["--token_type_ids", "distilbert"]),
+                (["--input_ids", "[[1, 2]]", "--token_type_ids", "[[0, 0]]"], 2, ["--token_type_ids", "distilbert"]),
             ])
 
 

@@ -173,7 +173,7 @@ class ReadTest(unittest.TestCase):
         cls, config = MODELS["llama"]
         write(self.path, hf.random_model(cls, config(), 3), TYPES.F16, np.random.default_rng(3))
         done = tzoo("generate", "--model", self.path, "--input_ids", "[[5]]", "--weights", "gguf")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("--weights gguf: the model is no GGUF file with quantized weights", done.stderr)
 
     def test_blocks_are_decoded_bit_for_bit(self):

@@ -114,11 +114,11 @@ class T5Test(ForwardParity, GenerationParity, unittest.TestCase):
             self.generator(0).save_pretrained(directory)
             ids = ["--input_ids", "[[1, 2, 3], [0, 1, 2]]"]
             self.check_faults(directory, [
-                (ids, 1, ["--decoder_input_ids", "--labels"]),
-                ([*ids, "--decoder_input_ids", "[[1, 61], [2, 3]]"], 1, ["--decoder_input_ids", "0 to 60", "got 61"]),
-                ([*ids, "--decoder_input_ids", "[[1, 2]]"], 1, ["--decoder_input_ids", "2 rows", "got 1"]),
-                ([*ids, "--labels", "[[1, -1], [2, 3]]"], 1, ["--labels", "-1", "-100"]),
-                ([*ids, "--labels", "[[1, 2]]"], 1, ["--labels", "2 rows", "got 1"]),
+                (ids, 2, ["--decoder_input_ids", "--labels"]),
+                ([*ids, "--decoder_input_ids", "[[1, 61], [2, 3]]"], 2, ["--decoder_input_ids", "0 to 60", "got 61"]),
+                ([*ids, "--decoder_input_ids", "[[1, 2]]"], 2, ["--decoder_input_ids", "2 rows", "got 1"]),
+                ([*ids, "--labels", "[[1, -1], [2, 3]]"], 2, ["--labels", "-1", "-100"]),
+                ([*ids, "--labels", "[[1, 2]]"], 2, ["--labels", "2 rows", "got 1"]),
                 ([*ids, "--labels", "[[1, 2], [3, 4]]", "--decoder_input_ids", "[[1], [2]]"], 1, ["labels must be [2, 1]"]),
                 ([*ids, "--decoder_input_ids", "[[1], [2]]", "--head", "causal-lm"], 1, ["causal-lm", "seq2seq-lm"]),
             ])

@@ -132,7 +132,7 @@ class TranslationTest(unittest.TestCase):
                                       (self.m2m, ["--target_lang", "xx"], "--target_lang"),
                                       (self.marian, ["--source_lang", ">>fra<<"], "--source_lang")):
             code, _, error = tzoo("translate", "--model", str(folder), "--text", "a", *words)
-            self.assertEqual(code, 1)
+            self.assertEqual(code, 2)
             self.assertIn(needed, error)
 
 

@@ -139,7 +139,7 @@ TEST_CASE("A vocabulary without the tokens that frame a text is an error") {
              Catch::Contains("vocab.txt") && Catch::Contains("has no token '[CLS]'"));
   test::write_bytes(directory / "vocab.txt", "");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
-             Catch::Contains("vocab.txt\": is empty"));
+             Catch::Contains("vocab.txt': is empty"));
 }
 
 TEST_CASE("A vocab.json needs its merges.txt") {
@@ -150,13 +150,13 @@ TEST_CASE("A vocab.json needs its merges.txt") {
   CHECK(load_tokenizer(directory.path())->encode("abba") == test::Ids{2, 1, 0});
   test::write_bytes(directory / "merges.txt", "a b c\n");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
-             Catch::Contains("merges.txt\": line 1 is 'a b c': expected two tokens"));
+             Catch::Contains("merges.txt': line 1 is 'a b c': expected two tokens"));
   test::write_bytes(directory / "merges.txt", "a c\n");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
-             Catch::Contains("merges.txt") && Catch::Contains("needs the token \"c\""));
+             Catch::Contains("merges.txt") && Catch::Contains("needs the token 'c'"));
   test::write_bytes(directory / "vocab.json", R"({"a": "0"})");
   CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
-             Catch::Contains("vocab.json\": \"a\" is \"0\": expected an id"));
+             Catch::Contains("vocab.json': \"a\" is \"0\": expected an id"));
 }
 
 TEST_CASE("RoBERTa's offsets leave out the space before a word, but not a letter for one that was added") {

@@ -9,8 +9,8 @@ TEST_CASE("A directory without a tokenizer is said to have none") {
   const test::TemporaryDirectory directory;
   CHECK_FALSE(has_tokenizer(directory.path()));
   CHECK(test::message_of([&] { load_tokenizer(directory.path()); }) ==
-        "\"" + directory.path().string() +
-            "\" has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
+        "'" + directory.path().string() +
+            "' has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
             "vocab.json with "
             "merges.txt, source.spm with vocab.json, spm.model (DeBERTa), or sentencepiece.bpe.model "
             "(M2M-100's with vocab.json)");

@@ -19,7 +19,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw Error("GGUF has no name for this tokenizer: ", what);
+  throw Error(
+      "GGUF has no name for this tokenizer: ", what,
+      "; expected byte-level BPE, or sentencepiece's BPE with byte fallback. Other formats of an export "
+      "keep this one");
 }
 
 // Tokens by id.

@@ -145,7 +145,7 @@ BpeModel::BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePa
 
 TokenId BpeModel::require_token(std::string_view token, std::string_view asked_by) const {
   const auto id = token_id(token);
-  if (!id) throw Error(asked_by, " needs the token \"", token, "\", which is not in the vocabulary");
+  if (!id) throw Error(asked_by, " needs the token '", token, "', which is not in the vocabulary");
   return *id;
 }
 

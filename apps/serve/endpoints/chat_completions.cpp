@@ -102,8 +102,8 @@ ChatCompletion read_chat(RequestFields& fields, const ServedModel& served, const
                       .writing = read_writing_request(fields, model, model.chat_session)};
   const ordered_json request = template_request(fields);
   read_logprobs(fields, *chat.writing.batch);
-  const auto old_length = fields.integer("max_tokens", 1, 1'000'000'000);
-  const auto length = fields.integer("max_completion_tokens", 1, 1'000'000'000);
+  const auto old_length = read_length(fields, "max_tokens");
+  const auto length = read_length(fields, "max_completion_tokens");
   if (const ordered_json* kinds = fields.get("modalities");
       kinds != nullptr && *kinds != ordered_json::array({"text"}))
     RequestFields::refuse("modalities", "must be [\"text\"]");

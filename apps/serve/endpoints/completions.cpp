@@ -90,7 +90,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty())
     RequestFields::refuse("suffix", "is not supported here", "unsupported_parameter");
   read_prompts(fields, completion);
-  const auto length = fields.integer("max_tokens", completion.echo ? 0 : 1, 1'000'000'000);
+  const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();
   set_length(completion.writing, model, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
   return completion;

@@ -112,7 +112,7 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
       text_part(served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
   ClassifyRequest asked{.texts = required_texts(fields), .pairs = fields.texts("text_pair", kMostTexts)};
   if (!asked.pairs.empty() && asked.pairs.size() != asked.texts.size())
-    RequestFields::refuse("text_pair", "must have a text for each of \"text\"");
+    RequestFields::refuse("text_pair", "must have a text for each of 'text'");
   const std::string aggregation = fields.text("aggregation").value_or("first");
   const auto place = std::ranges::find(aggregation_names(), aggregation);
   if (place == aggregation_names().end())

@@ -29,6 +29,7 @@
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"
 #include "models/kernels/cpu.h"
+#include "models/model.h"
 
 C10_DECLARE_int(caffe2_log_level);
 
@@ -310,8 +311,7 @@ struct ParallelSession::Group {
 
   // An error between ranks is the end of another rank, which the watch names; any other is of this rank.
   void fail(const std::exception& error, std::int64_t rank) const {
-    const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-    std::string message = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+    std::string message = plain_message(error);
     message.resize(std::min(message.find('\n'), message.size()));
     for (const char* engine : {"gloo", "NCCL"})
       if (message.find(engine) != std::string::npos) watch->find_lost();

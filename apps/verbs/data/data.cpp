@@ -75,7 +75,7 @@ int get(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Fetches a corpus, checks its SHA-256 and prints the path of its file. The file is kept in "
               "$TZOO_DATA_DIR; where that is not set, in the directory tzoo of $XDG_CACHE_HOME or ~/.cache.");
-  flags.positional("name", name, "name of a corpus from 'tzoo data list'").suggest(corpus_names()).required();
+  flags.positional("name", name, "name of a corpus from 'tzoo data list'").one_of(corpus_names()).required();
   flags.add("file", file, "use this copy of the corpus instead of downloading it").placeholder("FILE");
   flags.add("output", output, "also write the text to this file");
   flags.example("tzoo data get tinyshakespeare --file input.txt");
@@ -98,7 +98,7 @@ int make(const Arguments& arguments) {
               "Generates the examples of a toy set, one per line. The same name, seed and count always give "
               "the same lines.");
   flags.positional("name", name, "name of a toy set from 'tzoo data list'")
-      .suggest(toy_set_names())
+      .one_of(toy_set_names())
       .required();
   flags.add("count", count, "number of lines").at_least(1);
   flags.add("seed", seed, "seed of the random generator").at_least(0).of_any_size();

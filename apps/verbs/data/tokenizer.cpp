@@ -45,7 +45,7 @@ std::vector<std::size_t> characters_of_bytes(std::string_view text) {
 // One object a line, with the keys and units of an Encoding in Python's `tokenizers`.
 std::string encoding_text(const Tokenizer& tokenizer, std::string_view line, const Encoding& encoding) {
   if (encoding.offsets.size() != encoding.size())
-    throw Error("--offsets: a tokenizer of kind ", tokenizer.kind(), " does not know them");
+    throw UsageError("--offsets: a tokenizer of kind ", tokenizer.kind(), " does not know them");
   const std::vector<std::size_t> characters = characters_of_bytes(line);
   nlohmann::ordered_json tokens = nlohmann::ordered_json::array(), offsets = tokens, words = tokens,
                          mask = tokens;

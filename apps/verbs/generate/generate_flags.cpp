@@ -224,7 +224,8 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
     good = good && is_id && value.is_number();
     if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
   }
-  if (!good) throw Error("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
+  if (!good)
+    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
   return biases;
 }
 

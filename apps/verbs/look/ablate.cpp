@@ -89,7 +89,7 @@ std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& st
   std::vector<Site> sites = named_sites(flags.off, stack);
   for (const Site& site : sites) {
     if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
-      throw Error("--cross_heads, --sublayers: only an encoder-decoder's decoder has cross-attention");
+      throw UsageError("--cross_heads, --sublayers: only an encoder-decoder's decoder has cross-attention");
     if (site.part == LayerPart::kResidual && flags.with == "mean")
       throw UsageError("--with mean: a layer that is off passes its input on, so --layers has no mean");
   }
@@ -185,7 +185,7 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
   Model& model = *loaded.model.model;
   const SiteKind kind = site_kind(flags.each);
   if (kind.part == LayerPart::kCrossAttention && !stack.cross_attention)
-    throw Error("--each ", flags.each, ": only an encoder-decoder's decoder has cross-attention");
+    throw UsageError("--each ", flags.each, ": only an encoder-decoder's decoder has cross-attention");
   if (kind.part == LayerPart::kResidual && flags.with == "mean")
     throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
   const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);

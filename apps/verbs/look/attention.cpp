@@ -134,7 +134,7 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
 
 void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {
   if (!choice || *choice < static_cast<std::int64_t>(count)) return;
-  throw Error(flag, " ", *choice, ": the model has ", count, ", numbered from 0 to ", count - 1);
+  throw UsageError(flag, " ", *choice, ": the model has ", count, ", numbered from 0 to ", count - 1);
 }
 
 struct HeadNumber {
@@ -250,7 +250,15 @@ void write_json(const fs::path& path, const AttentionFlags& flags, const std::ve
   std::cerr << "weights: " << path.string() << "\n";
 }
 
-void write_page(const fs::path& path, const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
+// With the run, where the folder's name is that of many, and the family.
+std::string title_of(const fs::path& model, const std::string& family) {
+  const std::string name = model_name(model);
+  const bool of_run = name == "final" || name == "best";
+  return (of_run ? model_name(model / "..") + "/" : "") + name + " (" + family + ")";
+}
+
+void write_page(const fs::path& path, const AttentionFlags& flags, const std::string& family,
+                const std::vector<AttentionMaps>& all) {
   std::size_t weights = 0;
   for (const AttentionMaps& maps : all) weights += maps.weights.size();
   if (weights > kMostPageWeights) {
@@ -258,7 +266,7 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::ve
               << kMostPageWeights << "); give a shorter text\n";
     return;
   }
-  AttentionPage page{.model = model_name(flags.model), .text = flags.texts.text};
+  AttentionPage page{.model = title_of(flags.model, family), .text = flags.texts.text};
   for (const auto& more : {flags.texts.text_pair, flags.texts.target}) {
     if (more) page.text += " → " + *more;
   }
@@ -310,7 +318,7 @@ int run_attention(const Arguments& arguments) {
   std::cout.flush();
   make_directories(flags.out_dir);
   write_json(flags.out_dir / "attention.json", flags, all);
-  write_page(flags.out_dir / "attention.html", flags, all);
+  write_page(flags.out_dir / "attention.html", flags, loaded.model.checkpoint.family->model_type, all);
   draw_pictures(flags, all);
   return 0;
 }

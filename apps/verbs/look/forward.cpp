@@ -79,7 +79,7 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
       .placeholder("JSON");
   flags.add("head", values.head, "head of the model; default: the one in config.json")
       .placeholder("NAME")
-      .suggest(head_names());
+      .one_of(head_names());
   flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
   flags.add(
       "attentions", values.attentions,
@@ -124,7 +124,7 @@ ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, 
     return loaded.model->forward(inputs);
   }
   if (flags.texts.attention_mask && !translates)
-    throw Error("--attention_mask: a decoder with packed weights reads rows without padding");
+    throw UsageError("--attention_mask: a decoder with packed weights reads rows without padding");
   const auto model = decoding_model(loaded, flags.compute);
   const at::Tensor& read = translates ? inputs.decoder_input_ids : inputs.input_ids;
   const auto session =

@@ -3,7 +3,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "apps/command/arguments.h"
 #include "data/base/json_text.h"
 
 namespace zoo {
@@ -26,21 +26,22 @@ std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRang
   if (is_id && (ignored || (id >= range.smallest && id <= range.largest))) return id;
   std::string expected = std::to_string(range.smallest) + " to " + std::to_string(range.largest);
   if (range.ignored) expected += ", or " + std::to_string(*range.ignored);
-  throw Error("--", flag, ": expected integers from ", expected, ", got ", value.dump());
+  throw UsageError("--", flag, ": expected integers from ", expected, ", got ", value.dump());
 }
 
 nlohmann::json read_list(const char* flag, const std::string& text, const char* example) {
   nlohmann::json list = parse_json(text);
   const bool is_list = list.is_array() && !list.empty();
-  if (!is_list) throw Error("--", flag, ": expected a list of ", example, ", got '", text, "'");
+  if (!is_list) throw UsageError("--", flag, ": expected a list of ", example, ", got '", text, "'");
   return list;
 }
 
 void check_row(const char* flag, const nlohmann::json& row, const nlohmann::json& first) {
-  if (!row.is_array() || row.empty()) throw Error("--", flag, ": expected rows of ids, got ", row.dump());
+  if (!row.is_array() || row.empty())
+    throw UsageError("--", flag, ": expected rows of ids, got ", row.dump());
   if (row.size() == first.size()) return;
-  throw Error("--", flag, ": the rows must be equally long, got ", first.size(), " and ", row.size(),
-              "; pad them and give --attention_mask");
+  throw UsageError("--", flag, ": the rows must be equally long, got ", first.size(), " and ", row.size(),
+                   "; pad them and give --attention_mask");
 }
 
 // Parses "[[…], …]" as [B, T].
@@ -65,7 +66,7 @@ at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t 
 
 float read_number(const char* flag, const nlohmann::json& value) {
   if (value.is_number()) return value.get<float>();
-  throw Error("--", flag, ": expected numbers, got ", value.dump());
+  throw UsageError("--", flag, ": expected numbers, got ", value.dump());
 }
 
 // Parses real numbers as [B] or [B, N].
@@ -96,7 +97,7 @@ at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig
 
 void check_sizes(const char* flag, const at::Tensor& found, at::IntArrayRef expected, const char* why) {
   if (found.sizes() != expected)
-    throw Error("--", flag, ": must be ", expected, why, ", got ", found.sizes());
+    throw UsageError("--", flag, ": must be ", expected, why, ", got ", found.sizes());
 }
 
 at::Tensor read_sentence_labels(const char* flag, const std::string& text, std::int64_t batch) {
@@ -115,7 +116,7 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
   };
   switch (loaded.head) {
     case Head::kBase:
-      throw Error("--labels: the base head has no loss (--head chooses another)");
+      throw UsageError("--labels: the base head has no loss (--head chooses another)");
     case Head::kSequenceClassification: {
       const at::Tensor labels = read_sequence_labels(text, config);
       if (labels.dim() == 1) check_sizes("labels", labels, {batch}, " as there are rows of --input_ids");
@@ -132,7 +133,7 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
     case Head::kSeq2SeqLm: {  // as long as the decoder's input
       const at::Tensor labels = read_ids("labels", text, {0, config.vocab_size - 1, kIgnored});
       if (labels.size(0) != batch)
-        throw Error("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
+        throw UsageError("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
       return labels;
     }
     case Head::kTokenClassification:
@@ -152,15 +153,17 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
     const bool shifted = loaded.head == Head::kSequenceClassification ||
                          loaded.head == Head::kQuestionAnswering ||
                          (texts.labels && loaded.head != Head::kBase);
-    if (decodes && !shifted) throw Error("--decoder_input_ids: an encoder-decoder needs them, or --labels");
+    if (decodes && !shifted)
+      throw UsageError("--decoder_input_ids: an encoder-decoder needs them, or --labels");
     return;
   }
-  if (!decodes) throw Error("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
+  if (!decodes)
+    throw UsageError("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
   const at::Tensor ids =
       read_ids("decoder_input_ids", *texts.decoder_input_ids, {0, config.vocab_size - 1, std::nullopt});
   const std::int64_t batch = inputs.input_ids.size(0);
   if (ids.size(0) != batch)
-    throw Error("--decoder_input_ids: must have ", batch, " rows as --input_ids, got ", ids.size(0));
+    throw UsageError("--decoder_input_ids: must have ", batch, " rows as --input_ids, got ", ids.size(0));
   inputs.decoder_input_ids = ids.to(inputs.input_ids.device());
 }
 
@@ -182,7 +185,7 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
   };
   inputs.attention_mask = read_beside("attention_mask", texts.attention_mask, {0, 1, std::nullopt});
   if (texts.token_type_ids && config.type_vocab_size == 0) {
-    throw Error("--token_type_ids: ", loaded.family->model_type, " has no token types");
+    throw UsageError("--token_type_ids: ", loaded.family->model_type, " has no token types");
   }
   inputs.token_type_ids =
       read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
@@ -190,7 +193,7 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
   if (texts.labels) inputs.labels = read_labels_of(loaded, *texts.labels, sizes).to(device);
   if (texts.next_sentence_label) {
     if (loaded.head != Head::kPretraining)
-      throw Error("--next_sentence_label: only a pretraining head has two losses");
+      throw UsageError("--next_sentence_label: only a pretraining head has two losses");
     inputs.sentence_labels =
         read_sentence_labels("next_sentence_label", *texts.next_sentence_label, sizes[0]).to(device);
   }

@@ -107,7 +107,7 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   const TransformerConfig stack =
       stack_of(*model.model, encodes_first ? (cross ? "decoder" : "encoder") : flags.stack);
   if (cross && !stack.cross_attention)
-    throw Error("--what ", flags.what, ": only an encoder-decoder's decoder has cross-attention");
+    throw UsageError("--what ", flags.what, ": only an encoder-decoder's decoder has cross-attention");
   texts.options = {.stack = stack.shape, .part = kind.part, .heads = kind.heads};
   const auto& tokens = reads_texts(texts) ? texts.clean.source : texts.clean.written;
   texts.options.positions = position_list(flags.positions, static_cast<std::int64_t>(tokens.size()));

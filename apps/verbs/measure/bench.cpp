@@ -109,10 +109,10 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
     std::int64_t length = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
     if (error != std::errc() || end != word.data() + word.size() || length < 1 || length > longest)
-      throw Error("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
+      throw UsageError("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
     lengths.push_back(length);
   }
-  if (lengths.empty()) throw Error("--lengths: expected numbers between commas, got none");
+  if (lengths.empty()) throw UsageError("--lengths: expected numbers between commas, got none");
   return lengths;
 }
 

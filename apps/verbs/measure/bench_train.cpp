@@ -145,8 +145,8 @@ std::unique_ptr<Batches> random_batches(const BenchTrainFlags& flags, const Task
           Examples{pairs, pairs}, CollateOptions{.labels = LabelShape::kSequence}, plan, seed, device);
     }
     default:
-      throw Error("--dataset random: only for the tasks lm, mlm and seq2seq; --task ", name_of(wanted.task),
-                  " needs a dataset");
+      throw UsageError("--dataset random: only for the tasks lm, mlm and seq2seq; --task ",
+                       name_of(wanted.task), " needs a dataset");
   }
 }
 

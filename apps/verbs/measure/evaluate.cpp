@@ -189,8 +189,8 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }
   if (packed && loaded.head == Head::kSeq2SeqLm)
-    throw Error("--weights ", flags.compute.weights,
-                ": an encoder-decoder that writes text is evaluated by modules alone; leave it out");
+    throw UsageError("--weights ", flags.compute.weights,
+                     ": an encoder-decoder that writes text is evaluated by modules alone; leave it out");
   if (packed) make_ready(loaded, flags.compute);
   ModelObjective objective(loaded.model, batches, std::move(metric));
   return evaluate_split(objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},

@@ -55,7 +55,8 @@ It failed; one line that begins with
 on standard error says why.
 .TP
 .B 2
-It was called with an unknown verb or flag, or with a value that the flag does not accept.
+It was called with an unknown verb or flag, with a value that the flag does not accept, or with flags that do not
+go together or that the model has no use for.
 .TP
 .BR 130 ", " 143
 A training was stopped by Ctrl-C, SIGTERM or SIGHUP. It saved a checkpoint first, from which

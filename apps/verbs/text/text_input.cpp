@@ -115,7 +115,7 @@ Record TextInput::read_line(const std::string& line) {
   note_ignored();
   const std::string& key = columns_.required[0];
   if (!object.contains(key) || object[key].is_null())
-    throw Error(name_, ", line ", line_, ": expected an object with a \"", key, "\", got '", line, "'");
+    throw Error(name_, ", line ", line_, ": expected an object with a '", key, "', got '", line, "'");
   return {number,
           {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
 }

@@ -87,7 +87,7 @@ class DatasetReader {
 
   TaskData read() {
     if (evaluates_ && flags_.val_dataset)
-      throw Error("--val_dataset: what is measured is --dataset; leave it out");
+      throw UsageError("--val_dataset: what is measured is --dataset; leave it out");
     if (is_token_dataset(flags_.dataset)) return read_token_folder();
     source_ = read_source(flags_.dataset, task_);
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
@@ -335,8 +335,8 @@ class DatasetReader {
     if (!data_.chat && flags_.tokenizer && has_tokenizer(*flags_.tokenizer))
       data_.chat = ChatFormat::read(*flags_.tokenizer);
     if (!data_.chat)
-      throw Error("--task ", name_of(task_),
-                  " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
+      throw UsageError("--task ", name_of(task_),
+                       " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
     if (!flags_.chat_template.empty()) {
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {

@@ -41,7 +41,7 @@ struct Sizes {
 // Trained from scratch, experts need balance.
 void set_experts(const ModelFlags& flags, TransformerConfig& config) {
   if ((flags.n_expert || flags.n_expert_used) && config.num_experts == 0)
-    throw Error("--n_expert: the family has no mixture of experts");
+    throw UsageError("--n_expert: the family has no mixture of experts");
   if (config.num_experts == 0) return;
   config.num_experts = flags.n_expert.value_or(config.num_experts);
   config.experts_per_token =
@@ -84,7 +84,8 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   }
   if (flags.activation) {
     const ConfigKey* key = family.keys.find(&C::activation);
-    if (key == nullptr) throw Error("--activation: ", family.model_type, " has no choice of activations");
+    if (key == nullptr)
+      throw UsageError("--activation: ", family.model_type, " has no choice of activations");
     const json name{{key->name, *flags.activation}};
     key->read(ConfigReader(name, "--activation"), config);
   }

@@ -87,7 +87,7 @@ TEST_CASE("a full disk is an error that leaves the old file whole") {
   {
     const FileSizeLimit limit(4096);
     CHECK_THAT(message_of([&] { zoo::write_file(path, std::string(size, 'x')); }),
-               Contains("cannot write \"" + path.string() + "\": File too large"));
+               Contains("cannot write '" + path.string() + "': File too large"));
   }
   CHECK(read_bytes(path) == "old");
   CHECK(count_entries(folder.path()) == 1);

@@ -93,6 +93,29 @@ TEST_CASE("an untied model needs its output weights") {
   CHECK_THAT(checkpoint.fault(), Contains("missing 1: lm_head.weight"));
 }
 
+TEST_CASE("a head that the file lacks is refused with what makes a new one") {
+  const Checkpoint checkpoint;  // of a causal language model
+  LoadOptions options{.head = Head::kSequenceClassification};
+  const auto load = [&] { return load_model(checkpoint.path(), options); };
+  CHECK_THAT(test::error_of(load),
+             Contains("missing 1: score.weight") && Contains("LoadOptions::fresh_head_seed"));
+  options.fresh_head_seed = 1;
+  CHECK(load().report.fresh == std::vector<std::string>{"score.weight"});
+}
+
+TEST_CASE("messages of models, as of files, have no stack trace") {
+  const auto model = load_model(Checkpoint().path()).model;
+  std::string message;
+  try {
+    model->forward({.input_ids = at::full({1, 1}, 13, at::kLong)});  // ids are below 13
+  } catch (const std::exception& error) {
+    CHECK_THAT(error.what(), Contains("Exception raised from"));
+    message = plain_message(error);
+  }
+  CHECK_THAT(message, Contains("13") && !Contains("Exception raised from") && !Contains("\n"));
+  CHECK(plain_message(Error("a file")) == "a file");
+}
+
 TEST_CASE("weights that are no floating-point numbers are refused") {
   Checkpoint checkpoint;
   checkpoint.find("transformer.wpe.weight") = at::ones({16, 12}, at::kLong);
@@ -122,7 +145,7 @@ TEST_CASE("what a directory holds instead of a checkpoint is named") {
   const auto weights = checkpoint.path() / "model.safetensors";
   SECTION("weights of another name") {
     std::filesystem::rename(weights, checkpoint.path() / "model.fp16.safetensors");
-    CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors but \"model.fp16.safetensors\""));
+    CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors but 'model.fp16.safetensors'"));
   }
   SECTION("a pointer of Git LFS") {
     write_file(weights, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 548105171\n");

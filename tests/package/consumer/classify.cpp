@@ -12,7 +12,7 @@ int main(int, char** argv) {
       const zoo::ScoredLabel best = *zoo::classify(model, {.texts = {line}}).front().best;
       std::cout << best.label << "\t" << best.score << "\t" << line << std::endl;
     } catch (const std::exception& error) {  // a line without tokens is no reason to stop
-      std::cout << "error\t0\t" << error.what() << std::endl;
+      std::cout << "error\t0\t" << zoo::plain_message(error) << std::endl;
     }
   }
 }

@@ -25,7 +25,7 @@ std::string fault_with(const std::string& name, const std::string& pointer, cons
   json changed = golden_json(name);
   changed[json::json_pointer(pointer)] = value;
   const std::string message = test::message_of([&] { load(changed); });
-  const std::string file = "tokenizer.json\": ";
+  const std::string file = "tokenizer.json': ";
   const std::size_t at = message.find(file);
   REQUIRE(at != std::string::npos);
   return message.substr(at + file.size());
@@ -99,7 +99,7 @@ TEST_CASE("Merges that do not fit the vocabulary are named") {
   CHECK(fault_with("byte_bpe_gpt2", "/model/merges/3", 5) ==
         "model.merges[3] is number: expected two tokens");
   CHECK_THAT(fault_with("byte_bpe_gpt2", "/model/merges/3", json::array({"t", "nonsense"})),
-             Catch::Contains("model: merge 3 needs the token \"nonsense\""));
+             Catch::Contains("model: merge 3 needs the token 'nonsense'"));
 }
 
 TEST_CASE("Truncation and padding in the file change nothing") {

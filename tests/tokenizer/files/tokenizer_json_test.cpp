@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> read_text(const std::string& text) {
 /// The message without the temporary folder: from the key on.
 std::string fault_of(const std::string& text) {
   const std::string message = message_of([&] { read_text(text); });
-  const std::string file = "tokenizer.json\": ";
+  const std::string file = "tokenizer.json': ";
   const std::size_t at = message.find(file);
   REQUIRE(at != std::string::npos);
   return message.substr(at + file.size());

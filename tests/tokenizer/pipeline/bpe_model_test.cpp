@@ -180,13 +180,12 @@ TEST_CASE("A missing token that the model needs is named") {
   const auto fault = [&](MergePairs merges, BpeOptions options) {
     return message_of([&] { BpeModel(vocabulary, merges, options); });
   };
-  CHECK(fault({{"a", "b"}, {"a", "x"}}, {}) ==
-        "merge 1 needs the token \"x\", which is not in the vocabulary");
-  CHECK(fault({{"x", "b"}}, {}) == "merge 0 needs the token \"x\", which is not in the vocabulary");
-  CHECK(fault({{"b", "a"}}, {}) == "merge 0 needs the token \"ba\", which is not in the vocabulary");
+  CHECK(fault({{"a", "b"}, {"a", "x"}}, {}) == "merge 1 needs the token 'x', which is not in the vocabulary");
+  CHECK(fault({{"x", "b"}}, {}) == "merge 0 needs the token 'x', which is not in the vocabulary");
+  CHECK(fault({{"b", "a"}}, {}) == "merge 0 needs the token 'ba', which is not in the vocabulary");
   CHECK(fault({}, {.unk_token = "[UNK]"}) ==
-        "unk_token needs the token \"[UNK]\", which is not in the vocabulary");
-  CHECK(fault({{"", ""}}, {}) == "merge 0 needs the token \"\", which is not in the vocabulary");
+        "unk_token needs the token '[UNK]', which is not in the vocabulary");
+  CHECK(fault({{"", ""}}, {}) == "merge 0 needs the token '', which is not in the vocabulary");
 }
 
 TEST_CASE("A token is looked up as the vocabulary writes it") {

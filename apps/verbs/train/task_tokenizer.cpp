@@ -1,7 +1,6 @@
 #include "apps/verbs/train/task_tokenizer.h"
 
 #include <array>
-#include <functional>
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,7 @@
 #include <array>
 
 #include "data/base/error.h"
-#include "tokenizer/files/classic_files.h"
-#include "tokenizer/files/gguf_tokenizer.h"
-#include "tokenizer/files/mapped_sentencepiece_files.h"
-#include "tokenizer/files/sentencepiece_families.h"
-#include "tokenizer/files/shifted_pieces.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/tokenizer.h"
 

@@ -1,27 +1,25 @@
 #include "apps/answers/number_text.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include <nlohmann/json.hpp>
+
+#include "apps/command/output.h"
 
 namespace zoo {
 namespace {
 
-std::string formatted(const char* sign, double value, int digits) {
+std::string formatted(bool signs, double value, int digits) {
   if (std::isnan(value)) return "-";
   const double unit = std::pow(10.0, digits);
   const double rounded = std::abs(value * unit) < 0.5 ? 0.0 : value;
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), *sign == '+' ? "%+.*f" : "%.*f", digits, rounded);
-  return text.data();
+  return (signs && !std::signbit(rounded) ? "+" : "") + format_text("%.*f", digits, rounded);
 }
 
 }  // namespace
 
 std::string decimal(double value, int digits) {
-  return formatted("", value, digits);
+  return formatted(/*signs=*/false, value, digits);
 }
 
 std::string decimal(const at::Tensor& value, int digits) {
@@ -29,13 +27,11 @@ std::string decimal(const at::Tensor& value, int digits) {
 }
 
 std::string signed_decimal(const at::Tensor& value, int digits) {
-  return formatted("+", value.item<double>(), digits);
+  return formatted(/*signs=*/true, value.item<double>(), digits);
 }
 
 std::string significant(double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
+  return format_text("%.6g", value);
 }
 
 nlohmann::ordered_json json_numbers(const at::Tensor& values) {

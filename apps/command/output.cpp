@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
 #include <numeric>
 #include <sstream>
@@ -23,10 +24,8 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
     number /= 1000;
     ++unit;
   }
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f" : "%.1f", number);
   const std::string suffix = units[unit];
-  return text.data() + (suffix.empty() ? "" : " " + suffix);
+  return format_text("%.*f", unit == 0 ? 0 : 1, number) + (suffix.empty() ? "" : " " + suffix);
 }
 
 std::string two_digits(std::int64_t value) {
@@ -47,6 +46,15 @@ int sum(const std::vector<int>& widths) {
 }
 
 }  // namespace
+
+std::string format_text(const char* format, ...) {
+  std::array<char, 256> text{};
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  return text.data();
+}
 
 std::string with_separators(std::int64_t value) {
   std::string digits = std::to_string(value);

@@ -9,6 +9,9 @@
 
 namespace zoo {
 
+/// printf into a string of at most 255 bytes.
+[[gnu::format(printf, 1, 2)]] std::string format_text(const char* format, ...);
+
 /// Formats as "124,439,808".
 std::string with_separators(std::int64_t value);
 

@@ -1,11 +1,8 @@
 #include "apps/demos/demo.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <iostream>
 #include <sstream>
 
@@ -56,6 +53,10 @@ std::int64_t quick_updates() {
 
 void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
   show_figure(figure, options.out_dir / name, options.format);
+}
+
+void print_paragraph(const std::string& text) {
+  std::cout << "\n" << paragraph(text) << "\n";
 }
 
 std::vector<std::string> split_list(const std::string& flag, const std::string& text) {
@@ -136,15 +137,6 @@ std::string threads_text() {
 std::string last_growth(const Curve& curve) {
   const std::size_t last = curve.y.size() - 1;
   return format_text("%.1f", curve.y.at(last) / curve.y.at(last - 1));
-}
-
-std::string format_text(const char* format, ...) {
-  std::array<char, 256> text{};
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
 }
 
 std::vector<double> numbers_of(const at::Tensor& tensor) {

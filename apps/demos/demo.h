@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "apps/command/flags.h"
+#include "apps/command/output.h"
 #include "apps/plots/figures.h"
 #include "models/model.h"
 
@@ -34,6 +35,9 @@ std::int64_t quick_updates();
 
 /// Draws the figure as NAME in out_dir, as show_figure does.
 void show(const DemoOptions& options, const std::string& name, const Figure& figure);
+
+/// Prints an empty line and a paragraph (apps/command/terminal.h).
+void print_paragraph(const std::string& text);
 
 /// "a, b,c" is {"a", "b", "c"}. Throws UsageError naming the flag for a text without a word between commas.
 std::vector<std::string> split_list(const std::string& flag, const std::string& text);
@@ -74,9 +78,6 @@ std::string threads_text();
 /// How many times as large the curve's last number is as the one before it, such as "3.9": what doubling x
 /// costs.
 std::string last_growth(const Curve& curve);
-
-/// printf into a string.
-[[gnu::format(printf, 1, 2)]] std::string format_text(const char* format, ...);
 
 /// A tensor [rows, columns] as nested numbers, one [n] as numbers.
 std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor);

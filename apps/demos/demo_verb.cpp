@@ -3,8 +3,6 @@
 #include <string_view>
 
 #include "apps/command/flags.h"
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/command/verbs.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
@@ -36,7 +34,7 @@ constexpr std::array kDemos{
     Demo{{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking},
          "<1 s"},
     Demo{{"positions", "Demos", "six position encodings and proofs of their properties", demo_positions},
-         "6 s"},
+         "<1 s"},
     Demo{{"heads", "Demos", "the same attention with 1, 8 and 16 heads, each head measured", demo_heads},
          "<1 s"},
     Demo{{"norms", "Demos", "the gradient through 6 to 48 layers, pre-LN and post-LN", demo_norms}, "<1 s"},

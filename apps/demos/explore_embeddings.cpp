@@ -8,8 +8,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demos.h"
 #include "apps/demos/word_pairs.h"
 #include "apps/plots/attention_maps.h"
@@ -133,7 +131,7 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
   if (expects_word)
     throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
   const auto found = nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours);
-  std::cout << "\n" << paragraph(flags.analogy + " ≈ " + listed(space, found)) << "\n";
+  print_paragraph(flags.analogy + " ≈ " + listed(space, found));
 }
 
 // Plots the words and their neighbours, each once, along the two directions in which they differ most.
@@ -214,12 +212,9 @@ int demo_explore_embeddings(const Arguments& arguments) {
   }
   table.print(std::cout);
   print_analogy(space, v);
-  std::cout
-      << "\n"
-      << paragraph(
-             "Words of the same company are near one another. Analogies are sums: what tells one word from "
-             "another is\na direction, if the embedding is large and has read enough.")
-      << "\n";
+  print_paragraph(
+      "Words of the same company are near one another. Analogies are sums: what tells one word from "
+      "another is\na direction, if the embedding is large and has read enough.");
   show(v.demo, "explore-embeddings", picture(space, words, groups));
   return 0;
 }

@@ -6,8 +6,6 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/feed_forward.h"
@@ -94,12 +92,9 @@ int demo_feed_forwards(const Arguments& arguments) {
     losses.push_back(std::move(line));
   }
   table.print(std::cout);
-  std::cout
-      << "\n"
-      << paragraph(
-             "Two thirds of the width pay for a gated unit's third matrix. The task multiplies projections, "
-             "which a gate does too:\nsee the gated units fit it faster with the same number of parameters.")
-      << "\n";
+  print_paragraph(
+      "Two thirds of the width pay for a gated unit's third matrix. The task multiplies projections, "
+      "which a gate does too:\nsee the gated units fit it faster with the same number of parameters.");
   show(options, "feed-forwards",
        grid("Feed-forward variants at equal parameters",
             {line_chart({.title = "Mean square error", .x = "update", .y = "error", .log_y = true}, losses),

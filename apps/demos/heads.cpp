@@ -9,8 +9,6 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/plots/attention_maps.h"
@@ -121,15 +119,12 @@ std::vector<Figure> show(std::uint64_t seed) {
     map.mask_causally();
     panels.push_back(heat_map(map));
   }
-  std::cout << "\n"
-            << paragraph(
-                   "Trained, " + std::to_string(kUpdates) +
-                   " updates: say the word before and the first word (right: " + percent(whole[0]) + " and " +
-                   percent(whole[1]) +
-                   ").\nWhat is still right without each head, the importance of a head by ablation (by "
-                   "chance " +
-                   percent(1.0 / kWords) + ")")
-            << "\n";
+  print_paragraph("Trained, " + std::to_string(kUpdates) +
+                  " updates: say the word before and the first word (right: " + percent(whole[0]) + " and " +
+                  percent(whole[1]) +
+                  ").\nWhat is still right without each head, the importance of a head by ablation (by "
+                  "chance " +
+                  percent(1.0 / kWords) + ")");
   table.print(std::cout);
   return panels;
 }
@@ -181,12 +176,9 @@ void print_heads(SelfAttention& attention, const at::Tensor& x, const at::Tensor
                format_text("%.3f", p.previous), format_text("%.3f", p.next), format_text("%.3f", p.first),
                format_text("%.3f", importance(attention, x, head, maps.size(1)))});
   }
-  std::cout << "\n"
-            << paragraph(
-                   "The " + std::to_string(maps.size(1)) +
-                   " heads: mean attention to itself, its neighbours and the first word; what the output "
-                   "loses without the head")
-            << "\n";
+  print_paragraph("The " + std::to_string(maps.size(1)) +
+                  " heads: mean attention to itself, its neighbours and the first word; what the output "
+                  "loses without the head");
   table.print(std::cout);
 }
 
@@ -241,15 +233,11 @@ int demo_heads(const Arguments& arguments) {
   SelfAttention eight = attention_of(8, seed);
   print_heads(eight, x, shown);
   print_most(shown, words);
-  std::cout
-      << "\n"
-      << paragraph(
-             "More heads cost no parameters: each sees " + std::to_string(kWidth) +
-             " / H dimensions. Untrained heads differ by chance only;\nthat they prefer anything "
-             "comes from the vectors of the words, drawn with deviation 2. The most even spread\nover " +
-             std::to_string(length) + " words has " +
-             format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.")
-      << "\n";
+  print_paragraph("More heads cost no parameters: each sees " + std::to_string(kWidth) +
+                  " / H dimensions. Untrained heads differ by chance only;\nthat they prefer anything "
+                  "comes from the vectors of the words, drawn with deviation 2. The most even spread\nover " +
+                  std::to_string(length) + " words has " +
+                  format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.");
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < 4; ++head) {
     panels.push_back(

@@ -8,8 +8,6 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/zeros.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/registry.h"
@@ -175,13 +173,10 @@ int demo_length_generalisation(const Arguments& arguments) {
             << " updates): " << exercise.does << "\n\n";
   print("Right answers, by the number of digits", exercise, answers);
   print("\nRight tokens of the answers, each after the right ones", exercise, digits);
-  std::cout
-      << "\n"
-      << paragraph(
-             "To have learnt a task on short sequences is not to have learnt it on longer ones. A learned "
-             "position after the\ntrained ones was never trained; a distance that was never seen is as "
-             "strange to the other kinds, but not all\nof a sequence's distances are.")
-      << "\n";
+  print_paragraph(
+      "To have learnt a task on short sequences is not to have learnt it on longer ones. A learned "
+      "position after the\ntrained ones was never trained; a distance that was never seen is as "
+      "strange to the other kinds, but not all\nof a sequence's distances are.");
   const auto panel = [&](const char* title, const std::vector<Curve>& lines) {
     return line_chart(
         {.title = title, .x = "digits", .y = "%", .trained = static_cast<double>(exercise.trained)}, lines);

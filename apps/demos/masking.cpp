@@ -6,8 +6,6 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
@@ -81,15 +79,12 @@ void print_nan(const Heads& heads) {
   const Case left{"left padding", true, {0, 0, 1, 1, 1, 1}};
   const AttentionOutput output = attend(heads, left);
   const auto holes = [](const at::Tensor& x) { return x.isnan().sum().item<std::int64_t>(); };
-  std::cout
-      << "\n"
-      << paragraph(format_text(
-             "triu(ones) * -inf holds %ld NaN (0 * -inf), where a mask of zeros was meant;\nsoftmax of a "
-             "row of -inf alone holds %ld NaN; here a row whose keys are all hidden gives zeros: %ld "
-             "NaN,\nthe sum of the first row %g.",
-             holes(product), holes(hidden.softmax(-1)), holes(output.weights),
-             output.weights[0][0][0].sum().item<double>()))
-      << "\n";
+  print_paragraph(format_text(
+      "triu(ones) * -inf holds %ld NaN (0 * -inf), where a mask of zeros was meant;\nsoftmax of a "
+      "row of -inf alone holds %ld NaN; here a row whose keys are all hidden gives zeros: %ld "
+      "NaN,\nthe sum of the first row %g.",
+      holes(product), holes(hidden.softmax(-1)), holes(output.weights),
+      output.weights[0][0][0].sum().item<double>()));
 }
 
 }  // namespace demos::masking

@@ -1,7 +1,5 @@
 #include <iostream>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/registry.h"
@@ -84,13 +82,10 @@ int demo_model_size(const Arguments& arguments) {
   sizes.print(std::cout);
   std::cout << "\nMemory of a training in float32; activations in 16 bits without recomputation\n";
   memory.print(std::cout);
-  std::cout
-      << "\n"
-      << paragraph(
-             "In small models the vocabulary's table is a fifth to a third of all parameters, in GPT-3 less "
-             "than half a percent;\ntraining takes four times the memory of the weights before the first "
-             "activation is stored.")
-      << "\n";
+  print_paragraph(
+      "In small models the vocabulary's table is a fifth to a third of all parameters, in GPT-3 less "
+      "than half a percent;\ntraining takes four times the memory of the weights before the first "
+      "activation is stored.");
   show(options, "model-size", grid("Where the parameters are", panels, 2));
   return 0;
 }

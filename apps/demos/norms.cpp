@@ -5,8 +5,6 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/stack.h"
@@ -74,11 +72,9 @@ void print_kinds(std::uint64_t seed) {
     const std::int64_t count = (kind == NormKind::kLayerNorm ? 2 : 1) * kWidth;
     row(std::string(name_of(kind)), norm(x), std::to_string(count));
   }
-  std::cout << "\n"
-            << paragraph(
-                   "LayerNorm takes the mean away and divides by the deviation; RMSNorm (Zhang and "
-                   "Sennrich, 2019) divides alone")
-            << "\n";
+  print_paragraph(
+      "LayerNorm takes the mean away and divides by the deviation; RMSNorm (Zhang and "
+      "Sennrich, 2019) divides alone");
   table.print(std::cout);
 }
 
@@ -111,12 +107,10 @@ int demo_norms(const Arguments& arguments) {
   std::cout << paragraph("Norm of the gradient of the feed-forward's second matrix, at initialisation")
             << "\n";
   table.print(std::cout);
-  std::cout << "\n"
-            << paragraph(
-                   "Pre: x + f(norm(x)). Post: norm(x + f(x)) (Xiong et al., 2020). See the last layer: "
-                   "with post-norm its gradient stays\nlarge however deep the stack is, which is why such "
-                   "a training needs a warm-up; with pre-norm it falls with the depth.")
-            << "\n";
+  print_paragraph(
+      "Pre: x + f(norm(x)). Post: norm(x + f(x)) (Xiong et al., 2020). See the last layer: "
+      "with post-norm its gradient stays\nlarge however deep the stack is, which is why such "
+      "a training needs a warm-up; with pre-norm it falls with the depth.");
   print_kinds(static_cast<std::uint64_t>(options.compute.seed));
   const auto panel = [](const char* title, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "layer", .y = "norm of the gradient", .log_y = true}, lines);

@@ -6,115 +6,16 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cummax.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/rand.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
-#include "models/registry.h"
 
 namespace zoo {
-
-namespace demos::extrapolation {
-
-constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
-                                   PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
-                                   PositionKind::kAlibi};
-constexpr std::int64_t kTrained = 24, kLengths[] = {24, 48, 96, 192};
-constexpr std::int64_t kLetters = 6, kOthers = 6, kUpdates = 200, kBatch = 24, kTested = 64;
-constexpr double kShare = 0.2;  // share of letters among the words
-
-std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
-  TransformerConfig config;
-  config.vocab_size = kLetters + kOthers;
-  config.hidden_size = 32;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.max_positions = 192;
-  config.position = kind;
-  config.relative_buckets = 16;
-  config.relative_max_distance = kind == PositionKind::kShaw ? 16 : 64;
-  config.initializer_range = 0.1;
-  return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
-}
-
-struct Sequences {
-  at::Tensor ids, latest;  // [B, T]; the last letter up to each position, -100 before the first
-};
-
-// Letters among other words; the task is to remember the last letter.
-Sequences draw_sequences(std::int64_t rows, std::int64_t length, const at::Generator& generator) {
-  const at::Tensor is_letter = at::rand({rows, length}, generator) < kShare;
-  const at::Tensor ids =
-      at::where(is_letter, at::randint(kLetters, {rows, length}, generator, at::kLong),
-                at::randint(kLetters, kLetters + kOthers, {rows, length}, generator, at::kLong));
-  const at::Tensor places = at::where(is_letter, at::arange(length), -1);
-  const at::Tensor last = std::get<0>(at::cummax(places, 1));
-  return {ids, at::where(last >= 0, ids.gather(1, last.clamp_min(0)), -100)};
-}
-
-// Accuracy on the letters in the last kTrained / 2 positions.
-double accuracy(Model& model, std::int64_t length, std::uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  const Sequences drawn = draw_sequences(kTested, length, generator);
-  const at::Tensor said = model.forward({.input_ids = drawn.ids}).logits.argmax(-1);
-  const at::Tensor asked = drawn.latest.slice(1, length - kTrained / 2);
-  const at::Tensor right = said.slice(1, length - kTrained / 2).eq(asked).masked_select(asked >= 0);
-  return right.to(at::kFloat).mean().item<double>();
-}
-
-// Trains a small decoder with each position encoding on short sequences, and prints its accuracy on longer
-// ones. Returns the accuracy over length.
-Figure show(std::uint64_t seed) {
-  std::vector<Table::Column> columns{{"positions"}};
-  for (const std::int64_t length : kLengths) {
-    columns.push_back(
-        number(length == kTrained ? "trained: " + std::to_string(length) : std::to_string(length)));
-  }
-  Table table(columns);
-  std::vector<Curve> lines;
-  for (const PositionKind kind : kKinds) {
-    const auto model = build(kind, seed);
-    auto generator = at::detail::createCPUGenerator(seed);
-    fit(*model, {kUpdates, 0.003}, [&](std::int64_t) {
-      const Sequences drawn = draw_sequences(kBatch, kTrained, generator);
-      return model->forward({.input_ids = drawn.ids, .targets = drawn.latest}).loss;
-    });
-    const at::NoGradGuard no_grad;
-    std::vector<std::string> cells{std::string(name_of(kind))};
-    lines.push_back({cells.front(), {}, {}});
-    for (const std::int64_t length : kLengths) {
-      const double right = accuracy(*model, length, seed + 1);
-      cells.push_back(format_text("%.1f%%", 100 * right));
-      lines.back().x.push_back(static_cast<double>(length));
-      lines.back().y.push_back(right);
-    }
-    table.row(cells);
-  }
-  std::cout << "\n"
-            << paragraph("Trained on " + std::to_string(kTrained) + " words (" + std::to_string(kUpdates) +
-                         " updates) to name the latest letter among others, asked at the end of longer ones")
-            << "\n";
-  table.print(std::cout);
-  return line_chart({.title = "Longer than trained",
-                     .x = "words",
-                     .y = "right answers",
-                     .log_x = true,
-                     .trained = static_cast<double>(kTrained)},
-                    lines);
-}
-
-}  // namespace demos::extrapolation
-
 namespace demos::positions {
 
 constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
@@ -195,11 +96,9 @@ void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& le
     for (const std::int64_t start : {0, 100}) cells.push_back(format_text("%.4f", score(start, distance)));
     rows.row(cells);
   }
-  std::cout << "\n"
-            << paragraph(
-                   "Rotary, over the head dimension: the same q and k at the same distance score the same "
-                   "anywhere")
-            << "\n";
+  print_paragraph(
+      "Rotary, over the head dimension: the same q and k at the same distance score the same "
+      "anywhere");
   rows.print(std::cout);
 }
 
@@ -300,16 +199,12 @@ int demo_positions(const Arguments& arguments) {
   print_shift_property();
   print_rotary(q, k, at::randn({kPositions, kWidth}, generator));
   print_relative();
-  const Figure longer = demos::extrapolation::show(static_cast<std::uint64_t>(options.compute.seed));
   print_decisions();
-  std::cout
-      << "\n"
-      << paragraph(
-             "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
-             "learned table's do.")
-      << "\n";
-  show(options, "positions", grid("Positions", {curves(), table_map(), rotary_decay(), biases()}, 2));
-  show(options, "positions-longer", grid("Positions beyond the trained length", {buckets(), longer}, 2));
+  print_paragraph(
+      "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
+      "learned table's do.");
+  show(options, "positions",
+       grid("Positions", {curves(), table_map(), rotary_decay(), buckets(), biases()}, 2));
   return 0;
 }
 

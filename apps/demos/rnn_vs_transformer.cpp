@@ -6,8 +6,6 @@
 #include <ATen/ops/randint.h>
 #include <torch/nn/modules/rnn.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/compute/measure.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
@@ -171,19 +169,16 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
   std::cout << "\nTime of a training step over length, " << kTimedBatch << " sequences, " << threads_text()
             << "\n";
   timed.print(std::cout);
-  std::cout
-      << "\n"
-      << paragraph(
-             "Between the first word and the last lie as many steps of the LSTM as there are words, and "
-             "each may lose it;\nattention goes there in one. From " +
-             std::to_string(kTimedLengths[std::size(kTimedLengths) - 2]) +
-             " words to twice as many the "
-             "LSTM's step took " +
-             last_growth(times[0]) + " times as long here, the transformer's " + last_growth(times[1]) +
-             ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of "
-             "them. But the LSTM's steps\nmust wait for one another; what a transformer does for all "
-             "words at once, many cores or a GPU share.")
-      << "\n";
+  print_paragraph(
+      "Between the first word and the last lie as many steps of the LSTM as there are words, and "
+      "each may lose it;\nattention goes there in one. From " +
+      std::to_string(kTimedLengths[std::size(kTimedLengths) - 2]) +
+      " words to twice as many the "
+      "LSTM's step took " +
+      last_growth(times[0]) + " times as long here, the transformer's " + last_growth(times[1]) +
+      ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of "
+      "them. But the LSTM's steps\nmust wait for one another; what a transformer does for all "
+      "words at once, many cores or a GPU share.");
   show(options, "rnn-vs-transformer",
        grid("LSTM and transformer",
             {line_chart({.title = "The first word remembered", .x = "length", .y = "accuracy", .log_x = true},

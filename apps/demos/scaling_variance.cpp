@@ -4,8 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
@@ -52,12 +50,9 @@ void print_embeddings(const at::Generator& generator) {
                format_text("%.2f", 0.02 * drawn * root), format_text("%.2f", drawn / root),
                format_text("%.2f", drawn)});
   }
-  std::cout
-      << "\n"
-      << paragraph(
-             "Lengths of the vectors that are added at the bottom: without the factor √C positions drown the "
-             "tokens")
-      << "\n";
+  print_paragraph(
+      "Lengths of the vectors that are added at the bottom: without the factor √C positions drown the "
+      "tokens");
   table.print(std::cout);
 }
 
@@ -88,14 +83,11 @@ int demo_scaling_variance(const Arguments& arguments) {
     slope.add(d, raw.slope, scaled.slope);
   }
   table.print(std::cout);
-  std::cout
-      << "\n"
-      << paragraph(
-             "The variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " +
-             std::to_string(kKeys) +
-             " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
-             "√D it is 1 at every D.")
-      << "\n";
+  print_paragraph(
+      "The variance of a dot product of D standard normal pairs is D: at D = 1024 softmax over " +
+      std::to_string(kKeys) +
+      " keys gives\nnearly everything to one of them and lets hardly any gradient through. Divided by "
+      "√D it is 1 at every D.");
   print_embeddings(generator);
   const auto panel = [](const char* title, const char* y, const Curves& curves, bool log_y) {
     return line_chart({.title = title, .x = "head dimension D", .y = y, .log_x = true, .log_y = log_y},

@@ -4,8 +4,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randint.h>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/compute/measure.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
@@ -150,15 +148,12 @@ int demo_training_memory(const Arguments& arguments) {
   std::cout << "The gradient of " << human_count(model->parameter_count()) << " parameters from " << kRows
             << " sequences of " << kLength << " tokens, without dropout\n";
   table.print(std::cout);
-  std::cout
-      << "\n"
-      << paragraph(
-             "Pieces of a batch, added up, are the same gradient except for the order of sums; activations "
-             "computed again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, "
-             "gradients and the optimizer's state come on top\nof the activations, the same each time: " +
-             human_bytes(16 * model->parameter_count()) + " with Adam. Times are the least of several, on " +
-             threads_text() + ".")
-      << "\n";
+  print_paragraph(
+      "Pieces of a batch, added up, are the same gradient except for the order of sums; activations "
+      "computed again are the same\nto the last bit; bfloat16 keeps 8 bits of every number. Weights, "
+      "gradients and the optimizer's state come on top\nof the activations, the same each time: " +
+      human_bytes(16 * model->parameter_count()) + " with Adam. Times are the least of several, on " +
+      threads_text() + ".");
   if (kernels::trains_bfloat16_in_float32()) {
     std::cout
         << paragraph(

@@ -7,8 +7,6 @@
 #include <ATen/ops/randint.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
 #include "data/examples/translations.h"
@@ -203,7 +201,7 @@ int demo_translate(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Trains a small T5 on English phrases and their Spanish translations, from a generated "
               "grammar, and tests it on pairs of words that never occur together in training.");
-  flags.add("text", asked, "a phrase to translate as well, in words of the grammar").placeholder("TEXT");
+  flags.add("text", asked, "a phrase to translate as well, in words of the grammar");
   flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each")
       .at_least(1);
   flags.add("quick", quick, "do only a few updates, too few to learn much");
@@ -232,13 +230,10 @@ int demo_translate(const Arguments& arguments) {
       << " of held-out pairs\n\n"
       << "Each phrase holds two words that never stood in one phrase of the training, as 'the' and 'cat'\n";
   print_translations(*model, words, asked);
-  std::cout
-      << "\n"
-      << paragraph(
-             "The noun decides the forms of its determiner and adjective. 'los' is read from 'the' alone, "
-             "into which the encoder has\nmixed the cats by then. See in the picture that the second word "
-             "written is read from the third, and the third from\nthe second: adjectives follow their noun.")
-      << "\n";
+  print_paragraph(
+      "The noun decides the forms of its determiner and adjective. 'los' is read from 'the' alone, "
+      "into which the encoder has\nmixed the cats by then. See in the picture that the second word "
+      "written is read from the third, and the third from\nthe second: adjectives follow their noun.");
   show(options, "translate",
        grid("Translation of words that never met",
             {line_chart({.title = "Phrases right to the last word", .x = "updates", .y = "%"},

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
+#include "apps/command/output.h"
 #include "apps/plots/gnuplot.h"
 
 namespace zoo {
@@ -29,9 +29,7 @@ std::string colour(std::size_t group) {
 }
 
 std::string number_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.9g", value);
-  return std::isfinite(value) ? text.data() : "NaN";
+  return std::isfinite(value) ? format_text("%.9g", value) : "NaN";
 }
 
 std::string data_text(std::string text) {

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
-#include "apps/command/terminal.h"
+#include "apps/command/output.h"
 #include "apps/plots/text_plots.h"
 
 namespace zoo {
@@ -16,9 +15,7 @@ constexpr std::array kTerminalColours{26, 160, 29, 172, 97, 30, 94, 241};
 constexpr int kRows = 18, kAxis = 10;
 
 std::string short_number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
+  return format_text("%.4g", value);
 }
 
 std::string spaces(int count) {

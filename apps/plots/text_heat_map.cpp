@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "apps/command/terminal.h"
+#include "apps/command/output.h"
 #include "apps/plots/text_plots.h"
 
 namespace zoo {
@@ -79,9 +78,7 @@ int label_width(const HeatMap& map) {
 
 // A value with two digits; a rounded zero has no sign.
 std::string value_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%*.2f", kValueWidth, std::abs(value) < 0.005 ? 0.0 : value);
-  return text.data();
+  return format_text("%*.2f", kValueWidth, std::abs(value) < 0.005 ? 0.0 : value);
 }
 
 std::string with_values(const HeatMap& map, const TextStyle& style, int left) {

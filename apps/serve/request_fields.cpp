@@ -1,7 +1,5 @@
 #include "apps/serve/request_fields.h"
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"

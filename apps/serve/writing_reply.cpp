@@ -1,11 +1,10 @@
 #include "apps/serve/writing_reply.h"
 
-#include <array>
-#include <cstdio>
 #include <random>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/output.h"
 #include "apps/serve/api_error.h"
 #include "data/base/json_text.h"
 #include "models/model.h"
@@ -112,10 +111,8 @@ WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {
 std::string new_reply_id(const std::string& prefix) {
   static std::mutex mutex;
   static std::mt19937_64 generator{std::random_device()()};
-  std::array<char, 32> number{};
   const std::lock_guard lock(mutex);
-  std::snprintf(number.data(), number.size(), "%016llx", static_cast<unsigned long long>(generator()));
-  return prefix + number.data();
+  return prefix + format_text("%016llx", static_cast<unsigned long long>(generator()));
 }
 
 std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer) {

@@ -1,7 +1,6 @@
 #include "apps/training/disagreement_loss.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "data/base/field_error.h"
 #include "models/layers/attention/disagreement.h"

@@ -136,9 +136,7 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
   };
   return {.train = encoded(text.substr(0, position), "the training split"),
           .val = encoded(text.substr(position), "the validation split"),
-          .vocab_size = tokenizer.vocab_size(),
-          .tokenizer = std::string(tokenizer.kind()),
-          .source_sha256 = sha256(text)};
+          .vocab_size = tokenizer.vocab_size()};
 }
 
 TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view text, const Tokenizer& tokenizer,
@@ -162,17 +160,6 @@ TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view tex
   return counts;
 }
 
-void write_token_dataset(const fs::path& directory, const TokenDataset& dataset) {
-  if (!dataset.vocab_size) throw Error("cannot write ", directory, ": the dataset's vocab_size is unknown");
-  const TokenWidth width = token_width(*dataset.vocab_size);
-  make_directories(directory);
-  remove_token_dataset(directory);
-  write_meta(directory, width, *dataset.vocab_size, dataset.tokenizer,
-             {dataset.train.size(), dataset.val.size()}, dataset.source_sha256);
-  dataset.val.write(directory / kVal, width);
-  dataset.train.write(directory / kTrain, width);  // last: marks the dataset as complete
-}
-
 void remove_token_dataset(const fs::path& directory) {
   std::error_code ignored;
   fs::remove(directory / kTrain, ignored);
@@ -192,11 +179,10 @@ TokenDataset load_token_dataset(const fs::path& directory) {
   const Meta meta(directory / "meta.json");
   meta.integer("format_version", kFormatVersion, kFormatVersion);
   const std::int64_t vocab_size = meta.integer("vocab_size", 1, std::numeric_limits<TokenId>::max());
+  for (const char* key : {"tokenizer", "source_sha256"}) meta.text(key);  // for people; checked all the same
   return {.train = load_split(train, meta, "train_tokens", vocab_size),
           .val = load_split(val, meta, "val_tokens", vocab_size),
-          .vocab_size = vocab_size,
-          .tokenizer = meta.text("tokenizer"),
-          .source_sha256 = meta.text("source_sha256")};
+          .vocab_size = vocab_size};
 }
 
 }  // namespace zoo

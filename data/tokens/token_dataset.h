@@ -4,7 +4,7 @@
 /// Use:
 ///
 ///     const auto tokenizer = zoo::CharTokenizer::train(text);  // tokenizer/pipeline/char_tokenizer.h
-///     zoo::write_token_dataset("tokens", zoo::tokenize_dataset(text, tokenizer));
+///     zoo::write_text_as_tokens("tokens", text, tokenizer, /*threads=*/0, [](std::size_t) {});
 ///     const zoo::TokenDataset dataset = zoo::load_token_dataset("tokens");
 ///     std::cout << dataset.train.size() << " ids\n";
 
@@ -20,12 +20,10 @@
 
 namespace zoo {
 
-/// The two splits of a text as ids. The optional members are unknown for a directory from nanoGPT.
+/// The two splits of a text as ids. vocab_size is unknown for a directory from nanoGPT.
 struct TokenDataset {
   TokenFile train, val;
   std::optional<std::int64_t> vocab_size = std::nullopt;
-  std::string tokenizer = "";      // its kind, for example "char"
-  std::string source_sha256 = "";  // of the text
 };
 
 /// Encodes a UTF-8 text. The last tenth of its characters (not bytes) is the validation split, exactly as in
@@ -47,17 +45,14 @@ struct TokenCounts {
   std::size_t train = 0, val = 0;
 };
 
-/// The same into the files of write_token_dataset(), encoded on this many threads (0: one per processor): the
-/// text may be mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so
-/// far. Throws as both do; the directory then holds no dataset.
+/// The ids of both splits as meta.json, val.bin and finally train.bin in `directory`, each file written
+/// atomically; creates the directory and first removes an older dataset, so that it never holds parts of
+/// both. Encodes on this many threads (0: one per processor): the text may be mapped, and few ids are in
+/// memory at a time. progress(bytes) receives the amount encoded so far. Throws as tokenize_dataset() does;
+/// the directory then holds no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
                                  const Tokenizer& tokenizer, std::size_t threads,
                                  const std::function<void(std::size_t bytes)>& progress);
-
-/// Writes meta.json, val.bin and finally train.bin into `directory`, each file atomically; creates the
-/// directory and first removes an older dataset, so that it never holds parts of both. Needs
-/// dataset.vocab_size.
-void write_token_dataset(const std::filesystem::path& directory, const TokenDataset& dataset);
 
 /// Removes train.bin, without which `directory` is no dataset.
 void remove_token_dataset(const std::filesystem::path& directory);
@@ -65,7 +60,7 @@ void remove_token_dataset(const std::filesystem::path& directory);
 /// True if `directory` holds a train.bin.
 bool is_token_dataset(const std::filesystem::path& directory);
 
-/// Maps a directory from write_token_dataset, or from nanoGPT: train.bin and val.bin of uint16 without
+/// Maps a directory from write_text_as_tokens, or from nanoGPT: train.bin and val.bin of uint16 without
 /// meta.json. Checks sizes against meta.json and all ids against vocab_size (if that is unknown, call
 /// require_ids_below). Throws Error naming the file and key.
 TokenDataset load_token_dataset(const std::filesystem::path& directory);

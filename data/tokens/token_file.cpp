@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/mapped_file.h"
 
@@ -94,15 +93,6 @@ void TokenFile::require_ids_below(std::int64_t vocab_size) const {
   } else {
     require_below(std::span(wide_, size_), vocab_size, name_, 0);
   }
-}
-
-void TokenFile::write(const std::filesystem::path& path, TokenWidth width) const {
-  AtomicFile file(path);
-  for (std::size_t i = 0; i < size_; ++i) {
-    const auto id = static_cast<std::uint32_t>((*this)[i]);
-    file.write(&id, static_cast<std::size_t>(width));  // little-endian: the low bytes come first
-  }
-  file.commit();
 }
 
 }  // namespace zoo

@@ -58,9 +58,6 @@ class TokenFile {
   /// Throws Error naming the file and the position of the first id >= vocab_size. Reads all ids.
   void require_ids_below(std::int64_t vocab_size) const;
 
-  /// Writes the ids to `path` atomically. Every id must fit the width.
-  void write(const std::filesystem::path& path, TokenWidth width) const;
-
  private:
   std::shared_ptr<const void> owner_;  // owner of the ids
   const std::uint16_t* narrow_ = nullptr;

@@ -86,11 +86,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 
 // Version 2 of the published models (table 1 of the paper).
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = base();
-  config.vocab_size = 30000;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
+  C config = of_size(base(), {30000, hidden, layers, heads});
   config.max_positions = 512;
   return config;
 }

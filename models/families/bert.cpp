@@ -32,11 +32,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = bert_base();
-  config.vocab_size = vocab_size;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
+  C config = of_size(bert_base(), {vocab_size, hidden, layers, heads});
   config.max_positions = 512;
   return config;
 }

@@ -64,11 +64,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
-  C config = base();
-  config.vocab_size = 250880;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
+  C config = of_size(base(), {250880, hidden, layers, heads});
   config.pad_token_id = 3;
   return config;
 }

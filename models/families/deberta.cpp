@@ -123,12 +123,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = base();
-  config.vocab_size = 128100;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
-  return config;
+  return of_size(base(), {128100, hidden, layers, heads});
 }
 
 }  // namespace family::deberta

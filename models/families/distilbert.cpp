@@ -90,11 +90,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C sized(std::int64_t vocab_size) {
-  C config = base();
-  config.vocab_size = vocab_size;
-  config.hidden_size = 768;
-  config.num_layers = 6;
-  config.num_heads = 12;
+  C config = of_size(base(), {vocab_size, 768, 6, 12});
   config.max_positions = 512;
   return config;
 }

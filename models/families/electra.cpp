@@ -59,12 +59,8 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C sized(std::int64_t embedding, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = bert_base();
-  config.vocab_size = 30522;
+  C config = of_size(bert_base(), {30522, hidden, layers, heads});
   config.embedding_size = embedding == hidden ? 0 : embedding;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
   config.max_positions = 512;
   return config;
 }

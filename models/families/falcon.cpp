@@ -98,12 +98,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
-  C config = base();
-  config.vocab_size = 65024;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  return config;
+  return of_size(base(), {65024, hidden, layers, heads});
 }
 
 C falcon_40b() {

@@ -23,14 +23,7 @@ ConfigKey gelu_key() {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = gemma_base();
-  config.vocab_size = 256000;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = kv_heads;
-  config.intermediate_size = inner;
-  return config;
+  return of_size(gemma_base(), {256000, hidden, layers, heads, inner, kv_heads});
 }
 
 }  // namespace family::gemma

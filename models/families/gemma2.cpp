@@ -24,13 +24,7 @@ bool has_window(std::int64_t layer) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 256000;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = heads / 2;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {256000, hidden, layers, heads, inner, heads / 2});
   config.window_layers = by_layer(layers, has_window);
   return config;
 }

@@ -71,13 +71,7 @@ void write_ropes(const C& config, nlohmann::json& json) {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 262144;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = kv_heads;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {262144, hidden, layers, heads, inner, kv_heads});
   config.sliding_window = 512;
   config.max_positions = 32768;
   config.window_layers = by_layer(layers, has_window);

@@ -22,36 +22,20 @@ C base() {
 }
 
 ConfigKeys keys() {
-  return {"GPT-2",
+  return {
+      "GPT-2",
+      concatenated(
+          gpt_keys(),
           {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("n_embd", &C::hidden_size),
-              required_key("n_layer", &C::num_layers),
-              required_key("n_head", &C::num_heads),
               required_key("n_positions", &C::max_positions, "n_ctx"),
-              optional_key("n_inner", &C::intermediate_size),
-              activation_key("activation_function"),
-              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("embd_pdrop", &C::embedding_dropout),
-              optional_key("attn_pdrop", &C::attention_dropout),
-              optional_key("resid_pdrop", &C::dropout),
               optional_key("tie_word_embeddings", &C::tie_word_embeddings),
               own_key("bias", {&C::norm_bias, &C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias},
                       /*absent=*/true),
-              pad_token_key(),
-              label_keys(),
               expected_key("scale_attn_weights", true),
               expected_key("scale_attn_by_inverse_layer_idx", false),
               expected_key("add_cross_attention", false),
-              alias_keys({{"hidden_size", "n_embd"},
-                          {"max_position_embeddings", "n_positions"},
-                          {"num_attention_heads", "n_head"},
-                          {"num_hidden_layers", "n_layer"}}),
-              ignored_keys({"n_ctx", "n_special", "predict_special_tokens", "reorder_and_upcast_attn",
-                            "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-                            "summary_type", "summary_use_proj"}),
-          }};
+              ignored_keys({"n_ctx", "n_special", "predict_special_tokens", "reorder_and_upcast_attn"}),
+          })};
 }
 
 WeightTable weights(const C& config) {
@@ -80,18 +64,13 @@ WeightTable weights(const C& config) {
   // clang-format on
   table.has_all_biases = true;
   add_decoder_heads(table, config, "transformer.", "wte");
-  // The causal mask, a buffer before transformers 4.31.
-  table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+  table.ignored = gpt_mask_buffers();
   return table;
 }
 
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64_t positions = 1024) {
-  C config = base();
-  config.vocab_size = 50257;
+  C config = of_size(base(), {50257, hidden, layers, heads});
   config.max_positions = positions;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
   return config;
 }
 

@@ -30,36 +30,19 @@ ConfigKey multi_query_key() {
 }
 
 ConfigKeys keys() {
-  return {"GPTBigCode",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("n_embd", &C::hidden_size),
-              required_key("n_layer", &C::num_layers),
-              required_key("n_head", &C::num_heads),
-              multi_query_key(),
-              required_key("n_positions", &C::max_positions),
-              optional_key("n_inner", &C::intermediate_size),
-              activation_key("activation_function"),
-              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("embd_pdrop", &C::embedding_dropout),
-              optional_key("attn_pdrop", &C::attention_dropout),
-              optional_key("resid_pdrop", &C::dropout),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              pad_token_key(),
-              label_keys(),
-              alias_keys({{"hidden_size", "n_embd"},
-                          {"max_position_embeddings", "n_positions"},
-                          {"num_attention_heads", "n_head"},
-                          {"num_hidden_layers", "n_layer"}}),
-              ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",
-                            "scale_attention_softmax_in_fp32", "inference_runner", "max_batch_size",
-                            "max_sequence_length", "pad_key_length", "pre_allocate_kv_cache",
-                            "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-                            "summary_type", "summary_use_proj", "validate_runner_input"}),
-              expected_key("scale_attn_weights", true),
-              expected_key("add_cross_attention", false),
-          }};
+  return {
+      "GPTBigCode",
+      concatenated(gpt_keys(), {
+                                   multi_query_key(),
+                                   required_key("n_positions", &C::max_positions),
+                                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                   ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",
+                                                 "scale_attention_softmax_in_fp32", "inference_runner",
+                                                 "max_batch_size", "max_sequence_length", "pad_key_length",
+                                                 "pre_allocate_kv_cache", "validate_runner_input"}),
+                                   expected_key("scale_attn_weights", true),
+                                   expected_key("add_cross_attention", false),
+                               })};
 }
 
 WeightTable weights(const C& config) {
@@ -82,18 +65,13 @@ WeightTable weights(const C& config) {
   });
   // clang-format on
   add_decoder_heads(table, config, "transformer.", "wte");
-  // The causal mask, a buffer before transformers 4.31.
-  table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+  table.ignored = gpt_mask_buffers();
   return table;
 }
 
 C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
         std::int64_t positions) {
-  C config = base();
-  config.vocab_size = vocabulary;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
+  C config = of_size(base(), {vocabulary, hidden, layers, heads});
   config.max_positions = positions;
   return config;
 }

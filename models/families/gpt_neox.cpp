@@ -2,8 +2,6 @@
 // by side, rotary positions over a quarter of each head; the rows of queries, keys and values alternate by
 // head.
 
-#include <nlohmann/json.hpp>
-
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
@@ -22,17 +20,6 @@ C base() {
   config.tie_word_embeddings = false;
   config.initial_weights = InitialWeights::kNormal;
   return config;
-}
-
-ConfigKey order_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    const bool parallel = reader.get_bool("use_parallel_residual", true);
-    config.sublayer_order = parallel ? SublayerOrder::kParallel : SublayerOrder::kSequential;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["use_parallel_residual"] = config.sublayer_order == SublayerOrder::kParallel;
-  };
-  return {"use_parallel_residual", read, write};
 }
 
 // Older files say rotary_emb_base for rope_theta; transformers 5 still reads it.
@@ -57,7 +44,7 @@ ConfigKeys keys() {
                             optional_key("hidden_dropout", {&C::dropout, &C::embedding_dropout}),
                             optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
                             optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                            order_key(),
+                            parallel_residual_key(SublayerOrder::kParallel, /*absent=*/true),
                             pad_token_key(),
                             label_keys(),
                             ignored_keys({"attention_probs_dropout_prob", "classifier_dropout",
@@ -86,11 +73,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t vocabulary = 50304) {
-  C config = base();
-  config.vocab_size = vocabulary;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
+  C config = of_size(base(), {vocabulary, hidden, layers, heads});
   config.rotary_dim = hidden / heads / 4;
   return config;
 }

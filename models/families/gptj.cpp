@@ -31,32 +31,13 @@ ConfigKey rotary_dim_key() {
 }
 
 ConfigKeys keys() {
-  return {"GPT-J",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("n_embd", &C::hidden_size),
-              required_key("n_layer", &C::num_layers),
-              required_key("n_head", &C::num_heads),
-              optional_key("n_positions", &C::max_positions),
-              optional_key("n_inner", &C::intermediate_size),
-              rotary_dim_key(),
-              activation_key("activation_function"),
-              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("embd_pdrop", &C::embedding_dropout),
-              optional_key("attn_pdrop", &C::attention_dropout),
-              optional_key("resid_pdrop", &C::dropout),
-              expected_key("tie_word_embeddings", false),
-              pad_token_key(),
-              label_keys(),
-              expected_key("rotary", true),
-              alias_keys({{"hidden_size", "n_embd"},
-                          {"max_position_embeddings", "n_positions"},
-                          {"num_attention_heads", "n_head"},
-                          {"num_hidden_layers", "n_layer"}}),
-              ignored_keys({"scale_attn_weights", "summary_activation", "summary_first_dropout",
-                            "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
-          }};
+  return {"GPT-J", concatenated(gpt_keys(), {
+                                                optional_key("n_positions", &C::max_positions),
+                                                rotary_dim_key(),
+                                                expected_key("tie_word_embeddings", false),
+                                                expected_key("rotary", true),
+                                                ignored_keys({"scale_attn_weights"}),
+                                            })};
 }
 
 WeightTable weights(const C& config) {
@@ -83,17 +64,12 @@ WeightTable weights(const C& config) {
   // clang-format on
   add_decoder_heads(table, config, "transformer.", "wte");
   table.names.push_back({"lm_head.bias", {"lm_head.bias"}});
-  // The causal mask, a buffer before transformers 4.31.
-  table.ignored = {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+  table.ignored = gpt_mask_buffers();
   return table;
 }
 
 C published() {
-  C config = base();
-  config.vocab_size = 50400;
-  config.hidden_size = 4096;
-  config.num_layers = 28;
-  config.num_heads = 16;
+  C config = of_size(base(), {50400, 4096, 28, 16});
   config.max_positions = 2048;
   config.rotary_dim = 64;
   return config;

@@ -30,25 +30,9 @@ ConfigKey logits_scaling_key() {
   return {"logits_scaling", read, write};
 }
 
-// 0 stands for other factors in our fields.
-ConfigKey positive_key(const std::string& name, double C::*field) {
-  ConfigKey key = optional_key(name, field);
-  key.read = [name, field, read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
-    if (!(config.*field > 0)) reader.refuse(name.c_str(), "expected a positive number");
-  };
-  return key;
-}
-
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         double residual) {
-  C config = base();
-  config.vocab_size = 49155;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = kv_heads;
-  config.intermediate_size = 8192;
+  C config = of_size(base(), {49155, hidden, layers, heads, 8192, kv_heads});
   config.max_positions = 4096;
   config.rope_theta = 1e4;
   config.layer_norm_eps = 1e-5;

@@ -18,28 +18,21 @@ ConfigKeys keys() {
                                   expected_key("sliding_window", nullptr)}})};
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = llama_base();
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.intermediate_size = inner;
+C sized(const Sizes& sizes) {
+  C config = of_size(llama_base(), sizes);
   config.layer_norm_eps = 1e-5;
   return config;
 }
 
 C llama2_7b() {
-  C config = sized(4096, 32, 32, 11008);
-  config.vocab_size = 32000;
+  C config = sized({32000, 4096, 32, 32, 11008});
   config.max_positions = 4096;
   return config;
 }
 
 // Dubey et al. (2024): one vocabulary and rotary base for all sizes.
 C llama3(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = sized(hidden, layers, heads, inner);
-  config.vocab_size = 128256;
-  config.num_kv_heads = 8;
+  C config = sized({128256, hidden, layers, heads, inner, 8});
   config.max_positions = 8192;
   config.rope_theta = 500000.0;
   return config;
@@ -55,9 +48,7 @@ C llama32(C config) {
 
 // Characters of a small text on a CPU, as shakespeare-char of GPT-2.
 C tiny() {
-  C config = sized(128, 4, 4, 344);
-  config.vocab_size = 65;
-  config.num_kv_heads = 2;
+  C config = sized({65, 128, 4, 4, 344, 2});
   config.max_positions = 256;
   config.tie_word_embeddings = true;
   return config;

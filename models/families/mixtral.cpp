@@ -29,12 +29,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 32000;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {32000, hidden, layers, heads, inner});
   config.max_positions = 32768;
   config.router_loss_weight = 0.02;
   return config;

@@ -44,15 +44,6 @@ ConfigKey layers_key() {
   return key;
 }
 
-ConfigKey window_key() {
-  ConfigKey key = optional_key("local_attention", &C::sliding_window);
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
-    if (config.sliding_window < 1) reader.refuse("local_attention", "expected a positive number");
-  };
-  return key;
-}
-
 ConfigKey ropes_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     config.rope_theta = reader.get_double("global_rope_theta", config.rope_theta);
@@ -95,7 +86,7 @@ ConfigKeys keys() {
           optional_key("norm_bias", &C::norm_bias),
           optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
           optional_key("mlp_bias", &C::feed_forward_bias),
-          window_key(),
+          positive_key("local_attention", &C::sliding_window),
           layers_key(),
           ropes_key(),
           optional_key("initializer_range", &C::initializer_range),
@@ -158,12 +149,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 50368;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {50368, hidden, layers, heads, inner});
   config.window_layers = by_layer(layers, [](std::int64_t layer) { return layer % 3 != 0; });
   return config;
 }

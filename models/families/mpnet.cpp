@@ -1,9 +1,6 @@
 // MPNet (Song et al., 2020): RoBERTa's encoder without segments, with T5's buckets of relative positions
 // beside its learned positions. The padding's id is always 1: positions are counted from it.
 
-#include <nlohmann/json.hpp>
-
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
@@ -64,33 +61,17 @@ WeightTable weights(const C& config) {
       {"stack.blocks.{}.feed_forward.down",  {layer + "output.dense"}},
       {"stack.blocks.{}.feed_forward_norm",  {layer + "output.LayerNorm"}},
       {"pooler.dense",                       {"pooler.dense"}},
-      {"prediction_dense",                   {"lm_head.dense"}},
-      {"prediction_norm",                    {"lm_head.layer_norm"}},
-      {"sentence_dense",                     {"classifier.dense"}},
-      {"sentence_classifier",                {"classifier.out_proj"}},
       {"token_classifier",                   {"classifier"}},
       {"span",                               {"qa_outputs"}},
   });
   // clang-format on
-  add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
+  add_roberta_heads(table, config);
   table.prefix = "mpnet.";
-  table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
-  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
-  table.ignored = {"embeddings.position_ids"};
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(
-      config, head,
-      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
-}
-
 C published() {
-  C config = base();
-  config.vocab_size = 30527;
-  config.hidden_size = 768;
-  config.num_layers = config.num_heads = 12;
+  C config = of_size(base(), {30527, 768, 12, 12});
   config.max_positions = 514;
   config.layer_norm_eps = 1e-5;
   return config;
@@ -108,7 +89,7 @@ Family mpnet() {
       .keys = keys(),
       .presets = {{"mpnet-base", "MPNet base", published()},
                   {"all-mpnet-base-v2", "MPNet for sentence embeddings", published()}},
-      .build = build,
+      .build = build_roberta,
       .weight_table = weights,
   };
 }

@@ -91,12 +91,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
-  C config = base();
-  config.vocab_size = 50432;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  return config;
+  return of_size(base(), {50432, hidden, layers, heads});
 }
 
 }  // namespace family::mpt

@@ -23,35 +23,6 @@ C base() {
 }
 
 ConfigKeys keys() {
-  const std::vector<std::string> of_gpt2_kind{"activation_function",
-                                              "attn_pdrop",
-                                              "dense_seq_output",
-                                              "embd_pdrop",
-                                              "fused_bias_fc",
-                                              "fused_dropout_add_ln",
-                                              "layer_norm_epsilon",
-                                              "max_trained_positions",
-                                              "n_embd",
-                                              "n_head",
-                                              "n_inner",
-                                              "n_layer",
-                                              "n_positions",
-                                              "pad_vocab_size_multiple",
-                                              "parallel_block_tied_norm",
-                                              "reorder_and_upcast_attn",
-                                              "resid_pdrop",
-                                              "rotary_emb_base",
-                                              "rotary_emb_scale_base",
-                                              "rotary_scaling_factor",
-                                              "scale_attn_by_inverse_layer_idx",
-                                              "scale_attn_weights",
-                                              "summary_activation",
-                                              "summary_first_dropout",
-                                              "summary_proj_to_labels",
-                                              "summary_type",
-                                              "summary_use_proj",
-                                              "use_flash_attn",
-                                              "use_xentropy"};
   return {"Nomic BERT",
           concatenated(
               {{
@@ -82,7 +53,15 @@ ConfigKeys keys() {
                    expected_key("rotary_emb_fraction", 1.0),
                    expected_key("rotary_emb_interleaved", false),
                    expected_key("use_rms_norm", false),
-                   ignored_keys(of_gpt2_kind),
+                   ignored_keys({"activation_function", "attn_pdrop", "embd_pdrop", "layer_norm_epsilon",
+                                 "n_embd", "n_head", "n_inner", "n_layer", "n_positions",
+                                 "reorder_and_upcast_attn", "resid_pdrop", "scale_attn_by_inverse_layer_idx",
+                                 "scale_attn_weights", "summary_activation", "summary_first_dropout",
+                                 "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
+                   ignored_keys({"dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln",
+                                 "max_trained_positions", "pad_vocab_size_multiple",
+                                 "parallel_block_tied_norm", "rotary_emb_base", "rotary_emb_scale_base",
+                                 "rotary_scaling_factor", "use_flash_attn", "use_xentropy"}),
                    label_keys(),
                },
                rope_keys()})};
@@ -133,12 +112,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
 }
 
 C published() {
-  C config = base();
-  config.vocab_size = 30528;
-  config.hidden_size = 768;
-  config.num_layers = config.num_heads = 12;
-  config.intermediate_size = 3072;
-  return config;
+  return of_size(base(), {30528, 768, 12, 12, 3072});
 }
 
 }  // namespace family::nomic_bert

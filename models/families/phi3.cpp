@@ -40,13 +40,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 32064;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.intermediate_size = inner;
-  return config;
+  return of_size(base(), {32064, hidden, layers, heads, inner});
 }
 
 C phi3_mini() {

@@ -17,13 +17,7 @@ C base() {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 151936;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = kv_heads;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {151936, hidden, layers, heads, inner, kv_heads});
   config.rope_theta = 1e6;
   config.tie_word_embeddings = true;
   return config;

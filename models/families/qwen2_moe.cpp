@@ -51,12 +51,7 @@ WeightTable weights(const C& config) {
 }
 
 C qwen15_moe() {
-  C config = base();
-  config.vocab_size = 151936;
-  config.hidden_size = 2048;
-  config.num_layers = 24;
-  config.num_heads = 16;
-  config.intermediate_size = 5632;
+  C config = of_size(base(), {151936, 2048, 24, 16, 5632});
   config.max_positions = 8192;
   config.rope_theta = 1e6;
   return config;

@@ -19,13 +19,7 @@ C base() {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 151936;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = 8;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {151936, hidden, layers, heads, inner, 8});
   config.max_positions = 40960;
   config.rope_theta = 1e6;
   config.tie_word_embeddings = true;

@@ -46,13 +46,8 @@ WeightTable weights(const C& config) {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
         std::int64_t expert) {
-  C config = base();
-  config.vocab_size = 151936;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
+  C config = of_size(base(), {151936, hidden, layers, heads, inner});
   config.head_dim = 128;
-  config.intermediate_size = inner;
   config.expert_size = expert;
   config.expert_weights = ExpertWeights::kOfChosen;
   config.max_positions = 40960;

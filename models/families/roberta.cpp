@@ -2,7 +2,6 @@
 // skip padding, by the ids alone; the classifier of sequences has two layers. XLM-RoBERTa (Conneau et al.,
 // 2020) is the same model.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo {
@@ -27,35 +26,13 @@ ConfigKey segments_key() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table{.names = bert_weights()};
-  // clang-format off
-  add_weights_and_biases(table, {
-      {"prediction_dense",    {"lm_head.dense"}},
-      {"prediction_norm",     {"lm_head.layer_norm"}},
-      {"sentence_dense",      {"classifier.dense"}},
-      {"sentence_classifier", {"classifier.out_proj"}},
-  });
-  // clang-format on
-  add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
-  table.prefix = "roberta.";
-  table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
-  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
-  table.ignored = {"embeddings.position_ids"};
+  WeightTable table{.names = bert_weights(), .prefix = "roberta."};
+  add_roberta_heads(table, config);
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(
-      config, head,
-      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
-}
-
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = base();
-  config.vocab_size = 50265;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.hidden_size = hidden;
+  C config = of_size(base(), {50265, hidden, layers, heads});
   config.max_positions = 514;
   config.layer_norm_eps = 1e-5;
   return config;
@@ -78,7 +55,7 @@ Family roberta_like(const std::string& model_type, const std::string& name, cons
       .keys = {"RoBERTa", concatenated(bert_keys(),
                                        {classifier_dropout_key(), segments_key(), required_pad_token_key()})},
       .presets = std::move(presets),
-      .build = build,
+      .build = build_roberta,
       .weight_table = weights,
   };
 }

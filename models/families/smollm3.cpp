@@ -49,12 +49,7 @@ void write_rotary_layers(const C& config, nlohmann::json& json) {
 }
 
 C smollm3_3b() {
-  C config = base();
-  config.vocab_size = 128256;
-  config.hidden_size = 2048;
-  config.num_layers = 36;
-  config.num_heads = 16;
-  config.intermediate_size = 11008;
+  C config = of_size(base(), {128256, 2048, 36, 16, 11008});
   config.max_positions = 65536;
   config.rope_theta = 5e6;
   config.rotary_layers = all_but_every(4, config.num_layers);

@@ -1,7 +1,5 @@
 // StableLM (Tow et al., 2023; Bellagente et al., 2024): a Llama with LayerNorm, whose heads rotate in part.
 
-#include <nlohmann/json.hpp>
-
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
@@ -17,17 +15,6 @@ C base() {
   config.layer_norm_eps = 1e-5;
   config.max_positions = 4096;
   return config;
-}
-
-ConfigKey order_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    const bool parallel = reader.get_bool("use_parallel_residual", false);
-    config.sublayer_order = parallel ? SublayerOrder::kParallelOneNorm : SublayerOrder::kSequential;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["use_parallel_residual"] = config.sublayer_order == SublayerOrder::kParallelOneNorm;
-  };
-  return {"use_parallel_residual", read, write};
 }
 
 ConfigKeys keys() {
@@ -48,7 +35,7 @@ ConfigKeys keys() {
               optional_key("use_qkv_bias", &C::qkv_bias),
               // Each head's norm has weights of its own.
               expected_key("qk_layernorm", false),
-              order_key(),
+              parallel_residual_key(SublayerOrder::kParallelOneNorm, /*absent=*/false),
               // It acts on the feed-forward's output, but not on the attention's.
               expected_key("hidden_dropout", 0.0),
               optional_key("attention_dropout", &C::attention_dropout),
@@ -58,22 +45,8 @@ ConfigKeys keys() {
           }};
 }
 
-WeightTable weights(const C& config) {
-  WeightTable table = llama_weights(config);
-  table.names.insert(table.names.end(),
-                     {{"stack.blocks.{}.attention_norm.bias", {"layers.{}.input_layernorm.bias"}},
-                      {"stack.blocks.{}.feed_forward_norm.bias", {"layers.{}.post_attention_layernorm.bias"}},
-                      {"stack.final_norm.bias", {"norm.bias"}}});
-  return table;
-}
-
 C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = vocabulary;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = config.num_kv_heads = 32;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {vocabulary, hidden, layers, 32, inner, 32});
   config.rotary_dim = hidden / 32 / 4;
   return config;
 }
@@ -97,7 +70,7 @@ Family stablelm() {
       .presets = {{"stablelm-3b-4e1t", "StableLM 3B", sized(50304, 2560, 32, 6912)},
                   {"stablelm-2-1_6b", "StableLM 2 1.6B", stablelm_2()}},
       .build = build_decoder,
-      .weight_table = weights,
+      .weight_table = llama_weights,
   };
 }
 

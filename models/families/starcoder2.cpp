@@ -60,22 +60,12 @@ WeightTable weights(const C& config) {
     table.names.push_back({"stack.blocks.{}.feed_forward.up.bias", {"layers.{}.mlp.c_fc.bias"}});
     table.names.push_back({"stack.blocks.{}.feed_forward.down.bias", {"layers.{}.mlp.c_proj.bias"}});
   }
-  table.names.push_back({"stack.blocks.{}.attention_norm.bias", {"layers.{}.input_layernorm.bias"}});
-  table.names.push_back(
-      {"stack.blocks.{}.feed_forward_norm.bias", {"layers.{}.post_attention_layernorm.bias"}});
-  table.names.push_back({"stack.final_norm.bias", {"norm.bias"}});
   return table;
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 49152;
-  config.hidden_size = hidden;
-  config.num_layers = layers;
-  config.num_heads = heads;
-  config.num_kv_heads = kv_heads;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {49152, hidden, layers, heads, inner, kv_heads});
   config.max_positions = 16384;
   config.sliding_window = 4096;
   config.rope_theta = 1e6;

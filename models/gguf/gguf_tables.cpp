@@ -59,16 +59,6 @@ std::vector<GgufKey> granite_keys() {
                        {"logit_scale", "logits_scaling"}});
 }
 
-std::vector<GgufKey> nomic_bert_keys() {
-  return {{"context_length", "max_position_embeddings"},
-          {"embedding_length", "hidden_size"},
-          {"block_count", "num_hidden_layers"},
-          {"feed_forward_length", "intermediate_size"},
-          {"attention.head_count", "num_attention_heads"},
-          {"attention.layer_norm_epsilon", "layer_norm_eps"},
-          {"rope.freq_base", "rope_theta"}};
-}
-
 std::vector<GgufKey> gpt2_keys() {
   return {{"context_length", "n_positions"},  {"embedding_length", "n_embd"},
           {"block_count", "n_layer"},         {"feed_forward_length", "n_inner"},
@@ -82,6 +72,12 @@ std::vector<GgufKey> bert_keys_of_gguf() {
           {"feed_forward_length", "intermediate_size"},
           {"attention.head_count", "num_attention_heads"},
           {"attention.layer_norm_epsilon", "layer_norm_eps"}};
+}
+
+std::vector<GgufKey> nomic_bert_keys() {
+  std::vector<GgufKey> keys = bert_keys_of_gguf();
+  keys.push_back({"rope.freq_base", "rope_theta"});
+  return keys;
 }
 
 std::vector<GgufKey> t5_keys() {

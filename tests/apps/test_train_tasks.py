@@ -75,8 +75,6 @@ class LearningTest(TaskTest):
         scores = self.evaluate("run", "--dataset", table)
         self.assertEqual(scores["exact_match"], 1.0)
         self.assertEqual(scores["bleu"], 0.0)  # answers of one word have no four in a row
-        result = run("evaluate", "--model", self.folder / "run/final", "--dataset", table, "--baselines", table)
-        self.assert_one_error(result, 2, "--baselines", "seq2seq")
 
     def test_the_recipe_for_reviews_tells_praise_from_blame(self):
         out = self.folder / "praise"
@@ -104,15 +102,7 @@ class LearningTest(TaskTest):
         self.assertEqual(json.loads(result.out)["label"], "pos")
         asked = run("classify", "--model", self.folder / "reviews/final", "--text", "the meal was lovely", "--threads", 1, "--json")
         self.assertEqual(asked.out, result.out)
-        scores = self.evaluate("reviews", "--dataset", table, "--baselines", table)
-        self.assertEqual(scores["accuracy"], 1.0)
-        # Two of three are "neg": F1 of the one class 0.8, of the other 0.
-        self.assertAlmostEqual(scores["majority_accuracy"], 2 / 3)
-        self.assertAlmostEqual(scores["majority_f1"], 0.4)
-        self.assertEqual((scores["naive_bayes_accuracy"], scores["logistic_regression_f1"]), (1.0, 1.0))
-        other = self.write("other.tsv", ["text\tlabel", "the meal was odd\todd"])
-        result = run("evaluate", "--model", self.folder / "reviews/final", "--dataset", table, "--baselines", other)
-        self.assert_one_error(result, 1, "other.tsv", "line 2", "'odd'")
+        self.assertEqual(self.evaluate("reviews", "--dataset", table)["accuracy"], 1.0)
 
         # Adapters: nothing but them and the new head changes, and what is exported has them merged.
         end = self.train("lora", max_iters=40, val_dataset=table, eval_iters=100, lora_rank=8, **common)

@@ -54,6 +54,11 @@ def ranges(codes):
     return result
 
 
+def written(first, last, step):
+    end = f",0x{last:X}" if last > first else ""
+    return f"{{0x{first:X}{end}{',2' if step == 2 else ''}}}"
+
+
 def main():
     parts = [
         "#pragma once",
@@ -64,7 +69,7 @@ def main():
     ]
     for name, pattern in CLASSES.items():
         codes = members(pattern)
-        rows = ",".join(f"{{0x{first:X},0x{last:X},{step}}}" for first, last, step in ranges(codes))
+        rows = ",".join(written(*each) for each in ranges(codes))
         rows = textwrap.fill(rows.replace("},{", "}, {"), 118, initial_indent="  ", subsequent_indent="  ")
         parts.append(f"inline constexpr CharacterRange k{name}Ranges[] = {{\n{rows}}};")
     parts += ["// clang-format on\n", "}  // namespace zoo"]

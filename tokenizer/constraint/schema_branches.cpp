@@ -8,7 +8,6 @@
 
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/constraint/json_values.h"
-#include "tokenizer/constraint/schema_keywords.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -2,11 +2,28 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "tokenizer/constraint/schema_keywords.h"
+#include <nlohmann/json_fwd.hpp>
 
 namespace zoo {
+
+using SchemaJson = nlohmann::ordered_json;
+
+/// Throws Error "the JSON schema at PLACE: WHAT".
+[[noreturn]] void refuse_schema(const std::string& place, const std::string& what);
+
+/// Throws Error naming the first keyword that is not supported or whose value has the wrong type.
+void check_schema_keywords(const SchemaJson& schema, const std::string& place, bool is_root);
+
+/// A schema's direct constraints, without $ref, allOf, anyOf, oneOf and annotations, normalised: `type` and
+/// `pattern` are lists, `const` is an `enum` of one value, and bounds are integers.
+SchemaJson own_constraints(const SchemaJson& schema);
+
+/// The value at a JSON pointer (RFC 6901) written as the fragment of a URI: "/$defs/a~1b%25". Null if the
+/// pointer is malformed or nothing is there.
+const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root, std::string_view fragment);
 
 /// A schema as alternatives ("branches") of which a value must fit one. $ref, allOf, anyOf and oneOf are
 /// resolved and their sibling keywords merged into every branch, so that a branch is one object of

@@ -1,5 +1,3 @@
-#include "tokenizer/constraint/schema_keywords.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "tokenizer/constraint/schema_branches.h"
 
 namespace zoo {
 namespace {

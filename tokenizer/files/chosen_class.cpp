@@ -1,7 +1,6 @@
 #include "tokenizer/files/chosen_class.h"
 
 #include <algorithm>
-#include <array>
 
 namespace zoo {
 namespace {

@@ -1,5 +1,3 @@
-#include "tokenizer/files/classic_files.h"
-
 #include <algorithm>
 #include <array>
 
@@ -8,6 +6,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
 #include "tokenizer/files/class_parts.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/json_section.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"

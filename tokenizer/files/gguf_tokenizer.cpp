@@ -1,5 +1,3 @@
-#include "tokenizer/files/gguf_tokenizer.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -9,6 +7,7 @@
 #include "data/base/base64.h"
 #include "data/base/gguf_file.h"
 #include "data/base/json_text.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/gguf_vocabulary.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"

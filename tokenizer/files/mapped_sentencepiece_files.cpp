@@ -1,10 +1,8 @@
-#include "tokenizer/files/mapped_sentencepiece_files.h"
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
-#include "tokenizer/files/classic_files.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/sentencepiece/mapped_sentencepiece.h"
 
 namespace zoo {

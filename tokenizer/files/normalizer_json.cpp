@@ -1,5 +1,3 @@
-#include <cstdint>
-#include <optional>
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,9 @@
-#include "tokenizer/files/sentencepiece_families.h"
-
 #include <unordered_map>
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "tokenizer/files/class_parts.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"

@@ -1,5 +1,3 @@
-#include "tokenizer/files/shifted_pieces.h"
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/file_readers.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "data/base/error.h"
-#include "tokenizer/files/shifted_pieces.h"
+#include "tokenizer/files/file_readers.h"
 
 namespace zoo {
 namespace {

@@ -2,9 +2,7 @@
 #include <array>
 #include <ctime>
 
-#include "tokenizer/jinja/arguments.h"
-#include "tokenizer/jinja/filters.h"
-#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/parser.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/jinja/renderer.h"

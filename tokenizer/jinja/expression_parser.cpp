@@ -2,8 +2,7 @@
 #include <array>
 #include <charconv>
 
-#include "tokenizer/jinja/filters.h"
-#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {

@@ -1,11 +1,9 @@
-#include "tokenizer/jinja/filters.h"
-
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
 
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 

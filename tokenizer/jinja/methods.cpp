@@ -1,10 +1,9 @@
-#include "tokenizer/jinja/methods.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <map>
 
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/python_text.h"
 
 namespace zoo::chat {

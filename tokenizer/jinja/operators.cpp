@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tokenizer/jinja/methods.h"
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/jinja/value.h"
 

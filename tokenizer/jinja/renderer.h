@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/jinja/arguments.h"
+#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/syntax.h"
 #include "tokenizer/text/utf8.h"
 

@@ -1,6 +1,7 @@
+#include <functional>
 #include <map>
 
-#include "tokenizer/jinja/filters.h"
+#include "tokenizer/jinja/calls.h"
 
 namespace zoo::chat {
 namespace {
@@ -31,23 +32,16 @@ std::int64_t remainder(const Value& value, std::int64_t divisor) {
   return divisor == -1 ? 0 : integer_of(value, "the value") % divisor;
 }
 
+bool unequal(const Value& a, const Value& b, Heap& heap) {
+  return !equal(a, b, heap);
+}
+
+template <class Holds>
+bool ordered(const Value& a, const Value& b, Heap& heap) {
+  return Holds()(compare(a, b, heap), 0);
+}
+
 const std::map<std::string_view, NamedTest>& tests() {
-  static constexpr Test kEqual = [](const Value& a, const Value& b, Heap& heap) { return equal(a, b, heap); };
-  static constexpr Test kUnequal = [](const Value& a, const Value& b, Heap& heap) {
-    return !equal(a, b, heap);
-  };
-  static constexpr Test kLess = [](const Value& a, const Value& b, Heap& heap) {
-    return compare(a, b, heap) < 0;
-  };
-  static constexpr Test kAtMost = [](const Value& a, const Value& b, Heap& heap) {
-    return compare(a, b, heap) <= 0;
-  };
-  static constexpr Test kGreater = [](const Value& a, const Value& b, Heap& heap) {
-    return compare(a, b, heap) > 0;
-  };
-  static constexpr Test kAtLeast = [](const Value& a, const Value& b, Heap& heap) {
-    return compare(a, b, heap) >= 0;
-  };
   using V = const Value&;
   static const std::map<std::string_view, NamedTest> kTests = {
       {"defined", {[](V value, V, Heap&) { return !is_undefined(value); }}},
@@ -68,21 +62,21 @@ const std::map<std::string_view, NamedTest>& tests() {
       {"divisibleby",
        {[](V value, V by, Heap&) { return remainder(value, integer_of(by, "the divisor")) == 0; }, true}},
       {"in", {[](V value, V container, Heap& heap) { return contains(container, value, heap); }, true}},
-      {"equalto", {kEqual, true}},
-      {"eq", {kEqual, true}},
-      {"==", {kEqual, true}},
-      {"ne", {kUnequal, true}},
-      {"!=", {kUnequal, true}},
-      {"lt", {kLess, true}},
-      {"lessthan", {kLess, true}},
-      {"<", {kLess, true}},
-      {"le", {kAtMost, true}},
-      {"<=", {kAtMost, true}},
-      {"gt", {kGreater, true}},
-      {"greaterthan", {kGreater, true}},
-      {">", {kGreater, true}},
-      {"ge", {kAtLeast, true}},
-      {">=", {kAtLeast, true}},
+      {"equalto", {equal, true}},
+      {"eq", {equal, true}},
+      {"==", {equal, true}},
+      {"ne", {unequal, true}},
+      {"!=", {unequal, true}},
+      {"lt", {ordered<std::less<>>, true}},
+      {"lessthan", {ordered<std::less<>>, true}},
+      {"<", {ordered<std::less<>>, true}},
+      {"le", {ordered<std::less_equal<>>, true}},
+      {"<=", {ordered<std::less_equal<>>, true}},
+      {"gt", {ordered<std::greater<>>, true}},
+      {"greaterthan", {ordered<std::greater<>>, true}},
+      {">", {ordered<std::greater<>>, true}},
+      {"ge", {ordered<std::greater_equal<>>, true}},
+      {">=", {ordered<std::greater_equal<>>, true}},
   };
   return kTests;
 }

@@ -56,23 +56,8 @@ std::size_t id_of(const std::vector<std::string>& tokens, std::string_view token
 
 // [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
 json post_processor(const std::vector<std::string>& tokens) {
-  const auto special = [](const char* token, int type_id) {
-    return json{{"SpecialToken", {{"id", token}, {"type_id", type_id}}}};
-  };
-  const auto text = [](const char* name, int type_id) {
-    return json{{"Sequence", {{"id", name}, {"type_id", type_id}}}};
-  };
-  const auto definition = [&](const char* token) {
-    return json{{"id", token}, {"ids", {id_of(tokens, token)}}, {"tokens", {token}}};
-  };
-  const json single = {special("[CLS]", 0), text("A", 0), special("[SEP]", 0)};
-  json pair = single;
-  pair.push_back(text("B", 1));
-  pair.push_back(special("[SEP]", 1));
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", pair},
-          {"special_tokens", {{"[CLS]", definition("[CLS]")}, {"[SEP]", definition("[SEP]")}}}};
+  return template_json({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"},
+                       [&](const std::string& token) { return id_of(tokens, token); });
 }
 
 json normalizer(const BertNormalizerOptions& options) {

@@ -45,17 +45,35 @@ json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex) {
           {"use_regex", use_regex}};
 }
 
+json template_json(const std::vector<std::string>& single, const std::vector<std::string>& pair,
+                   const std::function<std::int64_t(const std::string&)>& id) {
+  json special = json::object();
+  const auto pieces = [&](const std::vector<std::string>& names) {
+    json list = json::array();
+    int type = 0;
+    for (const std::string& name : names) {
+      if (name == "B") type = 1;
+      const bool is_text = name == "A" || name == "B";
+      list.push_back({{is_text ? "Sequence" : "SpecialToken", {{"id", name}, {"type_id", type}}}});
+      if (!is_text) special[name] = {{"id", name}, {"ids", {id(name)}}, {"tokens", {name}}};
+    }
+    return list;
+  };
+  json result{{"type", "TemplateProcessing"}, {"single", pieces(single)}, {"pair", pieces(pair)}};
+  result["special_tokens"] = special;
+  return result;
+}
+
+json added_token_json(std::int64_t id, const std::string& content) {
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
 json added_tokens_json(std::span<const std::string> special_tokens, std::span<const std::string> tokens) {
   json added = json::array();
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     if (std::find(special_tokens.begin(), special_tokens.end(), tokens[id]) == special_tokens.end()) continue;
-    added.push_back({{"id", id},
-                     {"content", tokens[id]},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
+    added.push_back(added_token_json(static_cast<std::int64_t>(id), tokens[id]));
   }
   return added;
 }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -19,6 +22,14 @@ nlohmann::json bpe_model_json(std::span<const std::string> tokens, nlohmann::jso
 
 /// A pre-tokenizer, post-processor or decoder of type ByteLevel.
 nlohmann::json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex);
+
+/// A post-processor of type TemplateProcessing for one text, "A", and for two, "A" and "B", between special
+/// tokens, whose ids `id` gives. From "B" on, the type is 1.
+nlohmann::json template_json(const std::vector<std::string>& single, const std::vector<std::string>& pair,
+                             const std::function<std::int64_t(const std::string&)>& id);
+
+/// A special token of "added_tokens".
+nlohmann::json added_token_json(std::int64_t id, const std::string& content);
 
 /// The "added_tokens" for special tokens, which are among `tokens`.
 nlohmann::json added_tokens_json(std::span<const std::string> special_tokens,

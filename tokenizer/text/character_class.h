@@ -24,8 +24,8 @@ struct CharacterClass {
 };
 
 struct CharacterRange {
-  char32_t first, last;
-  unsigned char step;
+  char32_t first, last = first;
+  unsigned char step = 1;
 };
 
 /// The class and the size in bytes of a character.

@@ -1,7 +1,5 @@
 #include "tokenizer/text/split_patterns.h"
 
-#include <array>
-
 namespace zoo {
 namespace {
 

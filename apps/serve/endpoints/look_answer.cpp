@@ -1,5 +1,3 @@
-#include "apps/serve/endpoints/look_answer.h"
-
 #include <ATen/ops/_unique.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log_softmax.h>
@@ -7,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/serve/endpoints/look_parts.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/logit_target.h"

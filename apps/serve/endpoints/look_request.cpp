@@ -1,10 +1,9 @@
-#include "apps/serve/endpoints/look_request.h"
-
 #include <algorithm>
 #include <limits>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/serve/endpoints/look_parts.h"
 #include "models/tasks/look_sites.h"
 
 namespace zoo {

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/zeros.h>
 
 namespace zoo {
 namespace {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <exception>
 #include <future>
-#include <iostream>
 #include <thread>
 #include <utility>
 

@@ -10,7 +10,6 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/standard_input.h"
-#include "apps/verbs/data/tokenizer_train.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -77,7 +76,7 @@ int encode(const Arguments& arguments) {
       .leads()
       .placeholder("DIR")
       .required();
-  flags.add("text", texts, "a text, instead of those of standard input").placeholder("TEXT");
+  flags.add("text", texts, "a text, instead of those of standard input");
   flags.add("json", json, "print each line's ids as a JSON array instead of numbers between spaces");
   flags.add(
       "offsets", with_offsets,

@@ -1,5 +1,3 @@
-#include "apps/verbs/data/tokenizer_train.h"
-
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -10,6 +8,7 @@
 #include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/stop_signal.h"
+#include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"

@@ -55,7 +55,7 @@ void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
   add_fields(flags, values,
              {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
-  flags.add("bad_words", values.bad_words, "a text that must not be generated").placeholder("TEXT");
+  flags.add("bad_words", values.bad_words, "a text that must not be generated");
   flags
       .add("bad_words_ids", values.bad_words_ids,
            "token sequences that must not be generated, a list for each")
@@ -82,7 +82,7 @@ void add_history(Flags& flags, GenerateFlags& values) {
       .add("json_schema", values.json_schema,
            "structured output: the new text is JSON that fits this schema, in a file or in place")
       .placeholder("FILE|'{…}'");
-  flags.add("stop", values.stop, "end a row before this text").placeholder("TEXT");
+  flags.add("stop", values.stop, "end a row before this text");
 }
 
 void add_beams(Flags& flags, GenerateFlags& values) {

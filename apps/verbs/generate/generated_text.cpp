@@ -1,13 +1,12 @@
 #include "apps/verbs/generate/generated_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/output.h"
 #include "apps/command/visible_text.h"
 #include "data/base/json_text.h"
 
@@ -78,16 +77,14 @@ void print_json(const GenerationResult& result, const GenerateSession& session) 
 }
 
 void print_timing(const GenerationResult& result) {
-  std::array<char, 256> line{};
   const auto count = result.token_count();
-  std::snprintf(line.data(), line.size(),
-                "%lld tokens in %.2f s, %.0f tok/s (prompt of %lld: %.0f tok/s, then %.0f tok/s)\n",
-                static_cast<long long>(count), result.seconds_prefill + result.seconds_decode,
-                result.tokens_per_second(), static_cast<long long>(result.prompt_count),
-                per_second(result.prompt_count, result.seconds_prefill),
-                per_second(count - static_cast<std::int64_t>(result.ids.size()), result.seconds_decode));
   std::cout.flush();
-  std::cerr << line.data();
+  std::cerr << format_text(
+      "%lld tokens in %.2f s, %.0f tok/s (prompt of %lld: %.0f tok/s, then %.0f tok/s)\n",
+      static_cast<long long>(count), result.seconds_prefill + result.seconds_decode,
+      result.tokens_per_second(), static_cast<long long>(result.prompt_count),
+      per_second(result.prompt_count, result.seconds_prefill),
+      per_second(count - static_cast<std::int64_t>(result.ids.size()), result.seconds_decode));
   if (result.drafted > 0)
     std::cerr << "note: " << result.accepted << " of " << result.drafted << " drafted tokens were kept\n";
 }

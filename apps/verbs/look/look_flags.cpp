@@ -12,12 +12,10 @@ namespace zoo {
 void LookFlags::add_input(Flags& flags, const std::string& text_help) {
   flags.group("Input");
   add_model_flag(flags, model);
-  flags.add("text", texts.text, text_help).placeholder("TEXT").required();
-  flags.add("text_pair", texts.text_pair, "second text, for an encoder").placeholder("TEXT");
-  flags
-      .add("target", texts.target,
-           "text that the decoder of an encoder-decoder has written; default: what the model generates")
-      .placeholder("TEXT");
+  flags.add("text", texts.text, text_help).required();
+  flags.add("text_pair", texts.text_pair, "second text, for an encoder");
+  flags.add("target", texts.target,
+            "text that the decoder of an encoder-decoder has written; default: what the model generates");
   flags.add("max_new_tokens", texts.max_new_tokens, "most tokens to generate where --target is not given")
       .at_least(1);
 }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -55,9 +54,7 @@ double share(std::int64_t part, std::int64_t whole) {
 }
 
 std::string percent(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
-  return text.data();
+  return format_text("%.1f%%", 100 * share);
 }
 
 enum class Kind { kDecoder, kEncoder, kEncoderDecoder, kTutorial };

@@ -37,7 +37,6 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
   flags
       .add("corrupted", values.corrupted,
            "text of as many tokens that changes the answer, such as another name")
-      .placeholder("TEXT")
       .required();
   flags.group("What is measured");
   flags

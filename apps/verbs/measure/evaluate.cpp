@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <ATen/ops/one_hot.h>
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +32,6 @@ using Json = nlohmann::ordered_json;
 struct EvaluateFlags {
   ModelPath model;
   DataFlags data{.dataset = ""};
-  std::optional<std::string> baselines;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
   bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
@@ -80,19 +78,13 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       .add("eval_iters", values.eval_iters,
            "number of batches drawn from a text; a table is always read to its end")
       .between(1, 100000);
-  flags
-      .add("baselines", values.baselines,
-           "classification: also measure baselines that ignore the order of words, trained on this table "
-           "(majority class, naive Bayes, logistic regression)")
-      .placeholder("DATASET");
   flags.add("json", values.json, "print one JSON object");
   flags.add_weights(values.compute);
   flags.add_cache(values.compute);
   flags.add_compute(values.compute);
   flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
-  flags.example(
-      "tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out --baselines kjv-groups");
+  flags.example("tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out");
   if (!flags.parse(arguments)) return false;
   if (values.data.dataset.empty()) {
     const auto run = run_config_of(values.model);
@@ -197,24 +189,6 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
                         on_step);
 }
 
-// Metrics of the bag-of-words baselines, computed by the same metric.
-std::vector<Score> baseline_scores(const EvaluateFlags& flags, const std::vector<std::string>& label_names) {
-  const auto known = read_labelled_texts(*flags.baselines, flags.data.columns, label_names);
-  const auto asked = read_labelled_texts(flags.data.dataset, flags.data.columns, label_names);
-  std::vector<std::int64_t> labels;
-  for (const LabelledText& text : asked) labels.push_back(text.label);
-  const auto classes = static_cast<std::int64_t>(label_names.size());
-  std::vector<Score> scores;
-  for (const WordPredictions& said : predict_by_words(known, asked, classes)) {
-    const auto metric = make_metric(Task::kClassification, label_names);
-    ModelOutput output;
-    output.logits = at::one_hot(at::tensor(said.labels, at::kLong), classes);
-    metric->add({.labels = at::tensor(labels, at::kLong)}, output);
-    for (const Score& score : metric->take(0)) scores.push_back({said.name + "_" + score.name, score.value});
-  }
-  return scores;
-}
-
 void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
   Json json{{"loss", evaluation.loss}};
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
@@ -236,8 +210,6 @@ int run_evaluate(const Arguments& arguments) {
   if (!names_task) flags.data.task = task_of(checkpoint, flags.model);
   if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
   const Task task = flags.data.task;
-  if (flags.baselines && task != Task::kClassification)
-    throw UsageError("--baselines: only for the task classification, not ", name_of(task));
   const c10::Device device = device_of(flags.compute, checkpoint);
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
@@ -260,10 +232,6 @@ int run_evaluate(const Arguments& arguments) {
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});
-  if (flags.baselines) {
-    for (Score& score : baseline_scores(flags, data.label_names))
-      evaluation.scores.push_back(std::move(score));
-  }
   print(flags, evaluation);
   return 0;
 }

@@ -1,5 +1,4 @@
 #include <array>
-#include <cstdio>
 #include <iostream>
 #include <ostream>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/outline.h"
+#include "apps/command/output.h"
 #include "apps/command/version.h"
 #include "apps/verbs/verbs.h"
 #include "tokenizer/text/utf8.h"
@@ -30,9 +30,7 @@ std::string escaped(char32_t letter) {
   }
   if (letter < 0x80) return {static_cast<char>(letter)};
   // By code point: groff reads bytes as Latin 1.
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "\\[u%04X]", static_cast<unsigned>(letter));
-  return text.data();
+  return format_text("\\[u%04X]", static_cast<unsigned>(letter));
 }
 
 // Escapes one line of UTF-8 text for a man page: roff reads no request in it, and '-' and quotes can be

@@ -31,7 +31,7 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   Flags flags(arguments.command,
               "Finds the answer to a question in a text, with a question-answering model.");
   add_model_flag(flags, values.model);
-  flags.add("question", values.asked.question, "the question").placeholder("TEXT").required();
+  flags.add("question", values.asked.question, "the question").required();
   flags
       .add("context", values.asked.context,
            "text that holds the answer; - reads it from standard input, FILE:PATH from a file")

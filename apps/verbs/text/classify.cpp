@@ -33,10 +33,8 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
               "model. Prints one JSON object per text.");
   add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
-  flags
-      .add("text_pair", values.text.pairs,
-           "second text of a pair, for each --text; tables have it under the same name")
-      .placeholder("TEXT");
+  flags.add("text_pair", values.text.pairs,
+            "second text of a pair, for each --text; tables have it under the same name");
   flags.choice(
       "aggregation", values.request.aggregation, aggregation_names(),
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "

@@ -44,10 +44,8 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit")
       .at_least(3);
   flags.group("Embedding");
-  flags
-      .add("prompt", values.prompt,
-           "put before each text; default: the model's default_prompt_name, else nothing")
-      .placeholder("TEXT");
+  flags.add("prompt", values.prompt,
+            "put before each text; default: the model's default_prompt_name, else nothing");
   flags.add("prompt_name", values.prompt_name, "the model's prompt of this name, instead of --prompt")
       .placeholder("NAME");
   flags.choice(
@@ -105,10 +103,8 @@ void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor&
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::vector<std::string> cells{std::to_string(i + 1), texts[i]};
     for (std::size_t j = 0; j < texts.size(); ++j) {
-      std::array<char, 16> cell{};
-      std::snprintf(cell.data(), cell.size(), "%.4f",
-                    cosines[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)].item<double>());
-      cells.emplace_back(cell.data());
+      cells.push_back(format_text(
+          "%.4f", cosines[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)].item<double>()));
     }
     table.row(cells);
   }

@@ -31,8 +31,8 @@ bool read_flags(const Arguments& arguments, RankFlags& values) {
               "Orders documents by how well they answer a query, with a cross-encoder or an embedding model. "
               "Prints one JSON object per document, the best first.");
   add_model_flag(flags, values.model);
-  flags.add("query", values.request.query, "what is asked").required().placeholder("TEXT");
-  flags.add("document", values.text.texts, "a document").placeholder("TEXT");
+  flags.add("query", values.request.query, "what is asked").required();
+  flags.add("document", values.text.texts, "a document");
   flags
       .add("documents", values.text.input,
            "file with one document per line, or a table with objects {\"document\": …} or {\"text\": …} if "

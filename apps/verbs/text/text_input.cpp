@@ -22,7 +22,7 @@ std::vector<std::string> known_names(const Columns& columns) {
 }  // namespace
 
 void add_text_flags(Flags& flags, TextFlags& values) {
-  flags.add("text", values.texts, "a text").placeholder("TEXT");
+  flags.add("text", values.texts, "a text");
   flags
       .add("input", values.input,
            "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "

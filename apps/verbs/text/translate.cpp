@@ -37,10 +37,8 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   GenerateFlags& generation = values.generation;
   add_model_flag(flags, generation.model);
   add_text_flags(flags, values.text);
-  flags
-      .add("prefix", values.prefix,
-           "task put before each text, such as T5's \"translate English to German: \"")
-      .placeholder("TEXT");
+  flags.add("prefix", values.prefix,
+            "task put before each text, such as T5's \"translate English to German: \"");
   flags
       .add("source_lang", values.source_lang,
            "language of the texts, for M2M-100, NLLB and mBART: en, eng_Latn, en_XX; none: the tokenizer's")

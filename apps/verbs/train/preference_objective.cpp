@@ -1,5 +1,3 @@
-#include "apps/verbs/train/preference_objective.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "apps/command/progress.h"
 #include "apps/training/precision.h"
 #include "apps/training/row_objective.h"
+#include "apps/verbs/train/text_objectives.h"
 #include "data/base/error.h"
 #include "models/tasks/encoding_batch.h"
 #include "models/tasks/inference_loading.h"

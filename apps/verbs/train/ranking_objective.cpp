@@ -1,5 +1,3 @@
-#include "apps/verbs/train/ranking_objective.h"
-
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -10,6 +8,7 @@
 #include "apps/training/metrics/ranking_metrics.h"
 #include "apps/training/retrieval_losses.h"
 #include "apps/training/row_objective.h"
+#include "apps/verbs/train/text_objectives.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "models/tasks/encoding_batch.h"

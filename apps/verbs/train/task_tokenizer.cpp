@@ -1,7 +1,6 @@
 #include "apps/verbs/train/task_tokenizer.h"
 
 #include <array>
-#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +8,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {
@@ -61,13 +61,7 @@ class TokenAdder {
     for (const json& added : root_["added_tokens"]) {
       if (added["content"] == token) return;
     }
-    root_["added_tokens"].push_back({{"id", id},
-                                     {"content", token},
-                                     {"single_word", false},
-                                     {"lstrip", false},
-                                     {"rstrip", false},
-                                     {"normalized", false},
-                                     {"special", true}});
+    root_["added_tokens"].push_back(added_token_json(id, token));
   }
 
   std::int64_t id(const std::string& token) const { return ids_[token].get<std::int64_t>(); }
@@ -77,33 +71,12 @@ class TokenAdder {
   json ids_ = json::object();
 };
 
-json template_of(const std::vector<std::string>& single, const std::vector<std::string>& pair,
-                 const TokenAdder& tokens) {
-  json special = json::object();
-  const auto pieces = [&](const std::vector<std::string>& names) {
-    json list = json::array();
-    int type = 0;
-    for (const std::string& name : names) {
-      if (name == "B") type = 1;
-      const char* kind = name == "A" || name == "B" ? "Sequence" : "SpecialToken";
-      list.push_back({{kind, {{"id", name}, {"type_id", type}}}});
-      if (name != "A" && name != "B") {
-        special[name] = {{"id", name}, {"ids", {tokens.id(name)}}, {"tokens", {name}}};
-      }
-    }
-    return list;
-  };
-  json result{{"type", "TemplateProcessing"}, {"single", pieces(single)}, {"pair", pieces(pair)}};
-  result["special_tokens"] = special;
-  return result;
-}
-
 // Adds a style's special tokens to the files of a newly trained tokenizer.
 void add_special_tokens(const fs::path& directory, const TokenizerRequest& request) {
   json root = read_json(directory / "tokenizer.json", kMostVocabulary);
   if (!root["added_tokens"].is_array()) root["added_tokens"] = json::array();
   TokenAdder tokens(root);
-  json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  json config = fast_tokenizer_config();
   for (const Role& role : roles_of(request.style)) {
     // A character vocabulary needs an unknown token for characters that it lacks; bytes cover all text.
     const bool unknown = role.role == SpecialToken::unk;
@@ -113,12 +86,12 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
     config[role.key] = role.token;
   }
   for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i));
-  if (request.style == TaskTextStyle::kEncoder) {
+  const auto id = [&](const std::string& token) { return tokens.id(token); };
+  if (request.style == TaskTextStyle::kEncoder)
     root["post_processor"] =
-        template_of({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, tokens);
-  }
+        template_json({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, id);
   if (request.style == TaskTextStyle::kEncoderDecoder)
-    root["post_processor"] = template_of({"A", "</s>"}, {"A", "</s>", "B", "</s>"}, tokens);
+    root["post_processor"] = template_json({"A", "</s>"}, {"A", "</s>", "B", "</s>"}, id);
   for (const char* other : {"vocab.json", "merges.txt", "vocab.txt"}) fs::remove(directory / other);
   write_json(directory / "tokenizer.json", root);
   write_json(directory / "tokenizer_config.json", config);

@@ -7,7 +7,6 @@
 #include "apps/training/trainer.h"
 #include "apps/verbs/train/train_data.h"
 #include "models/checkpoint/checkpoint.h"
-#include "tokenizer/tokenizer.h"
 
 namespace zoo {
 

@@ -402,23 +402,6 @@ TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& k
   return data;
 }
 
-std::vector<LabelledText> read_labelled_texts(const std::string& dataset, const std::string& columns,
-                                              const std::vector<std::string>& label_names) {
-  const Source source = read_source(dataset, Task::kClassification);
-  std::vector<LabelledText> texts;
-  FileColumns names = FileColumns::read(columns);
-  for (const Record& record :
-       parse_records(source.text, source.name, columns_of(Task::kClassification), names)) {
-    const auto found = std::find(label_names.begin(), label_names.end(), record.fields[1]);
-    if (found == label_names.end()) {
-      throw Error(source.name, ", line ", record.line, ": the model does not know the label '",
-                  record.fields[1], "'");
-    }
-    texts.push_back({record.fields[0] + " " + record.fields[2], found - label_names.begin()});
-  }
-  return texts;
-}
-
 void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
   if (data.tokens) {
     data.tokens->train.require_ids_below(vocab_size);

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "apps/training/batches/example_batches.h"
-#include "apps/training/metrics/bag_of_words.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/examples/sentence_file.h"
 #include "data/tokens/token_dataset.h"
@@ -38,11 +37,6 @@ struct KnownModel {
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation
 /// split. Throws Error naming file and line of invalid data.
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates = false);
-
-/// Texts of a classification dataset, pairs joined, with label indices. Throws Error naming the line of an
-/// unknown label.
-std::vector<LabelledText> read_labelled_texts(const std::string& dataset, const std::string& columns,
-                                              const std::vector<std::string>& label_names);
 
 /// Throws Error naming the dataset if an id is not in the vocabulary.
 void require_ids_below(const TaskData& data, std::int64_t vocab_size);

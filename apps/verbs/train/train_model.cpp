@@ -9,7 +9,6 @@
 
 #include "apps/command/output.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"
 #include "models/layers/recompute.h"

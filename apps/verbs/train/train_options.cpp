@@ -233,8 +233,7 @@ void declare_record(Flags& flags, TrainFlags& v) {
       .add("sample_interval", v.sample_interval,
            "lm: updates between texts that the model writes while it learns; 0: none")
       .at_least(0);
-  flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break")
-      .placeholder("TEXT");
+  flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break");
   flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl").at_least(1);
   flags.add("always_save_checkpoint", v.trainer.always_save_checkpoint,
             "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");
@@ -305,7 +304,7 @@ void declare_data(Flags& flags, DataFlags& v) {
       .at_least(1);
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
       .at_least(1);
-  flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source").placeholder("TEXT");
+  flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source");
   flags
       .add("chat_template", v.chat_template,
            "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it")

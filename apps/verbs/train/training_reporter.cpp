@@ -1,9 +1,7 @@
 #include "apps/verbs/train/training_reporter.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 #include "apps/command/output.h"
@@ -14,18 +12,11 @@
 namespace zoo {
 namespace {
 
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  std::array<char, 200> line;
-  std::snprintf(line.data(), line.size(), pattern, values...);
-  return line.data();
-}
-
 // The rank for which the others wait.
 std::string slowest_rank(const std::vector<double>& waits) {
   if (waits.empty()) return "";
   const auto [least, most] = std::ranges::minmax_element(waits);
-  return format(", %.2fms waiting for rank %lld", *most, static_cast<long long>(least - waits.begin()));
+  return format_text(", %.2fms waiting for rank %lld", *most, static_cast<long long>(least - waits.begin()));
 }
 
 }  // namespace
@@ -42,7 +33,7 @@ void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.update(done, status_);
   if (samples_.interval == 0 || done == 0 || done % samples_.interval != 0) return;
   progress_.aside("sampling");
-  progress_.print(format("sample after %lld iterations:", static_cast<long long>(done)));
+  progress_.print(format_text("sample after %lld iterations:", static_cast<long long>(done)));
   std::istringstream lines(samples_.text());
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty()) progress_.print("  " + line);
@@ -51,25 +42,26 @@ void TrainingReporter::on_iteration(std::int64_t done) {
 }
 
 void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
-  progress_.aside(format("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
+  progress_.aside(
+      format_text("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
 }
 
 void TrainingReporter::on_metrics(const Metrics& m) {
-  status_ = format("loss %.4f  lr %.1e  %.0f tok/s", m.train_loss, m.lr, m.tokens_per_second);
+  status_ = format_text("loss %.4f  lr %.1e  %.0f tok/s", m.train_loss, m.lr, m.tokens_per_second);
   ms_per_iter_ = m.ms_per_iter;
   if (progress_.on_terminal()) return;
-  progress_.print(format("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter), m.train_loss,
-                         m.ms_per_iter) +
+  progress_.print(format_text("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter),
+                              m.train_loss, m.ms_per_iter) +
                   slowest_rank(m.wait_ms));
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {
-  std::string line = format("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
-                            e.train_loss, e.val_loss);
+  std::string line = format_text("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
+                                 e.train_loss, e.val_loss);
   for (const Score& score : e.val_scores)
-    if (score.name == "rewards_accuracies") line += format(", %.1f %% chosen", 100 * score.value);
+    if (score.name == "rewards_accuracies") line += format_text(", %.1f %% chosen", 100 * score.value);
   for (const Score& score : e.val_scores)
-    if (score.name == "bits_per_byte") line += format(" (%.4f bits per byte)", score.value);
+    if (score.name == "bits_per_byte") line += format_text(" (%.4f bits per byte)", score.value);
   // The bar of a terminal shows it itself.
   const double seconds = ms_per_iter_ / 1000 * static_cast<double>(max_iters_ - e.iter);
   if (!progress_.on_terminal() && seconds > 0)

@@ -205,12 +205,8 @@ std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, He
 
 TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
                              std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  base.vocab_size = vocabulary;
-  base.hidden_size = hidden;
-  base.num_layers = base.num_decoder_layers = layers;
-  base.num_heads = heads;
-  base.intermediate_size = inner;
-  return base;
+  base.num_decoder_layers = layers;
+  return of_size(std::move(base), {vocabulary, hidden, layers, heads, inner});
 }
 
 }  // namespace zoo

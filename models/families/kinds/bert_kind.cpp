@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/encoder/encoder.h"
+
 namespace zoo {
 namespace {
 
@@ -85,6 +87,27 @@ std::vector<WeightName> bert_weights(const std::string& projection) {
   });
   // clang-format on
   return table.names;
+}
+
+void add_roberta_heads(WeightTable& table, const TransformerConfig& config) {
+  // clang-format off
+  add_weights_and_biases(table, {
+      {"prediction_dense",    {"lm_head.dense"}},
+      {"prediction_norm",     {"lm_head.layer_norm"}},
+      {"sentence_dense",      {"classifier.dense"}},
+      {"sentence_classifier", {"classifier.out_proj"}},
+  });
+  // clang-format on
+  add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
+  table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
+  table.ignored = {"embeddings.position_ids"};
+}
+
+std::shared_ptr<Model> build_roberta(const TransformerConfig& config, Head head) {
+  return encoder::build(
+      config, head,
+      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
 }
 
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,

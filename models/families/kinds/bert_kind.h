@@ -19,6 +19,12 @@ ConfigKey classifier_dropout_key();
 /// values end in `projection`.
 std::vector<WeightName> bert_weights(const std::string& projection = "");
 
+/// Adds the heads of RoBERTa and MPNet, and sets what their names begin with.
+void add_roberta_heads(WeightTable& table, const TransformerConfig& config);
+
+/// An encoder with the heads of RoBERTa.
+std::shared_ptr<Model> build_roberta(const TransformerConfig& config, Head head);
+
 /// Adds the projection of a masked-lm head, `decoder` in Hugging Face's names, whose bias has two names.
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
                               const std::string& bias);

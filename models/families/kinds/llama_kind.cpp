@@ -148,6 +148,11 @@ WeightTable llama_weights(const TransformerConfig& config) {
       {"stack.blocks.{}.feed_forward.down.bias",   {"layers.{}.mlp.down_proj.bias"}},
   });
   // clang-format on
+  if (config.norm_bias) {
+    for (const auto& [ours, theirs] : norm_names(config.norm_placement))
+      table.names.push_back({"stack.blocks.{}." + ours + ".bias", {"layers.{}." + theirs + ".bias"}});
+    table.names.push_back({"stack.final_norm.bias", {"norm.bias"}});
+  }
   add_decoder_heads(table, config, "model.", "embed_tokens");
   // Frequencies of the rotary positions, a buffer before transformers 4.32.
   table.ignored = {"layers.{}.self_attn.rotary_emb.inv_freq"};

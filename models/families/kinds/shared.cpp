@@ -43,6 +43,43 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
   return {.name = "layer_types", .read = read, .write = write, .by_layer = true};
 }
 
+ConfigKey parallel_residual_key(SublayerOrder parallel, bool absent) {
+  const char* name = "use_parallel_residual";
+  const auto read = [=](const ConfigReader& reader, C& config) {
+    config.sublayer_order = reader.get_bool(name, absent) ? parallel : SublayerOrder::kSequential;
+  };
+  const auto write = [=](const C& config, nlohmann::json& json) {
+    json[name] = config.sublayer_order == parallel;
+  };
+  return {name, read, write};
+}
+
+std::vector<ConfigKey> gpt_keys() {
+  return {required_key("vocab_size", &C::vocab_size),
+          required_key("n_embd", &C::hidden_size),
+          required_key("n_layer", &C::num_layers),
+          required_key("n_head", &C::num_heads),
+          optional_key("n_inner", &C::intermediate_size),
+          activation_key("activation_function"),
+          optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+          optional_key("initializer_range", &C::initializer_range),
+          optional_key("embd_pdrop", &C::embedding_dropout),
+          optional_key("attn_pdrop", &C::attention_dropout),
+          optional_key("resid_pdrop", &C::dropout),
+          pad_token_key(),
+          label_keys(),
+          alias_keys({{"hidden_size", "n_embd"},
+                      {"max_position_embeddings", "n_positions"},
+                      {"num_attention_heads", "n_head"},
+                      {"num_hidden_layers", "n_layer"}}),
+          ignored_keys({"summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+                        "summary_type", "summary_use_proj"})};
+}
+
+std::vector<std::string> gpt_mask_buffers() {
+  return {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
+}
+
 ConfigKey required_pad_token_key() {
   ConfigKey key = pad_token_key();
   key.read = [read = key.read](const ConfigReader& reader, C& config) {
@@ -65,6 +102,16 @@ std::vector<Family::HeadEntry> encoder_heads(const std::string& name) {
           {Head::kSequenceClassification, name + "ForSequenceClassification"},
           {Head::kTokenClassification, name + "ForTokenClassification"},
           {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
+}
+
+TransformerConfig of_size(TransformerConfig config, const Sizes& sizes) {
+  config.vocab_size = sizes.vocabulary;
+  config.hidden_size = sizes.hidden;
+  config.num_layers = sizes.layers;
+  config.num_heads = sizes.heads;
+  if (sizes.inner > 0) config.intermediate_size = sizes.inner;
+  if (sizes.kv_heads > 0) config.num_kv_heads = sizes.kv_heads;
+  return config;
 }
 
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) {

@@ -23,6 +23,12 @@ std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>
 /// `by_default` names, or no change.
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer) = nullptr);
 
+/// Sizes of a preset; 0: as in the configuration that it starts from.
+struct Sizes {
+  std::int64_t vocabulary, hidden, layers, heads, inner = 0, kv_heads = 0;
+};
+TransformerConfig of_size(TransformerConfig config, const Sizes& sizes);
+
 /// Rows of queries, keys and values in the weight that holds all three.
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config);
 
@@ -35,6 +41,27 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
 /// so, and sets what the names of a decoder's base model begin with.
 void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
                        const std::string& embedding, const std::string& lm_head = "lm_head");
+
+/// optional_key() whose value must be above 0, which in our field means something else.
+template <class Number>
+ConfigKey positive_key(const std::string& name, Number TransformerConfig::*field) {
+  ConfigKey key = optional_key(name, field);
+  key.read = [name, field, read = key.read](const ConfigReader& reader, TransformerConfig& config) {
+    read(reader, config);
+    if (!(config.*field > 0)) reader.refuse(name.c_str(), "expected a positive number");
+  };
+  return key;
+}
+
+/// use_parallel_residual: the sublayers side by side, in the way that `parallel` says, or one by one.
+ConfigKey parallel_residual_key(SublayerOrder parallel, bool absent);
+
+/// Keys of GPT2Config that GPTBigCode and GPT-J have too: sizes but the number of positions, activation,
+/// dropouts, labels, and those that transformers reads for no decoder.
+std::vector<ConfigKey> gpt_keys();
+
+/// The causal mask of GPT-2's classes, a buffer in files before transformers 4.31.
+std::vector<std::string> gpt_mask_buffers();
 
 /// has(layer) for each of `count` layers; nothing where no model has so many.
 std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has);

@@ -23,6 +23,12 @@ std::vector<std::int64_t> copied(const TokenFile& tokens, std::size_t begin, std
   return ids;
 }
 
+void write(const std::filesystem::path& path, const TokenIds& ids, TokenWidth width) {
+  zoo::AtomicFile file(path);
+  zoo::write_ids(ids, width, file);
+  file.commit();
+}
+
 }  // namespace
 
 TEST_CASE("token_width is uint16 as long as every id fits") {
@@ -48,11 +54,11 @@ TEST_CASE("a token file is little-endian uint16 or uint32") {
 
 TEST_CASE("ids in memory are written in either width and read back") {
   const TemporaryDirectory folder;
-  const TokenFile tokens(TokenIds{3, 513, 65535}, "memory");
-  CHECK(tokens[2] == 65535);
-  tokens.write(folder / "n", TokenWidth::kUint16);
+  const TokenIds ids{3, 513, 65535};
+  CHECK(TokenFile(ids, "memory")[2] == 65535);
+  write(folder / "n", ids, TokenWidth::kUint16);
   CHECK(read_bytes(folder / "n") == std::string("\x03\x00\x01\x02\xFF\xFF", 6));
-  tokens.write(folder / "w", TokenWidth::kUint32);
+  write(folder / "w", ids, TokenWidth::kUint32);
   CHECK(read_bytes(folder / "w") == std::string("\x03\x00\x00\x00\x01\x02\x00\x00\xFF\xFF\x00\x00", 12));
   CHECK(copied(TokenFile(folder / "w", TokenWidth::kUint32), 0, 3) ==
         std::vector<std::int64_t>{3, 513, 65535});
@@ -88,8 +94,8 @@ TEST_CASE("require_ids_below names file and position of the first id that is too
   ids[700] = 65;
   ids[800] = 66;
   const TokenFile memory(ids, "the split");
-  memory.write(folder / "n.bin", TokenWidth::kUint16);
-  memory.write(folder / "w.bin", TokenWidth::kUint32);
+  write(folder / "n.bin", ids, TokenWidth::kUint16);
+  write(folder / "w.bin", ids, TokenWidth::kUint32);
   const TokenFile narrow(folder / "n.bin", TokenWidth::kUint16), wide(folder / "w.bin", TokenWidth::kUint32);
   for (const TokenFile* tokens : {&memory, &narrow, &wide}) {
     CHECK_THAT(message_of([&] { tokens->require_ids_below(65); }),

@@ -1,4 +1,4 @@
-#include "tokenizer/jinja/arguments.h"
+#include "tokenizer/jinja/calls.h"
 
 #include <algorithm>
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/jinja/value.h"
+
+namespace zoo::chat {
+
+/// The arguments of a call.
+struct Arguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+
+  /// The argument of each parameter, nullptr if none is given. Throws Fault for an argument without a
+  /// parameter, and if fewer than `required` parameters have one.
+  std::vector<const Value*> bind(std::initializer_list<const char*> parameters,
+                                 std::size_t required = 0) const;
+};
+
+/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers. Throw
+/// Fault for one that the zoo lacks.
+Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
+bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
+
+/// The method of the object; nothing if Python's object has none. Throws Fault for one of Python's that the
+/// zoo lacks.
+std::optional<std::string_view> method_of(const Value& object, std::string_view name);
+
+Value call_method(const Method& method, const Arguments& arguments, Heap& heap);
+
+}  // namespace zoo::chat

@@ -8,6 +8,7 @@ import unittest
 
 import torch
 import transformers
+from exported_cases import ExportedCases, export
 from forward_parity import hf
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -54,6 +55,26 @@ class ExportTest(unittest.TestCase):
         self.assertEqual(found.shape, expected.shape)
         error = ((found - expected).abs().max() / expected.abs().max()).item()
         self.assertLessEqual(error, 1e-5)
+
+
+class TorchScriptCases(ExportedCases, unittest.TestCase):
+    TARGET = "model.pt"
+
+    def exported(self, model):
+        model.save_pretrained(self.source)
+        done = export(self.source, self.target, "--verify")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        script = torch.jit.load(self.target)
+
+        def forward(input_ids, attention_mask, **decoder):
+            # Token types are the third input of a model that has them.
+            types = [torch.zeros_like(input_ids)] if model.config.model_type == "bert" else []
+            found = script(input_ids, attention_mask, *types, *decoder.values())
+            return found if isinstance(found, tuple) else (found,)
+
+        return forward
+
+    test_caches_give_the_greedy_ids = None  # its method generate() is tested below
 
 
 class TorchScriptTest(ExportTest):

@@ -216,6 +216,8 @@ Exported export_script(const ExportFlags& values) {
   return made;
 }
 
+constexpr const char* kOneText = "batches of several texts, which need a pad_token_id in config.json";
+
 // TorchScript's successor.
 Exported export_program(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
@@ -229,6 +231,7 @@ Exported export_program(const ExportFlags& values) {
                 .type = dtype_word(dtype),
                 .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
   if (loaded.model->config().type_vocab_size > 1) made.not_carried.emplace_back("token types other than 0");
+  if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
   if (values.verify) made.report = verify_pt2(graph, *loaded.model);
   return made;
 }
@@ -246,6 +249,7 @@ Exported export_onnx_directory(const ExportFlags& values) {
   export_onnx(*loaded.model, directory.path());
   Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
                 .type = dtype_word(dtype)};
+  if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
   for (const auto& entry : fs::directory_iterator(directory.path()))
     made.bytes += static_cast<std::int64_t>(entry.file_size());
   save_config(*loaded.model, *loaded.family, loaded.head, directory.path(), {.dtype = dtype});

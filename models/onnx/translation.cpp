@@ -25,11 +25,8 @@ using graph::ValueId;
 using Names = std::vector<std::string>;
 using Numbers = std::vector<std::int64_t>;
 
-// The lowest number of a type stands for minus infinity in masks: a row that sees nothing then has a mean of
-// all values, as in transformers, and no NaN, which later layers would spread.
-double lowest(at::ScalarType dtype) {
-  return dtype == at::kHalf ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
-}
+constexpr double kHidden =
+    -std::numeric_limits<double>::infinity();  // score of a key that a query does not see
 
 class Translation {
  public:
@@ -244,8 +241,7 @@ class Call {
       return to.cast(to.emit("Squeeze", {to.size(number)}), at::kLong, dtype);
     }
     if (!argument.literal.isScalar()) refuse(name);
-    const double number = argument.literal.toScalar().toDouble();
-    return to.number(std::isinf(number) && number < 0 ? lowest(dtype) : number, dtype);
+    return to.number(argument.literal.toScalar().toDouble(), dtype);
   }
   const Argument& at(const char* name) const {
     const Argument* found = find(name);
@@ -451,7 +447,7 @@ std::string attention(const Call& call) {
         to.emit("Expand", {to.number(1, at::kBool), to.shape({query.sizes[2], key.sizes[2]})});
     const std::string seen =
         to.emit("Trilu", {ones, to.number(std::int64_t{0})}, {{"upper", std::int64_t{0}}});
-    scores = to.emit("Where", {seen, scores, to.number(lowest(type), type)});
+    scores = to.emit("Where", {seen, scores, to.number(kHidden, type)});
   }
   if (call.has("attn_mask")) {
     const graph::Value& mask = call.value("attn_mask");
@@ -462,10 +458,8 @@ std::string attention(const Call& call) {
                   : to.emit("Reshape", {seen, to.shape({mask.sizes[0], groups, heads / groups, mask.sizes[2],
                                                         mask.sizes[3]})});
     }
-    scores = mask.dtype == at::kBool
-                 ? to.emit("Where", {seen, scores, to.number(lowest(type), type)})
-                 : to.emit("Add", {scores, to.emit("Max", {to.cast(seen, mask.dtype, type),
-                                                           to.number(lowest(type), type)})});
+    scores = mask.dtype == at::kBool ? to.emit("Where", {seen, scores, to.number(kHidden, type)})
+                                     : to.emit("Add", {scores, to.cast(seen, mask.dtype, type)});
   }
   const std::string weights = to.emit("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
   const std::string sum = to.emit("MatMul", {weights, values});

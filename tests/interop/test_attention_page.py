@@ -67,7 +67,7 @@ class AttentionPage(unittest.TestCase):
         layer, head = divmod(score.argmax().item(), 2)
         self.assertEqual(self.title(), f"Layer {layer}, head {head}")
         self.assertIn("opens here", self.browser.one("#why").text)
-        self.assertEqual(self.browser.one("h1").text, "Attention bert (bert)")
+        self.assertEqual(self.browser.one("h1").text, "Attention bert (bert)")  # its folder and its family
         self.assertNotIn(str(self.folder), file.read_text())
         self.open("--layer", "2", "--head", "1")
         self.assertEqual(self.title(), "Layer 2, head 1")

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 import test_analysis as analysis
 from browser import Browser
 from test_analysis import CLEAN, CORRUPTED, TARGET, WORDS, hf
-from text_models import byte_level
+from text_models import byte_level, tzoo
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from serving import Server  # noqa: E402
@@ -38,7 +38,13 @@ class Page(unittest.TestCase):
             n_positions=512, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None),
             3).save_pretrained(cls.folder / "bytes")
         tokens.save_pretrained(cls.folder / "bytes")
-        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes") for word in ("--model", cls.folder / name)]
+        (cls.folder / "letters.txt").write_text("the cat sat on a mat")
+        made = tzoo("tokenizer", "train", "--kind", "char", "--input", cls.folder / "letters.txt", "--out_dir", cls.folder / "letters")
+        assert made.returncode == 0, made.stderr
+        hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
+            n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(set("the cat sat on a mat")), bos_token_id=None,
+            eos_token_id=None), 3).save_pretrained(cls.folder / "letters")
+        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes", "letters") for word in ("--model", cls.folder / name)]
         cls.server = Server(*models)
         cls.addClassCleanup(cls.server.close)
         cls.browser = Browser()
@@ -146,7 +152,9 @@ class Page(unittest.TestCase):
         self.assertTrue(before)
 
     def open_block(self, layer):
-        self.browser.one(f'#blocks [data-layer="{layer}"]').click()
+        block = self.browser.one(f'#blocks [data-layer="{layer}"]')
+        if block.get_attribute("aria-expanded") == "false":
+            block.click()
         self.browser.wait(lambda: self.browser.one("#opened-title").text == f"Block {layer}")
 
     def test_a_head_is_switched_off(self):
@@ -158,28 +166,167 @@ class Page(unittest.TestCase):
         self.browser.one('#heads [data-site="heads 1.0"]').click()
         off = self.answer("gpt2", changes=[(("head", 1, 0), torch.zeros_like)])
         self.assert_bars(on.softmax(-1), off.softmax(-1))
-        self.assertIn("Off: head 1.0", self.browser.one("#off-list").text)
+        self.assertEqual(self.chips(), ["off head 0 of block 1"])
         moved = float(re.search(r"by (\S+) bits", self.browser.one("#moved").text)[1])
         divergence = (on.softmax(-1) * (on.log_softmax(-1) - off.log_softmax(-1))).sum().item() / 0.6931471805599453
         self.assertAlmostEqual(moved, divergence, delta=0.01 * divergence)
         self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').click()
-        off = self.answer("gpt2", changes=[(("head", 1, 0), torch.zeros_like), (("feed_forward", 0), torch.zeros_like)])
+        both = self.answer("gpt2", changes=[(("head", 1, 0), torch.zeros_like), (("feed_forward", 0), torch.zeros_like)])
+        self.assert_bars(on.softmax(-1), both.softmax(-1))
+        self.assertEqual(self.chips(), ["off head 0 of block 1", "off feed-forward of block 0"])
+        # A chip is taken away: its part is on again, also on the drawing.
+        self.browser.all("#chips .chip")[1].click()
         self.assert_bars(on.softmax(-1), off.softmax(-1))
+        self.assertTrue(self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').is_selected())
+        self.browser.one('#blocks [data-site="layers 0"]').click()
+        self.browser.wait(lambda: self.chips() == ["off head 0 of block 1", "off block 0"])
         self.browser.one("#all-on").click()
         self.assert_bars(on.softmax(-1))
+        self.assertEqual(self.chips(), [])
 
     def test_a_state_is_patched(self):
         self.type("#text", CLEAN)
         on = self.answer("gpt2")
         self.assert_bars(on.softmax(-1))
         self.choose("#patch-layer", "1")
-        self.refused = True  # until the other text is as long
         self.type("#patch-text", CORRUPTED)
         _, source, _ = self.references["gpt2"].run(CORRUPTED)
         patched = self.answer("gpt2", changes=[(("residual", 1), lambda _: source["residual", 1])])
         self.assert_bars(on.softmax(-1), patched.softmax(-1))
+        self.assertEqual(self.browser.one("#patch-count").text, "6 of 6 tokens")
+        self.assertEqual(self.chips(), ["patched residual stream of block 1, all tokens"])
+        # Two texts of other lengths: the counter says so at the field, and the answer is that of no patch.
         self.type("#patch-text", "the cat")
-        self.browser.wait(lambda: "'patch_text' has 2 tokens" in self.browser.one("#status").text)
+        self.browser.wait(lambda: self.browser.one("#patch-count").text.startswith("2 of 6 tokens: nothing is patched"))
+        self.assert_bars(on.softmax(-1))
+        self.assertEqual(self.chips(), [])
+        self.type("#patch-text", CORRUPTED)
+        self.assert_bars(on.softmax(-1), patched.softmax(-1))
+        self.browser.all("#chips .chip")[0].click()
+        self.assert_bars(on.softmax(-1))
+        self.assertEqual(self.browser.one("#patch-text").get_property("value"), "")
+
+    def chips(self):
+        return [chip.text.removesuffix(" ✕") for chip in self.browser.all("#chips .chip")]
+
+    def assert_said_at(self, place, words):
+        """The error stands there and nowhere else, and what the last answer said is dimmed and out of reach."""
+        said = self.browser.wait(lambda: (found := self.browser.one(f"#{place}-error").text) and words in found and found)
+        self.assertNotIn("'", said.replace("'s", ""))  # no field of the API
+        shown = [each.get_attribute("id") for each in self.browser.all("p.error") if each.is_displayed()]
+        self.assertEqual(shown, [f"{place}-error"])
+        self.assertEqual(self.browser.one("#status").text, "")
+        self.assertEqual(self.dimmed(), [True] * 4)
+        self.assertFalse(self.browser.one("#run").is_enabled())
+
+    def dimmed(self):
+        return self.browser.script("return ['#tokens', '#lists', '#inside', '#blocks .says'].map((each) =>"
+                                   " getComputedStyle(document.querySelector(each)).opacity < 0.5)")
+
+    def test_an_error_stands_at_its_cause(self):
+        self.refused = True
+        for text, words in [("", "at least one token"), ("the " * 17, "17 tokens are too many: at most 16")]:
+            self.type("#text", CLEAN)
+            self.assert_bars(self.answer("gpt2").softmax(-1))
+            self.assertEqual(self.dimmed(), [False] * 4)
+            self.type("#text", text + Keys.BACK_SPACE * (text == ""))
+            self.assert_said_at("text", words)
+            self.assertEqual(self.browser.one("#text").get_attribute("aria-invalid"), "true")
+        # What causes it may be a control; taking it back is the next good answer.
+        self.type("#text", CLEAN)
+        ids = [WORDS.index(word) for word in CLEAN.split()]
+        self.browser.wait(lambda: self.tokens() == ids and self.dimmed() == [False] * 4)
+        self.browser.one('#blocks [data-site="layers 1"]').click()
+        self.browser.wait(lambda: self.chips() == ["off block 1"])
+        self.choose("#with", "mean")
+        self.assert_said_at("with", "A whole block has no mean")
+        self.browser.one("#chips .chip").click()
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        self.assertEqual(self.dimmed(), [False] * 4)
+        self.assertFalse(self.browser.one("#with-error").is_displayed())
+        # A character that the model does not know, in either text.
+        self.choose("#model", "letters")
+        self.type("#text", "the cat")
+        self.browser.wait(lambda: len(self.tokens()) == 7)
+        self.type("#text", "the \u2603 cat")
+        self.assert_said_at("text", "does not know \u201c\u2603\u201d (U+2603)")
+        self.type("#text", "the cat")
+        self.browser.wait(lambda: self.dimmed() == [False] * 4)
+        self.type("#patch-text", "the \u2603at")
+        self.browser.wait(lambda: "\u2603" in self.browser.one("#patch-error").text)
+        self.assertEqual(self.dimmed(), [False] * 4)  # the answer is true without the patch
+        self.choose("#model", "t5")
+        self.type("#text", "")
+        self.type("#text", Keys.BACK_SPACE)
+        self.assert_said_at("text", "at least one token")
+
+    def test_at_the_end_of_the_context_the_text_slides(self):
+        self.refused = True  # the request that finds the end
+        self.type("#text", "the cat " * 8)
+        ids = [WORDS.index("the"), WORDS.index("cat")] * 8
+        self.browser.wait(lambda: self.tokens() == ids)
+        self.assertFalse(self.browser.one("#slid").is_displayed())
+        best = int(self.browser.one("#bars small").text)
+        self.browser.one("#bars button").click()
+        kept = [*ids, best][-8:]  # half of the 16 tokens, as generate keeps them
+        self.browser.wait(lambda: self.tokens() == kept)
+        text = " ".join(WORDS[i] for i in kept)
+        self.assert_bars(self.answer("gpt2", text).softmax(-1))
+        self.assertEqual(self.browser.one("#text").get_property("value").split(), text.split())
+        self.assertIn("reads at most 16 tokens", self.browser.one("#slid").text)
+        self.assertIn("last 8 tokens", self.browser.one("#slid").text)
+        # Run goes on and slides again, to the greedy tokens; nothing is appended that the page does not show.
+        self.slide("temperature", 0)
+        self.browser.one("#run").click()
+        for _ in range(60):
+            kept.append(self.answer("gpt2", " ".join(WORDS[i] for i in kept)).argmax().item())
+            kept = kept if len(kept) <= 16 else kept[-8:]
+        self.browser.wait(lambda: self.tokens() == kept and self.browser.one("#run").text == "Run")
+        self.assertEqual(self.dimmed(), [False] * 4)
+
+    def test_the_first_sight(self):
+        self.browser.resize(1280, 820)
+        self.addCleanup(self.browser.resize, 1280, 1000)
+        self.assertEqual(self.browser.one("#opened-title").text, "Block 0")
+        self.assertTrue(self.browser.one("#inside").is_displayed())
+        words = self.browser.one("body").text
+        for old in ("Slide", "Beside it", "nothing\n", "Off means", " kept"):
+            self.assertNotIn(old, words)
+        sizes = []
+        for width in (1280, 2560):
+            self.browser.resize(width, 820)
+            sizes.append(self.browser.wait(lambda width=width: self.browser.script(
+                "if (innerWidth != arguments[0]) return null;"
+                "const box = (name) => document.querySelector(name).getBoundingClientRect();"
+                "return [parseFloat(getComputedStyle(document.body).fontSize), box('#left').width, box('#heads canvas').width,"
+                " box('#blocks').bottom < 820 && box('#lists').bottom < 820, box('#opened').right / innerWidth]", width)))
+        for small, large in zip(sizes[0][:3], sizes[1][:3]):
+            self.assertGreater(large, 1.3 * small)
+        for *_, fits, right in sizes[:1]:
+            self.assertTrue(fits)
+            self.assertGreater(right, 0.95)
+
+    def test_labels_are_beside_the_bars(self):
+        self.addCleanup(self.browser.resize, 1280, 1000)
+        self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').click()
+        self.choose("#other", "later")
+        self.browser.wait(lambda: self.bars("#other-bars"))
+        for width in (390, 1280, 2560):
+            self.browser.resize(width, 900)
+            self.browser.wait(lambda width=width: self.browser.script("return innerWidth") == width)
+            over = self.browser.script(
+                "const box = (part) => part.getBoundingClientRect();"
+                "return [...document.querySelectorAll('.bars .track')].filter((track) => box(track.previousSibling).right > box(track).left"
+                " || box(track).right > box(track.nextSibling).left || box(track).width < 20"
+                " || track.nextSibling.scrollWidth > track.nextSibling.clientWidth + 1).length")
+            self.assertEqual(over, 0)
+        # Each list has an axis, of one scale for both models, and before and after a legend.
+        ends = [each.text for each in self.browser.all(".axis .most")]
+        self.assertEqual(len(ends), 2)
+        self.assertEqual(ends[0], ends[1])
+        most = max(share for host in ("#bars", "#other-bars") for shares in self.bars(host).values() for share in shares)
+        self.assertAlmostEqual(float(ends[0].strip(" %")) / 100, most, delta=1e-9)
+        self.assertIn("before", self.browser.one("#bars-legend").text)
 
     def test_an_opened_block(self):
         self.type("#text", CLEAN)
@@ -246,11 +393,12 @@ class Page(unittest.TestCase):
         self.browser.one('#blocks [data-site="sublayers 1.cross_attention"]').click()
         off = self.answer("t5", changes=[(("cross_attention", 1), torch.zeros_like)])
         self.assert_bars(on.softmax(-1), off.softmax(-1))
+        self.assertEqual(self.chips(), ["off cross-attention of block 1"])
         self.open_block(1)
         self.choose("#map", "cross")
         label = self.browser.wait(lambda: self.browser.one("#heat").get_attribute("aria-label"))
         self.assertIn(f"{1 + len(TARGET.split())} by {len(CLEAN.split())} tokens", label)
-        self.browser.one("#all-on").click()
+        self.browser.one("#chips .chip").click()
         self.assert_bars(on.softmax(-1))
         self.choose("#stack", "encoder")
         self.browser.wait(lambda: len(self.browser.all("#blocks .open")) == 2)
@@ -305,10 +453,9 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.all("main img, main b:not(.says b)"), [])
         self.refused = True
         self.type("#text", "a" * 513)
-        self.browser.wait(lambda: "at most 512" in self.browser.one("#status").text)
-        self.assertEqual(self.browser.one("#status").get_attribute("class"), "error")
+        self.browser.wait(lambda: "at most 512" in self.browser.one("#text-error").text)
         self.type("#text", "the")
-        self.browser.wait(lambda: self.browser.one("#status").get_attribute("class") == "")
+        self.browser.wait(lambda: not self.browser.one("#text-error").is_displayed())
 
     def test_every_width_and_both_schemes(self):
         self.addCleanup(self.browser.resize, 1280, 1000)

@@ -14,13 +14,21 @@ const kFont = "system-ui, 'DejaVu Sans', sans-serif";
 // Makes spaces and line ends visible.
 const visible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
 
-// A cleared canvas of this size in CSS pixels. Browsers refuse more than about 16,000 pixels per side.
+// Drawings grow with the text of the page: their unit is a pixel where the root's text has 16.
+const zoom = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+const widthAround = (canvas) => (canvas.parentElement.clientWidth || 320 * zoom()) / zoom();
+const pointOn = (canvas, event) => {
+  const box = canvas.getBoundingClientRect();
+  return { x: (event.clientX - box.left) / zoom(), y: (event.clientY - box.top) / zoom() };
+};
+
+// A cleared canvas of this size in these units. Browsers refuse more than about 16,000 pixels per side.
 const prepared = (canvas, width, height) => {
-  const scale = Math.min(devicePixelRatio || 1, 16000 / Math.max(width, height));
+  const scale = Math.min((devicePixelRatio || 1) * zoom(), 16000 / Math.max(width, height));
   canvas.width = Math.max(1, Math.round(width * scale));
   canvas.height = Math.max(1, Math.round(height * scale));
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
+  canvas.style.width = `${width * zoom()}px`;
+  canvas.style.height = `${height * zoom()}px`;
   const context = canvas.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.textBaseline = "middle";

@@ -1,5 +1,6 @@
 // ---- A heat map of one head with its tokens on both axes, which are named.
-const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760 } = {}) => {
+const kAxisName = 130;  // what the names of the axes need
+const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760, across = "to (key) →", down = "← from (query)" } = {}) => {
   let view = null, row = null, layout = { cell: 0, left: 0, top: 0 };
   const draw = () => {
     if (!view) return;
@@ -7,12 +8,12 @@ const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760 
     probe.font = `12px ${kFont}`;
     const longest = (tokens) => Math.min(110, Math.max(8, ...tokens.map((token) => probe.measureText(token).width)));
     const left = Math.ceil(longest(queries)) + 28, top = Math.ceil(longest(keys)) + 28;
-    const room = Math.min(canvas.parentElement.clientWidth || 320, widest) - left - 4;
+    const room = Math.min(widthAround(canvas), widest) - left - 4;
     // Below 11 pixels a row the tokens of some rows are left out; the readout names all.
     const fits = Math.min(40, room / keys.length), cell = fits >= 4 ? Math.floor(fits) : Math.max(1.5, Math.floor(2 * fits) / 2);
     const step = Math.max(1, Math.ceil(11 / cell));
     const wide = cell * keys.length, high = cell * queries.length;
-    const context = prepared(canvas, left + wide + 2, top + high + 2);
+    const context = prepared(canvas, left + Math.max(wide + 2, kAxisName), top + Math.max(high + 2, kAxisName));
     layout = { cell, left, top };
     const pixels = element("canvas");
     paint(pixels, keys.length, queries.length, (i) => view.weight(Math.floor(i / keys.length), i % keys.length));
@@ -48,8 +49,8 @@ const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760 
     context.fillStyle = colour("--faint");
     context.font = `12px ${kFont}`;
     context.textAlign = "left";
-    context.fillText("to (key) →", left, 9);
-    upright("← from (query)", 9, top, "right");
+    context.fillText(across, left, 9);
+    upright(down, 9, top, "right");
   };
   const values = (context) => {
     const { cell, left, top } = layout;
@@ -62,9 +63,8 @@ const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760 
     }));
   };
   const cellAt = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const key = Math.floor((event.clientX - box.left - layout.left) / layout.cell);
-    const query = Math.floor((event.clientY - box.top - layout.top) / layout.cell);
+    const { x, y } = pointOn(canvas, event);
+    const key = Math.floor((x - layout.left) / layout.cell), query = Math.floor((y - layout.top) / layout.cell);
     return query >= 0 && query < view.queries.length && key >= 0 && key < view.keys.length ? { query, key } : null;
   };
   canvas.addEventListener("pointermove", (event) => view && onHover(cellAt(event)));

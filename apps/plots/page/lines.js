@@ -13,7 +13,7 @@ const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {
     const widest = (tokens) => Math.min(150, Math.max(16, ...tokens.map((token) => context.measureText(token).width))) + 14;
     left = Math.ceil(widest(view.queries));
     right = Math.ceil(widest(view.keys));
-    const room = (canvas.parentElement.clientWidth || 320) - left - right;
+    const room = widthAround(canvas) - left - right;
     middle = Math.max(70, Math.min(260, room - 4));
     return prepared(canvas, left + middle + right, Math.max(view.queries.length, view.keys.length) * kLineRow + 4);
   };
@@ -65,8 +65,8 @@ const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {
     requestAnimationFrame(() => { waiting = false; draw(); });
   };
   const tokenAt = (event) => {
-    const box = canvas.getBoundingClientRect(), index = Math.floor((event.clientY - box.top - 2) / kLineRow);
-    const side = event.clientX - box.left < left + middle / 2 ? 0 : 1;
+    const { x, y: down } = pointOn(canvas, event), index = Math.floor((down - 2) / kLineRow);
+    const side = x < left + middle / 2 ? 0 : 1;
     const tokens = side === 0 ? view.queries : view.keys;
     return index >= 0 && index < tokens.length && shown(side, index) ? { side, index } : null;
   };

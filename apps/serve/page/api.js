@@ -4,11 +4,14 @@ const headers = () => ({ "Content-Type": "application/json", ...(byId("key").val
 const answered = async (reply) => {
   const body = await reply.json().catch(() => ({}));
   if (reply.status === 401) byId("key-label").hidden = false;
-  if (!reply.ok) throw new Error(body.error?.message ?? `the server answered ${reply.status}`);
+  if (!reply.ok) throw Object.assign(new Error(body.error?.message ?? `The server answered ${reply.status}.`), { param: body.error?.param });
   return body;
 };
-const ask = (path, fields) => fetch(path, { method: "POST", headers: headers(), body: JSON.stringify(fields) }).then(answered);
-const listModels = () => fetch("/v1/models", { headers: headers() }).then(answered);
+const reach = (path, how) => fetch(path, { headers: headers(), ...how }).catch(() => {
+  throw new Error("The server does not answer. Is tzoo serve still running?");
+}).then(answered);
+const ask = (path, fields) => reach(path, { method: "POST", body: JSON.stringify(fields) });
+const listModels = () => reach("/v1/models");
 
 const say = (text, isError = false) => {
   byId("status").textContent = text;
@@ -27,13 +30,32 @@ const lookFields = (model) => {
   if (state.layer !== null) fields.layer = state.layer;
   for (const kind of ["heads", "cross_heads", "sublayers", "layers"]) if (offOf(kind).length > 0) fields[kind] = offOf(kind);
   const { text, part, layer, head, position } = state.patch;
-  if (text === "") return fields;
+  if (!patchFits()) return fields;
   Object.assign(fields, { patch_text: text, patch_part: part, patch_layer: layer });
   if (part.endsWith("head")) fields.patch_head = head;
   if (position !== "") fields.patch_positions = [Number(position)];
   return fields;
 };
 
+// The second model's error stands at its choice: the first one's answer is true without it.
+const lookBeside = async () => {
+  state.beside = null;
+  try {
+    if (state.other !== null) state.beside = await ask("/look", lookFields(state.other));
+  } catch (error) {
+    showErrorAt("other", error);
+  }
+};
+const lookOnce = async () => {
+  const begin = performance.now(), asked = { text: state.text, target: state.target, appended: state.append.length };
+  const patchError = await countPatch();
+  state.seen = { ...await ask("/look", lookFields(state.model)), asked };
+  clearErrors();
+  if (patchError) showErrorAt("patch", patchError);
+  await lookBeside();
+  say(`${answerTokens().length} tokens, answered in ${Math.round(performance.now() - begin)} ms`);
+  render();
+};
 let looking = null, again = false;
 // Resolves when the page shows the latest request.
 const look = () => {
@@ -41,15 +63,11 @@ const look = () => {
   looking ??= (async () => {
     while (again) {
       again = false;
-      const begin = performance.now();
       try {
-        state.seen = await ask("/look", lookFields(state.model));
-        state.beside = state.other === null ? null : await ask("/look", lookFields(state.other));
-        if (!again) say(`${answerTokens().length} tokens, answered in ${Math.round(performance.now() - begin)} ms`);
-        render();
+        await lookOnce();
       } catch (error) {
-        state.running = false;
-        say(error.message, true);
+        if (slides(error) || opensFirst(error)) again = true;
+        else if (!again) fail(error);
       }
     }
     looking = null;

@@ -61,6 +61,13 @@ const blockOf = (layer, longest) => {
   return item;
 };
 
+// A model with fewer blocks than the one before it opens its first.
+const opensFirst = ({ param }) => {
+  const opens = param === "layer" && state.layer > 0;
+  if (opens) state.layer = 0;
+  return opens;
+};
+
 const kBlocks = {
   pre: "x ← x + Attention(norm(x));  x ← x + FFN(norm(x))", post: "x ← norm(x + Attention(x));  x ← norm(x + FFN(x))",
   sandwich: "x ← x + norm(Attention(norm(x)));  x ← x + norm(FFN(norm(x)))", branch_end: "x ← x + norm(Attention(x));  x ← x + norm(FFN(x))",
@@ -78,6 +85,7 @@ const renderBlocks = () => {
   items.push(end("output", `${norm === "post" ? "" : "norm → "}${state.seen.answer ? "head → softmax" : "no distribution"}`, null));
   byId("blocks").replaceChildren(...items);
   if (focus) byId("blocks").querySelector(focus)?.focus();
+  byId("blocks-legend").hidden = !lens;
   byId("stack-label").hidden = !isPair();
   byId("stack").value = shape().stack;
   byId("block-equation").textContent = kBlocks[norm];

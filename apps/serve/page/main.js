@@ -4,6 +4,7 @@ const render = () => {
   byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}`;
   renderText();
   renderAnswer();
+  renderChips();
   renderTouch();
   renderBlocks();
   renderOpened();
@@ -13,12 +14,14 @@ const render = () => {
 const chooseModel = (name) => {
   const before = about(state.model), next = about(name);
   state.model = name;
+  state.changed = "model";
+  byId("slid").hidden = true;
   byId("model").value = name;
   byId("slide").value = state.models.indexOf(next);
   if (!before || before.head !== next.head || before.family !== next.family) {
-    Object.assign(state, { append: [], position: null, layer: null, stack: null, head: -1, seen: null, target: "" });
+    Object.assign(state, { append: [], position: null, layer: 0, stack: null, head: -1, seen: null, target: "" });
     state.off.clear();
-    state.patch.text = byId("patch-text").value = "";
+    dropPatch();
     beginText();
   }
   return look();
@@ -38,7 +41,7 @@ const begin = async () => {
   }
   const options = state.models.map(({ id }) => element("option", { value: id, textContent: id }));
   byId("model").replaceChildren(...options.map((option) => option.cloneNode(true)));
-  byId("other").replaceChildren(element("option", { value: "", textContent: "nothing" }), ...options);
+  byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
   byId("slide-label").hidden = byId("other-label").hidden = state.models.length < 2;
   await chooseModel(state.models[0].id);
@@ -54,6 +57,7 @@ const walk = (host, selector, back, forward) => host.addEventListener("keydown",
 });
 
 makeSliders();
+drawRamps();
 watchTexts();
 watchTouch();
 walk(byId("blocks"), ".open", "ArrowDown", "ArrowUp");
@@ -63,7 +67,7 @@ byId("other").addEventListener("change", (event) => chooseOther(event.target.val
 byId("slide").addEventListener("input", (event) => chooseModel(state.models[Number(event.target.value)].id));
 byId("key").addEventListener("change", begin);
 byId("run").addEventListener("click", run);
-byId("undo").addEventListener("click", () => { state.append.pop(); look(); });
+byId("undo").addEventListener("click", () => { state.append.pop(); byId("slid").hidden = true; look(); });
 byId("more").addEventListener("click", ({ target }) => {
   state.many = !state.many;
   target.setAttribute("aria-pressed", String(state.many));
@@ -71,7 +75,7 @@ byId("more").addEventListener("click", ({ target }) => {
 });
 byId("stack").addEventListener("change", (event) => {
   state.stack = event.target.value;
-  state.layer = null;
+  state.layer = 0;
   state.off.clear();
   look();
 });
@@ -81,7 +85,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows()) run();
 });
-dark.addEventListener("change", () => { makePalette(); renderRun(); if (state.seen) render(); });
+dark.addEventListener("change", () => { makePalette(); drawRamps(); renderRun(); if (state.seen) render(); });
 let resizing = 0;
 addEventListener("resize", () => {
   clearTimeout(resizing);

@@ -21,7 +21,7 @@ byId("lines").addEventListener("keydown", (event) => {
 });
 const onCell = (cell) => readout(cell && shownMap ? weightText(shownMap, shownWeight, cell.query, cell.key) : "");
 const heat = makeHeat(byId("heat"), { onHover: onCell, widest: 560 });
-const rollout = makeHeat(byId("rollout"), { widest: 560 });
+const rollout = makeHeat(byId("rollout"), { widest: 560, across: "token that arrives →", down: "← state it is in" });
 
 const mapOf = (kind) => {
   const map = state.seen.attention.maps.find((each) => each.kind === kind) ?? state.seen.attention.maps[0];
@@ -56,6 +56,7 @@ const renderHeads = () => {
   byId("map-label").hidden = state.seen.attention.maps.length < 2;
   byId("map").value = map.kind;
   byId("mean").setAttribute("aria-pressed", String(state.head < 0));
+  byId("heads").style.maxWidth = `${9.4 * map.heads}rem`;
   byId("heads").replaceChildren(...Array.from({ length: map.heads }, (_, head) => headCell(map, head)));
   const focus = focused.site ? `[data-site="${focused.site}"]` : focused.head ? `[data-head="${focused.head}"]` : null;
   if (focus) byId("heads").querySelector(focus)?.focus();
@@ -73,28 +74,6 @@ const renderLens = () => {
     : "This model's head does not apply to a block's state.";
   byId("lens").tBodies[0].replaceChildren(...(row?.answers ?? []).map(({ name, probability }) =>
     element("tr", {}, element("td", { textContent: visible(name) }), element("td", { textContent: percent(probability) }))));
-};
-
-// The norms of all tokens after the opened block, as columns; a line shows those before it.
-const renderNorms = () => {
-  const ofHead = !isPair() || shape().stack === "decoder";
-  const canvas = byId("norms"), after = state.seen.norms[state.layer + 1], before = state.seen.norms[state.layer];
-  canvas.parentElement.hidden = !ofHead;
-  if (!ofHead) return;
-  const step = Math.max(6, Math.min(34, Math.floor(((canvas.parentElement.clientWidth || 320) - 4) / after.length)));
-  const context = prepared(canvas, step * after.length + 2, 130), most = Math.max(...after, ...before);
-  const height = (value) => (96 * value) / most;
-  after.forEach((value, i) => {
-    context.fillStyle = colour(i === place() ? "--accent" : "--faint");
-    context.fillRect(i * step + 1, 100 - height(value), step - 2, height(value));
-    context.fillStyle = colour("--ink");
-    context.fillRect(i * step + 1, 99 - height(before[i]), step - 2, 2);
-    if (step < 14) return;
-    context.font = `11px ${kFont}`;
-    context.textAlign = "center";
-    context.fillText(labels(answerTokens())[i], (i + 0.5) * step, 112, step + 6);
-  });
-  canvas.setAttribute("aria-label", `Lengths after block ${state.layer}: ` + after.map((value) => value.toPrecision(3)).join(", "));
 };
 
 const renderOpened = () => {

@@ -3,20 +3,19 @@ const kPollSeconds = 2;
 let rows = [];
 
 const drawLoss = () => {
-  const canvas = byId("loss"), width = canvas.parentElement.clientWidth || 320, height = 190, left = 40, bottom = 22;
-  const context = prepared(canvas, width, height);
+  const canvas = byId("loss"), width = widthAround(canvas), left = 40, top = 22, bottom = 168, right = width - 8;
+  const context = prepared(canvas, width, 208);
   const losses = rows.flatMap(([, train, validation]) => [train, validation]).filter((loss) => loss !== null);
   const most = Math.max(...losses), least = Math.min(...losses), last = Math.max(1, rows.at(-1)[0]);
-  const x = (iteration) => left + ((width - left - 8) * iteration) / last;
-  const y = (loss) => 8 + ((height - bottom - 12) * (most - loss)) / Math.max(1e-9, most - least);
-  context.font = `11px ${kFont}`;
-  context.fillStyle = colour("--faint");
-  context.textAlign = "right";
-  for (const loss of [most, (most + least) / 2, least]) context.fillText(loss.toFixed(2), left - 6, y(loss));
+  const x = (iteration) => left + ((right - left) * iteration) / last;
+  const y = (loss) => top + ((bottom - top) * (most - loss)) / Math.max(1e-9, most - least);
+  drawAxes(context, { left, top, right, bottom, name: "loss, nats per token",
+    ticks: [most, (most + least) / 2, least].map((loss) => ({ y: y(loss), text: loss.toFixed(2) })) });
   for (const [iteration, align] of [[0, "left"], [last / 2, "center"], [last, "right"]]) {
     context.textAlign = align;
-    context.fillText(Math.round(iteration).toLocaleString("en"), x(iteration), height - 8);
+    context.fillText(Math.round(iteration).toLocaleString("en"), x(iteration), bottom + 14);
   }
+  context.fillText("iteration", right, bottom + 30);
   const draw = (column, style, thick) => {
     context.strokeStyle = colour(style);
     context.lineWidth = thick;
@@ -32,7 +31,7 @@ const renderRun = () => {
   if (rows.length === 0) return;
   const [iteration, train] = rows.at(-1), validation = rows.findLast((row) => row[2] !== null), speed = rows.findLast((row) => row[3] > 0);
   byId("loss-now").textContent = `Iteration ${iteration.toLocaleString("en")}: training loss ${train.toFixed(3)}` +
-    (validation ? `, validation loss ${validation[2].toFixed(3)} (line in colour)` : "") +
+    (validation ? `, validation loss ${validation[2].toFixed(3)}` : "") +
     (speed ? `, ${Math.round(speed[3]).toLocaleString("en")} tokens a second` : "");
   byId("loss").setAttribute("aria-label", byId("loss-now").textContent);
   drawLoss();
@@ -44,7 +43,7 @@ const watchRun = async (name) => {
   for (;;) {
     try {
       const count = rows.length;
-      ({ rows } = await fetch("/run", { headers: headers() }).then(answered));
+      ({ rows } = await reach("/run"));
       if (rows.length !== count) renderRun();
     } catch (error) {
       byId("loss-now").textContent = error.message;

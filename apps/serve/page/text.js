@@ -45,6 +45,8 @@ const watchTexts = () => {
       if (name === growing) state.append = [];
       state[name] = event.target.value;
       state.position = null;
+      state.changed = name;
+      byId("slid").hidden = true;
       look();
     });
   }

@@ -1,11 +1,7 @@
 // ---- Switched-off parts and patches.
 const kParts = { residual: "residual stream", attention: "attention's output", cross_attention: "cross-attention's output", feed_forward: "feed-forward's output", head: "a head's output" };
-const kKinds = { layers: "block", sublayers: "sublayer", heads: "head", cross_heads: "cross-attention head" };
 
 const renderTouch = () => {
-  const off = [...state.off].map((site) => site.split(" ")).map(([kind, where]) => `${kKinds[kind]} ${where.replace("_", "-")}`);
-  byId("off-list").textContent = off.length === 0 ? "Everything is on." : `Off: ${off.join("; ")}`;
-  byId("all-on").disabled = off.length === 0;
   byId("with").value = state.with;
   const fill = (select, options, value) => {
     select.replaceChildren(...options.map(([key, text]) => element("option", { value: key, textContent: text })));
@@ -24,7 +20,6 @@ const renderTouch = () => {
 };
 
 const watchTouch = () => {
-  byId("all-on").addEventListener("click", () => { state.off.clear(); look(); });
   byId("with").addEventListener("change", (event) => { state.with = event.target.value; look(); });
   byId("patch-text").addEventListener("input", (event) => { state.patch.text = event.target.value; look(); });
   for (const name of ["part", "layer", "head", "position"]) {

@@ -150,7 +150,7 @@ std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Emb
   const std::int64_t width = embedders.queries.vectors_of(std::span(&one, 1)).size(1);
   for (const std::int64_t size : options.loss.matryoshka_dims) {
     if (size > width)
-      throw Error("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
+      throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
   }
   if (cut > 0)
     std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";

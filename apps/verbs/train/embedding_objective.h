@@ -26,7 +26,7 @@ struct Embedders {
 /// Texts, their vectors and the loss between them. The figures of an evaluation are those of its batches
 /// together: of pairs and triplets accuracy, MRR@10 and nDCG@10 of the positive among all their documents (a
 /// document of the same cosine ranks before it), of pairs with a score Spearman's correlation. Throws
-/// Error naming a size of --matryoshka_dims above the vectors'.
+/// UsageError naming a size of --matryoshka_dims above the vectors'.
 std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Embedders embedders,
                                                const Splits<SentenceExample>& examples,
                                                const EmbeddingOptions& options);

@@ -213,8 +213,11 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
              text, 560 * columns, 60 + 460 * rows};
   std::multiset<std::string> legends;
   std::size_t last = 0;
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    if (!figures[i].legend.empty()) legends.insert(figures[i].legend), last = i;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    if (figures[i].legend.empty()) continue;
+    legends.insert(figures[i].legend);
+    last = i;
+  }
   const bool shared = legends.size() > 1 && legends.count(*legends.begin()) == legends.size();
   const int rows_below = rows - 1 - static_cast<int>(last) / columns;
   const std::string place = number_text((460.0 * rows_below + 8) / all.height);

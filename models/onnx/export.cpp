@@ -1,13 +1,12 @@
 #include "models/onnx/export.h"
 
-#include "data/base/error.h"
 #include "models/graph/passes.h"
-#include "models/onnx/translation.h"
+#include "models/onnx/operators.h"
 
 namespace zoo {
 namespace {
 
-using Names = std::vector<std::string>;
+using onnx::Names;
 
 // "present.0.decoder.key", … in the order of the passes.
 void add_caches(Names& names, std::int64_t layers, const std::string& owner = "") {
@@ -41,29 +40,43 @@ Names forward_outputs(const Model& model) {
   return {parts.head.weight.defined() ? "logits" : "last_hidden_state"};
 }
 
+// The graph as a file whose outputs have these names; names of inputs and of free sizes are the graph's.
+onnx::File translate(const graph::Graph& graph, const std::string& file, const Names& outputs) {
+  onnx::File result{.name = file};
+  onnx::FileBuilder builder(graph, result);
+  for (const graph::Node& node : graph.nodes) {
+    const Names names = onnx::translated(builder, node);
+    std::size_t next = 0;
+    for (const auto& ids : node.results) {
+      for (const graph::ValueId id : ids) builder.set_name(id, names.at(next++));
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) builder.add_output(outputs[i], graph.outputs.at(i));
+  return result;
+}
+
 }  // namespace
 
 void export_onnx(Model& model, const std::filesystem::path& directory) {
   const TransformerConfig& config = model.config();
   std::vector<onnx::File> files;
   if (!model.parts().generates()) {
-    files.push_back(onnx::translate(graph::forward_pass(model, /*token_types=*/true), "model.onnx",
-                                    forward_outputs(model)));
+    files.push_back(
+        translate(graph::forward_pass(model, /*token_types=*/true), "model.onnx", forward_outputs(model)));
   } else if (config.shape == Shape::kDecoder) {
     Names outputs{"logits"};
     add_caches(outputs, config.num_layers);
     files.push_back(
-        onnx::translate(graph::decoding_passes(model, /*all_logits=*/true).step, "model.onnx", outputs));
+        translate(graph::decoding_passes(model, /*all_logits=*/true).step, "model.onnx", outputs));
   } else {
     graph::DecodingPasses passes = graph::decoding_passes(model);
-    files.push_back(onnx::translate(*passes.encode, "encoder_model.onnx", {"last_hidden_state"}));
+    files.push_back(translate(*passes.encode, "encoder_model.onnx", {"last_hidden_state"}));
     Names outputs{"logits"};
     add_caches(outputs, config.decoder_layers(), "decoder.");
     const Names step = outputs;
     add_caches(outputs, config.decoder_layers(), "encoder.");
-    files.push_back(onnx::translate(with_plain_ids(std::move(*passes.start)), "decoder_model.onnx", outputs));
-    files.push_back(
-        onnx::translate(with_plain_ids(std::move(passes.step)), "decoder_with_past_model.onnx", step));
+    files.push_back(translate(with_plain_ids(std::move(*passes.start)), "decoder_model.onnx", outputs));
+    files.push_back(translate(with_plain_ids(std::move(passes.step)), "decoder_with_past_model.onnx", step));
     order_by_layer(files.back().inputs, config.decoder_layers());
   }
   onnx::write(files, directory);

@@ -7,8 +7,9 @@ The pre-tokenizers of the library ask a regular expression for \\p{L}, \\w and t
 one version of Unicode (tiktoken's the same). Another version would cut the newest scripts elsewhere.
 """
 
+import itertools
 import pathlib
-import textwrap
+import re
 
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
@@ -18,13 +19,18 @@ OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "text" / "char
 CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
               "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"]
 SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Thai"]
-# Properties, without the categories that they are made of where there are such.
-CLASSES = {name: rf"\p{{{name}}}" for name in CATEGORIES + SCRIPTS} | {
-    "Space": r"\s",
-    "OtherAlphabetic": r"[\p{Alphabetic}&&[^\p{L}\p{Nl}]]",
-    "OtherUppercase": r"[\p{Uppercase}&&[^\p{Lu}]]",
-    "OtherLowercase": r"[\p{Lowercase}&&[^\p{Ll}]]",
+# The sets of a list have no character in common.
+LISTS = {
+    "Category": {name: rf"\p{{{name}}}" for name in CATEGORIES},
+    "Script": {name: rf"\p{{{name}}}" for name in SCRIPTS},
+    "Space": {"In": r"\s"},
+    # Properties without the categories that they are made of.
+    "OtherAlphabetic": {"In": r"[\p{Alphabetic}&&[^\p{L}\p{Nl}]]"},
+    "OtherUppercase": {"In": r"[\p{Uppercase}&&[^\p{Lu}]]"},
+    "OtherLowercase": {"In": r"[\p{Lowercase}&&[^\p{Ll}]]"},
 }
+NONE = "X"
+WIDTH = 118
 
 CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
@@ -35,43 +41,42 @@ def members(pattern):
     for i in range(0, len(CHARACTERS), 4096):
         for piece, _ in splitter.pre_tokenize_str("".join(CHARACTERS[i:i + 4096])):
             found.update(map(ord, piece))
-    return sorted(found)
+    return found
 
 
-def ranges(codes):
-    """(first, last, step): upper and lower case take turns in many scripts, hence the steps of two."""
-    result, i = [], 0
-    while i < len(codes):
-        ends = []
-        for step in (1, 2):
-            j = i
-            while j + 1 < len(codes) and codes[j + 1] - codes[j] == step:
-                j += 1
-            ends.append((j, -step))
-        last, step = max(ends)
-        result.append((codes[i], codes[last], -step if last > i else 1))
-        i = last + 1
-    return result
+def runs(codes_of):
+    """The names of the code points from 0 on, each with the length of its run: "Cc32ZsPo3ScPo"."""
+    names = {code: name for name, codes in codes_of.items() for code in codes}
+    every = (names.get(code, NONE) for code in range(max(names) + 1))
+    result = [[name, len(list(run))] for name, run in itertools.groupby(every)]
+    text = "".join(name + (str(count) if count > 1 else "") for name, count in result)
+    # Capital and small letters take turns in many scripts.
+    return re.sub(r"(?:LuLl)+(?:Lu(?![0-9]))?(?![0-9])", lambda turns: f"Lul{len(turns[0]) // 2}", text)
 
 
-def written(first, last, step):
-    end = f",0x{last:X}" if last > first else ""
-    return f"{{0x{first:X}{end}{',2' if step == 2 else ''}}}"
+def lines(text):
+    """Quoted lines, each with as many runs as fit."""
+    line = ""
+    for run in re.findall("[A-Z][a-z]*[0-9]*", text):
+        if len(line) + len(run) > WIDTH - 4:
+            yield f'  "{line}"'
+            line = ""
+        line += run
+    yield f'  "{line}"'
 
 
 def main():
     parts = [
         "#pragma once",
-        f"// Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0).",
-        '#include "tokenizer/text/character_class.h"\n',
+        f"// Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0).\n",
+        "#include <string_view>\n",
         "namespace zoo {\n",
+        "// Lists for for_each_range().",
         "// clang-format off",
     ]
-    for name, pattern in CLASSES.items():
-        codes = members(pattern)
-        rows = ",".join(written(*each) for each in ranges(codes))
-        rows = textwrap.fill(rows.replace("},{", "}, {"), 118, initial_indent="  ", subsequent_indent="  ")
-        parts.append(f"inline constexpr CharacterRange k{name}Ranges[] = {{\n{rows}}};")
+    for name, classes in LISTS.items():
+        text = runs({name: members(pattern) for name, pattern in classes.items()})
+        parts.append(f"inline constexpr std::string_view k{name}Ranges =\n" + "\n".join(lines(text)) + ";")
     parts += ["// clang-format on\n", "}  // namespace zoo"]
     OUT.write_text("\n".join(parts) + "\n", encoding="utf-8")
 

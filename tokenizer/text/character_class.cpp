@@ -2,12 +2,24 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string>
 
 #include "tokenizer/text/character_class_ranges.h"
 
 namespace zoo {
+namespace {
+
+// Of a category, or of a member of kSpaceRanges.
+std::uint8_t bits_of(std::string_view name) {
+  if (name == "In") return CharacterClass::kSpace;
+  if (name[0] == 'N') return CharacterClass::kNumber;
+  if (name[0] == 'M') return CharacterClass::kMark;
+  if (name == "Lu" || name == "Lt") return CharacterClass::kUpper;
+  if (name == "Ll") return CharacterClass::kLower;
+  return name[0] == 'L' ? CharacterClass::kCaseless : 0;
+}
+
+}  // namespace
 
 const CharacterClasses& CharacterClasses::get() {
   static const CharacterClasses classes;
@@ -16,23 +28,11 @@ const CharacterClasses& CharacterClasses::get() {
 
 CharacterClasses::CharacterClasses() {
   std::vector<std::uint8_t> all(0x110000, 0);
-  const auto fill = [&all](std::span<const CharacterRange> ranges, std::uint8_t bits) {
-    for (const CharacterRange& range : ranges) {
-      for (char32_t c = range.first; c <= range.last; c += range.step) all[c] = bits;
-    }
+  const auto fill = [&all](std::string_view name, char32_t first, char32_t last) {
+    std::fill(all.begin() + first, all.begin() + last + 1, bits_of(name));
   };
-  fill(kSpaceRanges, CharacterClass::kSpace);
-  fill(kNdRanges, CharacterClass::kNumber);
-  fill(kNlRanges, CharacterClass::kNumber);
-  fill(kNoRanges, CharacterClass::kNumber);
-  fill(kLuRanges, CharacterClass::kUpper);
-  fill(kLtRanges, CharacterClass::kUpper);
-  fill(kLlRanges, CharacterClass::kLower);
-  fill(kLmRanges, CharacterClass::kCaseless);
-  fill(kLoRanges, CharacterClass::kCaseless);
-  fill(kMnRanges, CharacterClass::kMark);
-  fill(kMcRanges, CharacterClass::kMark);
-  fill(kMeRanges, CharacterClass::kMark);
+  for_each_range(kCategoryRanges, fill);
+  for_each_range(kSpaceRanges, fill);
   for (const char32_t newline : {U'\r', U'\n'}) all[newline] |= CharacterClass::kNewline;
 
   std::copy_n(all.begin(), kAscii, ascii_.begin());

@@ -23,10 +23,26 @@ struct CharacterClass {
   static constexpr std::uint8_t kLetter = kUpper | kLower | kCaseless;  // \p{L}
 };
 
-struct CharacterRange {
-  char32_t first, last = first;
-  unsigned char step = 1;
-};
+/// Calls use(name, first, last) for the ranges of a list in character_class_ranges.h. It names the set of
+/// each code point from 0 on, with the length of the range if it is not 1: "Cc32ZsPo3". "X" is no set, "Lul"
+/// Lu and Ll by turns.
+template <class Use>
+void for_each_range(std::string_view list, Use use) {
+  char32_t first = 0;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t begin = at++;
+    while (at < list.size() && list[at] >= 'a') ++at;
+    const std::string_view name = list.substr(begin, at - begin);
+    char32_t count = at < list.size() && list[at] <= '9' ? 0 : 1;
+    while (at < list.size() && list[at] <= '9') count = 10 * count + static_cast<char32_t>(list[at++] - '0');
+    if (name == "Lul") {
+      for (char32_t i = 0; i < count; ++i) use(i % 2 == 0 ? "Lu" : "Ll", first + i, first + i);
+    } else if (name != "X") {
+      use(name, first, first + count - 1);
+    }
+    first += count;
+  }
+}
 
 /// The class and the size in bytes of a character.
 struct ClassifiedCharacter {

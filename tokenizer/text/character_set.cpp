@@ -1,84 +1,50 @@
 #include "tokenizer/text/character_set.h"
 
-#include <algorithm>
 #include <cctype>
-#include <span>
+#include <map>
 #include <string>
 
+#include "tokenizer/text/character_class.h"
 #include "tokenizer/text/character_class_ranges.h"
 
 namespace zoo {
 namespace {
 
-struct Property {
-  std::string_view name;
-  std::span<const CharacterRange> ranges;
-};
+using Sets = std::map<std::string, icu::UnicodeSet>;
 
-const Property kProperties[] = {
-    {"lu", kLuRanges},
-    {"ll", kLlRanges},
-    {"lt", kLtRanges},
-    {"lm", kLmRanges},
-    {"lo", kLoRanges},
-    {"mn", kMnRanges},
-    {"mc", kMcRanges},
-    {"me", kMeRanges},
-    {"nd", kNdRanges},
-    {"nl", kNlRanges},
-    {"no", kNoRanges},
-    {"pc", kPcRanges},
-    {"pd", kPdRanges},
-    {"ps", kPsRanges},
-    {"pe", kPeRanges},
-    {"pi", kPiRanges},
-    {"pf", kPfRanges},
-    {"po", kPoRanges},
-    {"sm", kSmRanges},
-    {"sc", kScRanges},
-    {"sk", kSkRanges},
-    {"so", kSoRanges},
-    {"zs", kZsRanges},
-    {"zl", kZlRanges},
-    {"zp", kZpRanges},
-    {"cc", kCcRanges},
-    {"cf", kCfRanges},
-    {"co", kCoRanges},
-    {"han", kHanRanges},
-    {"hiragana", kHiraganaRanges},
-    {"katakana", kKatakanaRanges},
-    {"hangul", kHangulRanges},
-    {"latin", kLatinRanges},
-    {"greek", kGreekRanges},
-    {"cyrillic", kCyrillicRanges},
-    {"arabic", kArabicRanges},
-    {"hebrew", kHebrewRanges},
-    {"devanagari", kDevanagariRanges},
-    {"thai", kThaiRanges},
-};
-
-void add(icu::UnicodeSet& set, std::span<const CharacterRange> ranges) {
-  for (const CharacterRange& range : ranges) {
-    if (range.step == 1) {
-      set.add(static_cast<UChar32>(range.first), static_cast<UChar32>(range.last));
-    } else {
-      for (char32_t c = range.first; c <= range.last; c += range.step) set.add(static_cast<UChar32>(c));
-    }
-  }
+// Every category and script by its name in small letters, and the lists that need another name.
+const Sets& sets() {
+  static const Sets all = [] {
+    Sets made;
+    const auto read = [&made](std::string_view list, const std::string& given) {
+      for_each_range(list, [&](std::string_view name, char32_t first, char32_t last) {
+        std::string known = given.empty() ? std::string(name) : given;
+        known[0] = static_cast<char>(std::tolower(known[0]));
+        made[known].add(static_cast<UChar32>(first), static_cast<UChar32>(last));
+      });
+    };
+    read(kCategoryRanges, "");
+    read(kScriptRanges, "");
+    read(kSpaceRanges, "space");
+    read(kOtherAlphabeticRanges, "other alphabetic");
+    read(kOtherUppercaseRanges, "other uppercase");
+    read(kOtherLowercaseRanges, "other lowercase");
+    return made;
+  }();
+  return all;
 }
 
-// The union of the properties whose names begin with one of the letters: \p{L} is Lu, Ll …
+// The union of the categories whose names begin with one of the letters: \p{L} is Lu, Ll …
 icu::UnicodeSet categories(std::string_view letters) {
   icu::UnicodeSet set;
-  for (const Property& property : kProperties) {
-    if (property.name.size() == 2 && letters.find(property.name[0]) != letters.npos)
-      add(set, property.ranges);
+  for (const auto& [name, characters] : sets()) {
+    if (name.size() == 2 && letters.find(name[0]) != letters.npos) set.addAll(characters);
   }
   return set;
 }
 
-icu::UnicodeSet with(icu::UnicodeSet set, std::initializer_list<std::span<const CharacterRange>> more) {
-  for (const auto& ranges : more) add(set, ranges);
+icu::UnicodeSet with(icu::UnicodeSet set, std::initializer_list<std::string> names) {
+  for (const std::string& name : names) set.addAll(sets().at(name));
   return set;
 }
 
@@ -96,29 +62,29 @@ icu::UnicodeSet unassigned() {  // Cn and surrogates
 }
 
 icu::UnicodeSet alphabetic() {
-  return with(categories("l"), {kNlRanges, kOtherAlphabeticRanges});
+  return with(categories("l"), {"nl", "other alphabetic"});
 }
 
 icu::UnicodeSet word() {
-  return with(alphabetic(), {kMnRanges, kMcRanges, kMeRanges, kNdRanges, kPcRanges});
+  return with(alphabetic(), {"mn", "mc", "me", "nd", "pc"});
 }
 
 icu::UnicodeSet graphic() {
-  return without(everything(), with(unassigned(), {kSpaceRanges, kCcRanges}));
+  return without(everything(), with(unassigned(), {"space", "cc"}));
 }
 
 // Characters of the names that both notations have.
 std::optional<icu::UnicodeSet> shared(std::string_view name) {
   if (name == "alpha") return alphabetic();
-  if (name == "alnum") return with(alphabetic(), {kNdRanges});
-  if (name == "upper") return with({}, {kLuRanges, kOtherUppercaseRanges});
-  if (name == "lower") return with({}, {kLlRanges, kOtherLowercaseRanges});
-  if (name == "digit") return with({}, {kNdRanges});
-  if (name == "space") return with({}, {kSpaceRanges});
-  if (name == "cntrl") return with({}, {kCcRanges});
-  if (name == "blank") return with({'\t', '\t'}, {kZsRanges});
+  if (name == "alnum") return with(alphabetic(), {"nd"});
+  if (name == "upper") return with({}, {"lu", "other uppercase"});
+  if (name == "lower") return with({}, {"ll", "other lowercase"});
+  if (name == "digit") return with({}, {"nd"});
+  if (name == "space") return with({}, {"space"});
+  if (name == "cntrl") return with({}, {"cc"});
+  if (name == "blank") return with({'\t', '\t'}, {"zs"});
   if (name == "graph") return graphic();
-  if (name == "print") return with(graphic(), {kZsRanges});
+  if (name == "print") return with(graphic(), {"zs"});
   if (name == "xdigit") return icu::UnicodeSet('0', '9').add('a', 'f').add('A', 'F');
   return std::nullopt;
 }
@@ -136,10 +102,8 @@ std::optional<icu::UnicodeSet> characters_of_property(std::string_view name) {
     if (c != ' ' && c != '-' && c != '_')
       plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  const auto* found = std::find_if(std::begin(kProperties), std::end(kProperties),
-                                   [&](const Property& property) { return property.name == plain; });
-  if (found != std::end(kProperties)) return with({}, {found->ranges});
-  if (plain == "c") return with(unassigned(), {kCcRanges, kCfRanges, kCoRanges});
+  if (const auto found = sets().find(plain); found != sets().end()) return found->second;
+  if (plain == "c") return with(unassigned(), {"cc", "cf", "co"});
   if (plain == "cn") return unassigned().remove(0xD800, 0xDFFF);
   if (plain.size() == 1 && std::string_view("lmnpsz").find(plain[0]) != std::string_view::npos)
     return categories(plain);

@@ -14,13 +14,20 @@ namespace zoo {
 
 // Each is defined in the file of models/families that has its name, XLM-RoBERTa in RoBERTa's, mT5 and UMT5 in
 // T5's.
-Family gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma(), gemma2(), gemma3(), olmo2();
-Family phi3(), smollm3(), starcoder2(), gpt_neox(), opt(), bloom(), falcon(), gptj(), mpt(), gpt_bigcode();
-Family stablelm(), granite(), mixtral(), qwen2_moe(), qwen3_moe();
-Family t5(), mt5(), umt5(), bart(), mbart(), pegasus(), marian(), m2m_100();
-Family bert(), roberta(), xlm_roberta(), distilbert(), albert(), electra(), mpnet(), deberta(), modernbert(),
-    nomic_bert();
-Family tutorial_embeddings(), tutorial_ambiguous(), tutorial_disagreement();
+// clang-format off
+#define ZOO_FAMILIES(each)                                                                                \
+  each(gpt2) each(llama) each(mistral) each(qwen2) each(qwen3) each(gemma) each(gemma2) each(gemma3)      \
+  each(olmo2) each(phi3) each(smollm3) each(starcoder2) each(gpt_neox) each(opt) each(bloom) each(falcon) \
+  each(gptj) each(mpt) each(gpt_bigcode) each(stablelm) each(granite) each(mixtral) each(qwen2_moe)       \
+  each(qwen3_moe) each(t5) each(mt5) each(umt5) each(bart) each(mbart) each(pegasus) each(marian)         \
+  each(m2m_100) each(bert) each(roberta) each(xlm_roberta) each(distilbert) each(albert) each(electra)    \
+  each(mpnet) each(deberta) each(modernbert) each(nomic_bert)                                             \
+  each(tutorial_embeddings) each(tutorial_ambiguous) each(tutorial_disagreement)
+#define ZOO_DECLARE(name) namespace family::name { Family family(); }
+#define ZOO_ENTRY(name) family::name::family(),
+// clang-format on
+
+ZOO_FAMILIES(ZOO_DECLARE)
 
 namespace {
 
@@ -63,53 +70,7 @@ constexpr Relatives kRelatives[]{
 }  // namespace
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{
-      gpt2(),
-      llama(),
-      mistral(),
-      qwen2(),
-      qwen3(),
-      gemma(),
-      gemma2(),
-      gemma3(),
-      olmo2(),
-      phi3(),
-      smollm3(),
-      starcoder2(),
-      gpt_neox(),
-      opt(),
-      bloom(),
-      falcon(),
-      gptj(),
-      mpt(),
-      gpt_bigcode(),
-      stablelm(),
-      granite(),
-      mixtral(),
-      qwen2_moe(),
-      qwen3_moe(),
-      t5(),
-      mt5(),
-      umt5(),
-      bart(),
-      mbart(),
-      pegasus(),
-      marian(),
-      m2m_100(),
-      bert(),
-      roberta(),
-      xlm_roberta(),
-      distilbert(),
-      albert(),
-      electra(),
-      mpnet(),
-      deberta(),
-      modernbert(),
-      nomic_bert(),
-      tutorial_embeddings(),
-      tutorial_ambiguous(),
-      tutorial_disagreement(),
-  };
+  static const std::vector<Family> all{ZOO_FAMILIES(ZOO_ENTRY)};
   return all;
 }
 

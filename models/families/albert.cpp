@@ -6,10 +6,7 @@
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::albert {
-
-using C = TransformerConfig;
+namespace zoo::family::albert {
 
 C base() {
   C config = bert_base();
@@ -91,10 +88,7 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return config;
 }
 
-}  // namespace family::albert
-
-Family albert() {
-  using namespace family::albert;
+Family family() {
   return {
       .model_type = "albert",
       .description =
@@ -116,4 +110,4 @@ Family albert() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::albert

@@ -3,8 +3,7 @@
 
 #include "models/families/kinds/bart_kind.h"
 
-namespace zoo {
-namespace family::bart {
+namespace zoo::family::bart {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -18,10 +17,7 @@ TransformerConfig distilbart() {
   return config;
 }
 
-}  // namespace family::bart
-
-Family bart() {
-  using namespace family::bart;
+Family family() {
   return {
       .model_type = "bart",
       .description = "BART (Lewis et al., 2020): encoder-decoder, post-LN, learned positions",
@@ -36,4 +32,4 @@ Family bart() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::bart

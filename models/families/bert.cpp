@@ -4,10 +4,7 @@
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::bert {
-
-using C = TransformerConfig;
+namespace zoo::family::bert {
 
 WeightTable weights(const C& config) {
   WeightTable table{.names = bert_weights()};
@@ -39,10 +36,7 @@ C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::i
 
 constexpr std::int64_t kUncased = 30522, kCased = 28996;  // sizes of the published vocabularies
 
-}  // namespace family::bert
-
-Family bert() {
-  using namespace family::bert;
+Family family() {
   return {
       .model_type = "bert",
       .description =
@@ -71,4 +65,4 @@ Family bert() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::bert

@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::bloom {
-
-using C = TransformerConfig;
+namespace zoo::family::bloom {
 
 C base() {
   C config;
@@ -69,10 +66,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return config;
 }
 
-}  // namespace family::bloom
-
-Family bloom() {
-  using namespace family::bloom;
+Family family() {
   return {
       .model_type = "bloom",
       .description = "BLOOM (Le Scao et al., 2022): GPT with ALiBi and a norm after the embedding",
@@ -87,4 +81,4 @@ Family bloom() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::bloom

@@ -6,10 +6,7 @@
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::deberta {
-
-using C = TransformerConfig;
+namespace zoo::family::deberta {
 
 C base() {
   C config = bert_base();
@@ -126,10 +123,7 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return of_size(base(), {128100, hidden, layers, heads});
 }
 
-}  // namespace family::deberta
-
-Family deberta() {
-  using namespace family::deberta;
+Family family() {
   return {
       .model_type = "deberta-v2",
       .description =
@@ -146,4 +140,4 @@ Family deberta() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::deberta

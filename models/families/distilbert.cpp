@@ -3,10 +3,7 @@
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::distilbert {
-
-using C = TransformerConfig;
+namespace zoo::family::distilbert {
 
 C base() {
   C config = bert_base();  // no key says its layer_norm_eps
@@ -95,10 +92,7 @@ C sized(std::int64_t vocab_size) {
   return config;
 }
 
-}  // namespace family::distilbert
-
-Family distilbert() {
-  using namespace family::distilbert;
+Family family() {
   return {
       .model_type = "distilbert",
       .description = "DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments or pooler",
@@ -112,4 +106,4 @@ Family distilbert() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::distilbert

@@ -6,10 +6,7 @@
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::electra {
-
-using C = TransformerConfig;
+namespace zoo::family::electra {
 
 // A width that equals the hidden size has no projection.
 ConfigKey embedding_size_key() {
@@ -65,10 +62,7 @@ C sized(std::int64_t embedding, std::int64_t layers, std::int64_t heads, std::in
   return config;
 }
 
-}  // namespace family::electra
-
-Family electra() {
-  using namespace family::electra;
+Family family() {
   return {
       .model_type = "electra",
       .description = "ELECTRA (Clark et al., 2020): BERT's encoder, trained to find replaced tokens",
@@ -94,4 +88,4 @@ Family electra() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::electra

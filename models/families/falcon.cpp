@@ -7,10 +7,7 @@
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::falcon {
-
-using C = TransformerConfig;
+namespace zoo::family::falcon {
 
 C base() {
   C config;
@@ -108,10 +105,7 @@ C falcon_40b() {
   return config;
 }
 
-}  // namespace family::falcon
-
-Family falcon() {
-  using namespace family::falcon;
+Family family() {
   return {
       .model_type = "falcon",
       .description = "Falcon (Almazrouei et al., 2023): rotary, multi-query, parallel sublayers",
@@ -125,4 +119,4 @@ Family falcon() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::falcon

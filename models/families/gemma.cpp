@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::gemma {
-
-using C = TransformerConfig;
+namespace zoo::family::gemma {
 
 // transformers reads "gelu" as its approximation, with which Gemma was trained.
 ConfigKey gelu_key() {
@@ -26,10 +23,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return of_size(gemma_base(), {256000, hidden, layers, heads, inner, kv_heads});
 }
 
-}  // namespace family::gemma
-
-Family gemma() {
-  using namespace family::gemma;
+Family family() {
   return {
       .model_type = "gemma",
       .description = "Gemma (Mesnard et al., 2024): Llama with norms of 1 + w, GeGLU, scaled embeddings",
@@ -46,4 +40,4 @@ Family gemma() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gemma

@@ -4,10 +4,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::gemma2 {
-
-using C = TransformerConfig;
+namespace zoo::family::gemma2 {
 
 C base() {
   C config = gemma_base();
@@ -29,10 +26,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::gemma2
-
-Family gemma2() {
-  using namespace family::gemma2;
+Family family() {
   return {
       .model_type = "gemma2",
       .description =
@@ -51,4 +45,4 @@ Family gemma2() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gemma2

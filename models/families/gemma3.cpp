@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::gemma3 {
-
-using C = TransformerConfig;
+namespace zoo::family::gemma3 {
 
 C base() {
   C config = gemma_base();
@@ -78,10 +75,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::gemma3
-
-Family gemma3() {
-  using namespace family::gemma3;
+Family family() {
   return {
       .model_type = "gemma3_text",
       .description =
@@ -104,4 +98,4 @@ Family gemma3() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gemma3

@@ -7,10 +7,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::gpt2 {
-
-using C = TransformerConfig;
+namespace zoo::family::gpt2 {
 
 C base() {
   C config;
@@ -84,10 +81,7 @@ C shakespeare_char() {
   return config;
 }
 
-}  // namespace family::gpt2
-
-Family gpt2() {
-  using namespace family::gpt2;
+Family family() {
   return {
       .model_type = "gpt2",
       .description =
@@ -109,4 +103,4 @@ Family gpt2() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gpt2

@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::gpt_bigcode {
-
-using C = TransformerConfig;
+namespace zoo::family::gpt_bigcode {
 
 C base() {
   C config;
@@ -76,10 +73,7 @@ C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::
   return config;
 }
 
-}  // namespace family::gpt_bigcode
-
-Family gpt_bigcode() {
-  using namespace family::gpt_bigcode;
+Family family() {
   return {
       .model_type = "gpt_bigcode",
       .description = "GPTBigCode (Ben Allal et al., 2023): GPT-2 with one key and value for all heads",
@@ -94,4 +88,4 @@ Family gpt_bigcode() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gpt_bigcode

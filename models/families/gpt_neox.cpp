@@ -6,10 +6,7 @@
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::gpt_neox {
-
-using C = TransformerConfig;
+namespace zoo::family::gpt_neox {
 
 C base() {
   C config;
@@ -78,10 +75,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::gpt_neox
-
-Family gpt_neox() {
-  using namespace family::gpt_neox;
+Family family() {
   return {
       .model_type = "gpt_neox",
       .description =
@@ -99,4 +93,4 @@ Family gpt_neox() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gpt_neox

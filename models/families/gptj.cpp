@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::gptj {
-
-using C = TransformerConfig;
+namespace zoo::family::gptj {
 
 C base() {
   C config;
@@ -75,10 +72,7 @@ C published() {
   return config;
 }
 
-}  // namespace family::gptj
-
-Family gptj() {
-  using namespace family::gptj;
+Family family() {
   return {
       .model_type = "gptj",
       .description =
@@ -92,4 +86,4 @@ Family gptj() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::gptj

@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::granite {
-
-using C = TransformerConfig;
+namespace zoo::family::granite {
 
 C base() {
   C config = llama_base();
@@ -44,10 +41,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::granite
-
-Family granite() {
-  using namespace family::granite;
+Family family() {
   return {
       .model_type = "granite",
       .description =
@@ -68,4 +62,4 @@ Family granite() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::granite

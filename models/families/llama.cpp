@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::llama {
-
-using C = TransformerConfig;
+namespace zoo::family::llama {
 
 ConfigKeys keys() {
   return {"Llama", concatenated({llama_keys(),
@@ -54,10 +51,7 @@ C tiny() {
   return config;
 }
 
-}  // namespace family::llama
-
-Family llama() {
-  using namespace family::llama;
+Family family() {
   return {
       .model_type = "llama",
       .description =
@@ -76,4 +70,4 @@ Family llama() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::llama

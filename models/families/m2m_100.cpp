@@ -4,10 +4,7 @@
 
 #include "models/families/kinds/bart_kind.h"
 
-namespace zoo {
-namespace family::m2m_100 {
-
-using C = TransformerConfig;
+namespace zoo::family::m2m_100 {
 
 C base() {
   C config = bart_base();
@@ -39,10 +36,7 @@ C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::
 
 constexpr std::int64_t kM2m = 128112, kNllb = 256206;  // sizes of the published vocabularies
 
-}  // namespace family::m2m_100
-
-Family m2m_100() {
-  using namespace family::m2m_100;
+Family family() {
   return {
       .model_type = "m2m_100",
       .description =
@@ -60,4 +54,4 @@ Family m2m_100() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::m2m_100

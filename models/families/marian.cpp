@@ -5,10 +5,7 @@
 
 #include "models/families/kinds/bart_kind.h"
 
-namespace zoo {
-namespace family::marian {
-
-using C = TransformerConfig;
+namespace zoo::family::marian {
 
 C base() {
   C config = bart_base();
@@ -47,10 +44,7 @@ C opus_mt(std::int64_t vocabulary) {
   return config;
 }
 
-}  // namespace family::marian
-
-Family marian() {
-  using namespace family::marian;
+Family family() {
   return {
       .model_type = "marian",
       .description = "Marian (Junczys-Dowmunt et al., 2018): encoder-decoder, post-LN, sinusoidal positions",
@@ -64,4 +58,4 @@ Family marian() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::marian

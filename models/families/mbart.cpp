@@ -3,8 +3,7 @@
 
 #include "models/families/kinds/bart_kind.h"
 
-namespace zoo {
-namespace family::mbart {
+namespace zoo::family::mbart {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -21,10 +20,7 @@ TransformerConfig large(std::int64_t vocabulary) {
   return config;
 }
 
-}  // namespace family::mbart
-
-Family mbart() {
-  using namespace family::mbart;
+Family family() {
   return {
       .model_type = "mbart",
       .description = "mBART (Liu et al., 2020): multilingual BART, pre-LN",
@@ -38,4 +34,4 @@ Family mbart() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::mbart

@@ -5,10 +5,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::mistral {
-
-using C = TransformerConfig;
+namespace zoo::family::mistral {
 
 C base() {
   C config = llama_base();
@@ -27,10 +24,7 @@ C mistral_7b(std::int64_t vocabulary, std::int64_t window, double theta) {
   return config;
 }
 
-}  // namespace family::mistral
-
-Family mistral() {
-  using namespace family::mistral;
+Family family() {
   return {
       .model_type = "mistral",
       .description = "Mistral (Jiang et al., 2023): Llama with sliding windows",
@@ -47,4 +41,4 @@ Family mistral() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::mistral

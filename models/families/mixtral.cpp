@@ -7,10 +7,7 @@
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::mixtral {
-
-using C = TransformerConfig;
+namespace zoo::family::mixtral {
 
 C base() {
   C config = llama_base();
@@ -54,10 +51,7 @@ C tiny() {
   return config;
 }
 
-}  // namespace family::mixtral
-
-Family mixtral() {
-  using namespace family::mixtral;
+Family family() {
   return {
       .model_type = "mixtral",
       .description = "Mixtral (Jiang et al., 2024): Mistral with a mixture of experts",
@@ -77,4 +71,4 @@ Family mixtral() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::mixtral

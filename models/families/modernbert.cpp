@@ -8,10 +8,7 @@
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::modernbert {
-
-using C = TransformerConfig;
+namespace zoo::family::modernbert {
 
 C base() {
   C config;
@@ -154,10 +151,7 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64
   return config;
 }
 
-}  // namespace family::modernbert
-
-Family modernbert() {
-  using namespace family::modernbert;
+Family family() {
   return {
       .model_type = "modernbert",
       .description =
@@ -172,4 +166,4 @@ Family modernbert() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::modernbert

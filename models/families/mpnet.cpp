@@ -3,10 +3,7 @@
 
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::mpnet {
-
-using C = TransformerConfig;
+namespace zoo::family::mpnet {
 
 C base() {
   C config = bert_base();
@@ -77,10 +74,7 @@ C published() {
   return config;
 }
 
-}  // namespace family::mpnet
-
-Family mpnet() {
-  using namespace family::mpnet;
+Family family() {
   return {
       .model_type = "mpnet",
       .description = "MPNet (Song et al., 2020): RoBERTa with bucketed relative positions",
@@ -94,4 +88,4 @@ Family mpnet() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::mpnet

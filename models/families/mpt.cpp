@@ -5,10 +5,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::mpt {
-
-using C = TransformerConfig;
+namespace zoo::family::mpt {
 
 C base() {
   C config;
@@ -94,10 +91,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return of_size(base(), {50432, hidden, layers, heads});
 }
 
-}  // namespace family::mpt
-
-Family mpt() {
-  using namespace family::mpt;
+Family family() {
   return {
       .model_type = "mpt",
       .description = "MPT (MosaicML, 2023): causal decoder, ALiBi, LayerNorm, no biases",
@@ -110,4 +104,4 @@ Family mpt() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::mpt

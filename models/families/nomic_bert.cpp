@@ -5,10 +5,7 @@
 #include "models/families/kinds/bert_kind.h"
 #include "models/families/kinds/rotary_keys.h"
 
-namespace zoo {
-namespace family::nomic_bert {
-
-using C = TransformerConfig;
+namespace zoo::family::nomic_bert {
 
 C base() {
   C config = bert_base();
@@ -115,10 +112,7 @@ C published() {
   return of_size(base(), {30528, 768, 12, 12, 3072});
 }
 
-}  // namespace family::nomic_bert
-
-Family nomic_bert() {
-  using namespace family::nomic_bert;
+Family family() {
   return {
       .model_type = "nomic_bert",
       .description = "Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and SwiGLU",
@@ -134,4 +128,4 @@ Family nomic_bert() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::nomic_bert

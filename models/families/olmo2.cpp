@@ -4,10 +4,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::olmo2 {
-
-using C = TransformerConfig;
+namespace zoo::family::olmo2 {
 
 C base() {
   C config = llama_base();
@@ -27,10 +24,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::olmo2
-
-Family olmo2() {
-  using namespace family::olmo2;
+Family family() {
   return {
       .model_type = "olmo2",
       .description =
@@ -45,4 +39,4 @@ Family olmo2() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::olmo2

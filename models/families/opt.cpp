@@ -6,10 +6,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
-namespace zoo {
-namespace family::opt {
-
-using C = TransformerConfig;
+namespace zoo::family::opt {
 
 C base() {
   C config;
@@ -99,10 +96,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
   return of_size(base(), {50272, hidden, layers, heads});
 }
 
-}  // namespace family::opt
-
-Family opt() {
-  using namespace family::opt;
+Family family() {
   return {
       .model_type = "opt",
       .description = "OPT (Zhang et al., 2022): GPT with ReLU and positions that skip what the mask hides",
@@ -117,4 +111,4 @@ Family opt() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::opt

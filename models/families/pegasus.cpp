@@ -3,8 +3,7 @@
 
 #include "models/families/kinds/bart_kind.h"
 
-namespace zoo {
-namespace family::pegasus {
+namespace zoo::family::pegasus {
 
 TransformerConfig base() {
   TransformerConfig config = bart_base();
@@ -26,10 +25,7 @@ TransformerConfig large(std::int64_t positions) {
   return config;
 }
 
-}  // namespace family::pegasus
-
-Family pegasus() {
-  using namespace family::pegasus;
+Family family() {
   return {
       .model_type = "pegasus",
       .description = "PEGASUS (Zhang et al., 2020): encoder-decoder, pre-LN, sinusoidal positions",
@@ -43,4 +39,4 @@ Family pegasus() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::pegasus

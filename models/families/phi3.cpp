@@ -4,10 +4,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::phi3 {
-
-using C = TransformerConfig;
+namespace zoo::family::phi3 {
 
 C base() {
   C config = llama_base();
@@ -70,10 +67,7 @@ C phi4() {
   return config;
 }
 
-}  // namespace family::phi3
-
-Family phi3() {
-  using namespace family::phi3;
+Family family() {
   return {
       .model_type = "phi3",
       .description = "Phi-3 and Phi-4 (Abdin et al., 2024): Llama with joint weights and partial rotation",
@@ -97,4 +91,4 @@ Family phi3() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::phi3

@@ -3,10 +3,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::qwen2 {
-
-using C = TransformerConfig;
+namespace zoo::family::qwen2 {
 
 C base() {
   C config = llama_base();
@@ -23,10 +20,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::qwen2
-
-Family qwen2() {
-  using namespace family::qwen2;
+Family family() {
   return {
       .model_type = "qwen2",
       .description = "Qwen2 (Yang et al., 2024): Llama with biases of queries, keys and values",
@@ -45,4 +39,4 @@ Family qwen2() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::qwen2

@@ -7,10 +7,7 @@
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::qwen2_moe {
-
-using C = TransformerConfig;
+namespace zoo::family::qwen2_moe {
 
 C base() {
   C config = llama_base();
@@ -71,10 +68,7 @@ C qwen2_57b() {
   return config;
 }
 
-}  // namespace family::qwen2_moe
-
-Family qwen2_moe() {
-  using namespace family::qwen2_moe;
+Family family() {
   return {
       .model_type = "qwen2_moe",
       .description = "Qwen2-MoE (Yang et al., 2024): Qwen2 with a mixture of experts and one for every token",
@@ -96,4 +90,4 @@ Family qwen2_moe() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::qwen2_moe

@@ -5,10 +5,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::qwen3 {
-
-using C = TransformerConfig;
+namespace zoo::family::qwen3 {
 
 C base() {
   C config = llama_base();
@@ -26,10 +23,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::qwen3
-
-Family qwen3() {
-  using namespace family::qwen3;
+Family family() {
   return {
       .model_type = "qwen3",
       .description = "Qwen3 (Yang et al., 2025): Llama with norms of queries and keys",
@@ -45,4 +39,4 @@ Family qwen3() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::qwen3

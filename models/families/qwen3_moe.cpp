@@ -6,10 +6,7 @@
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::qwen3_moe {
-
-using C = TransformerConfig;
+namespace zoo::family::qwen3_moe {
 
 C base() {
   C config = llama_base();
@@ -55,10 +52,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::qwen3_moe
-
-Family qwen3_moe() {
-  using namespace family::qwen3_moe;
+Family family() {
   return {
       .model_type = "qwen3_moe",
       .description = "Qwen3-MoE (Yang et al., 2025): Qwen3 with a mixture of many small experts",
@@ -77,4 +71,4 @@ Family qwen3_moe() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::qwen3_moe

@@ -4,10 +4,7 @@
 
 #include "models/families/kinds/bert_kind.h"
 
-namespace zoo {
-namespace family::roberta {
-
-using C = TransformerConfig;
+namespace zoo::family::roberta {
 
 C base() {
   C config = bert_base();
@@ -60,10 +57,7 @@ Family roberta_like(const std::string& model_type, const std::string& name, cons
   };
 }
 
-}  // namespace family::roberta
-
-Family roberta() {
-  using namespace family::roberta;
+Family family() {
   return roberta_like(
       "roberta", "Roberta",
       "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
@@ -71,12 +65,17 @@ Family roberta() {
        {"roberta-large", "RoBERTa large", sized(24, 16, 1024)}});
 }
 
-Family xlm_roberta() {
-  using namespace family::roberta;
+}  // namespace zoo::family::roberta
+
+namespace zoo::family::xlm_roberta {
+
+using namespace roberta;
+
+Family family() {
   return roberta_like("xlm-roberta", "XLMRoberta",
                       "XLM-RoBERTa (Conneau et al., 2020): RoBERTa with a vocabulary for 100 languages",
                       {{"xlm-roberta-base", "XLM-RoBERTa base", xlm(12, 12, 768)},
                        {"xlm-roberta-large", "XLM-RoBERTa large", xlm(24, 16, 1024)}});
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::xlm_roberta

@@ -5,10 +5,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::smollm3 {
-
-using C = TransformerConfig;
+namespace zoo::family::smollm3 {
 
 C base() {
   C config = llama_base();
@@ -56,10 +53,7 @@ C smollm3_3b() {
   return config;
 }
 
-}  // namespace family::smollm3
-
-Family smollm3() {
-  using namespace family::smollm3;
+Family family() {
   return {
       .model_type = "smollm3",
       .description = "SmolLM3 (Bakouch et al., 2025): Llama with no positions in every fourth layer",
@@ -84,4 +78,4 @@ Family smollm3() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::smollm3

@@ -3,10 +3,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::stablelm {
-
-using C = TransformerConfig;
+namespace zoo::family::stablelm {
 
 C base() {
   C config = llama_base();
@@ -57,10 +54,7 @@ C stablelm_2() {
   return config;
 }
 
-}  // namespace family::stablelm
-
-Family stablelm() {
-  using namespace family::stablelm;
+Family family() {
   return {
       .model_type = "stablelm",
       .description = "StableLM (Bellagente et al., 2024): Llama with LayerNorm and heads that rotate in part",
@@ -74,4 +68,4 @@ Family stablelm() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::stablelm

@@ -4,10 +4,7 @@
 #include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
-namespace zoo {
-namespace family::starcoder2 {
-
-using C = TransformerConfig;
+namespace zoo::family::starcoder2 {
 
 C base() {
   C config;
@@ -72,10 +69,7 @@ C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64
   return config;
 }
 
-}  // namespace family::starcoder2
-
-Family starcoder2() {
-  using namespace family::starcoder2;
+Family family() {
   return {
       .model_type = "starcoder2",
       .description = "StarCoder2 (Lozhkov et al., 2024): Mistral's attention, GPT-2's norms and feed-forward",
@@ -89,4 +83,4 @@ Family starcoder2() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::starcoder2

@@ -14,10 +14,7 @@
 #include "models/families/kinds/shared.h"
 #include "models/formats/weight_files.h"
 
-namespace zoo {
-namespace family::t5 {
-
-using C = TransformerConfig;
+namespace zoo::family::t5 {
 
 C base() {
   C config;
@@ -290,10 +287,7 @@ C tiny() {
   return config;
 }
 
-}  // namespace family::t5
-
-Family t5() {
-  using namespace family::t5;
+Family family() {
   return {
       .model_type = "t5",
       .description =
@@ -317,8 +311,13 @@ Family t5() {
   };
 }
 
-Family mt5() {
-  using namespace family::t5;
+}  // namespace zoo::family::t5
+
+namespace zoo::family::mt5 {
+
+using namespace t5;
+
+Family family() {
   return {
       .model_type = "mt5",
       .description = "mT5 (Xue et al., 2021): multilingual T5 1.1",
@@ -336,8 +335,13 @@ Family mt5() {
   };
 }
 
-Family umt5() {
-  using namespace family::t5;
+}  // namespace zoo::family::mt5
+
+namespace zoo::family::umt5 {
+
+using namespace t5;
+
+Family family() {
   return {
       .model_type = "umt5",
       .description = "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
@@ -355,4 +359,4 @@ Family umt5() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::umt5

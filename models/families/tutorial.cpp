@@ -10,10 +10,7 @@
 #include "models/layers/attention/attention.h"
 #include "models/model.h"
 
-namespace zoo {
-namespace family::tutorial {
-
-using C = TransformerConfig;
+namespace zoo::family::tutorial {
 
 // Embeddings that learn by prediction: logits = W e[id] + b, a position sees itself alone.
 // input_ids [B, T], targets or labels [B, T]; logits [B, T, V].
@@ -235,10 +232,13 @@ WeightTable last_word_names(const C&) {
                     {"fc.bias", {"fc.bias"}}}};
 }
 
-}  // namespace family::tutorial
+}  // namespace zoo::family::tutorial
 
-Family tutorial_embeddings() {
-  using namespace family::tutorial;
+namespace zoo::family::tutorial_embeddings {
+
+using namespace tutorial;
+
+Family family() {
   return {
       .model_type = "tutorial-embeddings",
       .description = "a tutorial's word prediction: an embedding and a projection, no attention",
@@ -251,8 +251,13 @@ Family tutorial_embeddings() {
   };
 }
 
-Family tutorial_ambiguous() {
-  using namespace family::tutorial;
+}  // namespace zoo::family::tutorial_embeddings
+
+namespace zoo::family::tutorial_ambiguous {
+
+using namespace tutorial;
+
+Family family() {
   return {
       .model_type = "tutorial-ambiguous",
       .description = "a tutorial's single head: a phrase classified by what its first word attends to",
@@ -265,8 +270,13 @@ Family tutorial_ambiguous() {
   };
 }
 
-Family tutorial_disagreement() {
-  using namespace family::tutorial;
+}  // namespace zoo::family::tutorial_ambiguous
+
+namespace zoo::family::tutorial_disagreement {
+
+using namespace tutorial;
+
+Family family() {
   return {
       .model_type = "tutorial-disagreement",
       .description = "a tutorial's multi-head attention: a class from the last word, heads kept apart",
@@ -279,4 +289,4 @@ Family tutorial_disagreement() {
   };
 }
 
-}  // namespace zoo
+}  // namespace zoo::family::tutorial_disagreement

@@ -9,6 +9,10 @@ namespace zoo {
 
 // Keys and weight names that several families have in common.
 
+namespace family {
+using C = TransformerConfig;
+}
+
 /// a, then b.
 template <class Entry>
 std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {

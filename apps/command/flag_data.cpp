@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/flags.h"
 #include "data/base/near_match.h"
 #include "data/base/sizes.h"
 #include "tokenizer/text/utf8.h"
@@ -37,8 +36,7 @@ constexpr FlagKind kind_of() {
 }
 
 bool accepted(const FlagData& flag, double value) {
-  return !(flag.smallest && value < *flag.smallest) && !(flag.largest && value > *flag.largest) &&
-         !(flag.above && value <= *flag.above);
+  return flag.range.holds(value);
 }
 
 bool accepted(const FlagData& flag, const std::string& value) {
@@ -60,7 +58,7 @@ template <class T>
 bool is_too_large(const FlagData& flag, const T& value) {
   if constexpr (IsOptional<T>::value) return is_too_large(flag, *value);
   if constexpr (std::is_same_v<T, std::int64_t>)
-    return !flag.largest && !flag.any_size && (value > kLargestGivenCount || value < -kLargestGivenCount);
+    return !flag.range.most && !flag.any_size && (value > kLargestGivenCount || value < -kLargestGivenCount);
   return false;
 }
 
@@ -176,6 +174,7 @@ std::string assign(FlagData& flag, std::vector<std::string> texts) {
     if (std::ranges::find(flag.choices, format) != flag.choices.end())
       std::ranges::replace(texts, std::string(alias), std::string(format));
   }
+  if (flag.meaning) std::ranges::transform(texts, texts.begin(), flag.meaning);
   return flag.assign(texts);
 }
 
@@ -229,14 +228,14 @@ std::string expected_words(const FlagData& flag) {
     }
     return words;
   }
+  const auto& [least, above, most] = flag.range;
   std::string bounds;
-  if (flag.smallest && flag.largest) {
-    bounds = " between " + number_text(*flag.smallest) + " and " + number_text(*flag.largest);
-  } else if (flag.smallest) {
-    bounds = " of at least " + number_text(*flag.smallest);
-  } else if (flag.above) {
-    bounds = " above " + number_text(*flag.above) +
-             (flag.largest ? " and at most " + number_text(*flag.largest) : "");
+  if (least && most) {
+    bounds = " between " + number_text(*least) + " and " + number_text(*most);
+  } else if (least) {
+    bounds = " of at least " + number_text(*least);
+  } else if (above) {
+    bounds = " above " + number_text(*above) + (most ? " and at most " + number_text(*most) : "");
   }
   return kind_words(flag) + bounds;
 }

@@ -1,39 +1,28 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
+#include <deque>
+#include <ostream>
+#include <utility>
 
-#include <nlohmann/json_fwd.hpp>
+#include "apps/command/flags.h"
+#include "apps/command/outline.h"
 
 namespace zoo {
 
 enum class FlagKind { text, path, integer, number, boolean, list };
 
 /// One declared flag. The functions access the verb's own variable.
-struct FlagData {
-  std::string name, group, help, placeholder;
+struct FlagData : FlagRules {
+  std::string name = {}, group = {}, help = {};
   FlagKind kind = FlagKind::text;
   bool positional = false;
-  bool required = false;
-  bool leads = false;          // a word without a flag may also give its value
   bool about_parsing = false;  // --config, --dump_config: not a value of the verb
   bool given = false;
 
-  // Accepted values, narrower than the kind.
-  std::vector<std::string> choices;
-  std::optional<double> smallest, largest, above;
-  bool any_size = false;  // an integer that is not a count, such as a seed
-  std::function<bool(const std::string&)> holds;
-  std::string expected;
-
-  std::vector<std::string> suggestions;  // only for completion: other values are also accepted
-
   // Returns the expected form, or "" if the texts are accepted.
-  std::function<std::string(const std::vector<std::string>&)> assign;
-  std::function<void()> reset;            // restores the verb's default
-  std::function<nlohmann::json()> value;  // null: unset
+  std::function<std::string(const std::vector<std::string>&)> assign = {};
+  std::function<void()> reset = {};            // restores the verb's default
+  std::function<nlohmann::json()> value = {};  // null: unset
 
   /// True if --no_NAME is also accepted.
   bool negatable() const { return kind == FlagKind::boolean && !about_parsing && !name.starts_with("no_"); }
@@ -47,5 +36,32 @@ void assign_texts(FlagData& flag, const std::vector<std::string>& texts, const s
 
 /// Assigns a value of a config file or recipe; null restores the default.
 void assign_json(FlagData& flag, const nlohmann::json& value, const std::string& place);
+
+/// Parsed words of a command line, not yet converted.
+struct ParsedWords {
+  /// All texts given per flag, in the order of first use.
+  std::vector<std::pair<FlagData*, std::vector<std::string>>> values;
+  bool help = false;
+};
+
+/// Splits words into flags and positional arguments. Throws UsageError for an unknown flag (naming the
+/// nearest), a flag without its value, and an extra argument; not if --help is among the words.
+ParsedWords parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
+                        const std::string& command);
+
+/// Help text of a verb, without its flags.
+struct VerbText {
+  std::string command, summary;
+  std::vector<std::string> examples;
+};
+
+/// Group of the flags that every verb has, listed last.
+inline constexpr const char* kGeneralGroup = "General";
+
+/// Prints the verb's help: flags in aligned groups with their defaults, at most paragraph_width() wide.
+void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags);
+
+/// Fills the outline with the same data, except name and summary, which come from the list of verbs.
+void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline);
 
 }  // namespace zoo

@@ -1,9 +1,8 @@
-#include "apps/command/flag_help.h"
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/flag_data.h"
 #include "apps/command/terminal.h"
 
 namespace zoo {

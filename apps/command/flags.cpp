@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flag_data.h"
-#include "apps/command/flag_help.h"
-#include "apps/command/words.h"
 #include "data/base/json_file.h"
 #include "data/base/json_text.h"
 #include "data/base/lines.h"
@@ -102,79 +100,12 @@ struct Flags::Impl {
   }
 };
 
-Flag& Flag::required() {
-  data_.required = true;
-  return *this;
-}
-
-Flag& Flag::leads() {
-  data_.leads = true;
-  return *this;
-}
-
-Flag& Flag::at_least(double smallest) {
-  data_.smallest = smallest;
-  return *this;
-}
-
-Flag& Flag::above(double bound) {
-  data_.above = bound;
-  return *this;
-}
-
-Flag& Flag::within(const FieldRange& range) {
-  data_.smallest = range.least;
-  data_.above = range.above;
-  data_.largest = range.most;
-  return *this;
-}
-
-Flag& Flag::between(double smallest, double largest) {
-  data_.smallest = smallest;
-  data_.largest = largest;
-  return *this;
-}
-
-Flag& Flag::of_any_size() {
-  data_.any_size = true;
-  return *this;
-}
-
-Flag& Flag::read_as(std::function<std::string(const std::string&)> meaning) {
-  data_.assign = [assign = data_.assign, meaning = std::move(meaning)](std::vector<std::string> texts) {
-    for (std::string& text : texts) text = meaning(text);
-    return assign(texts);
-  };
-  return *this;
-}
-
-Flag& Flag::must(std::function<bool(const std::string&)> holds, std::string expected) {
-  data_.holds = std::move(holds);
-  data_.expected = std::move(expected);
-  return *this;
-}
-
-Flag& Flag::one_of(std::vector<std::string> values) {
-  data_.choices = std::move(values);
-  return *this;
-}
-
-Flag& Flag::suggest(std::vector<std::string> values) {
-  data_.suggestions = std::move(values);
-  return *this;
-}
-
-Flag& Flag::placeholder(std::string name) {
-  data_.placeholder = std::move(name);
-  return *this;
-}
-
 Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<Impl>()) {
   impl_->text = {std::move(command), std::move(summary), {}};
   group(kGeneralGroup);
   add("config", impl_->config,
-      "JSON file with an object of flag: value; flags on the command line override it")
-      .placeholder("FILE");
+      "JSON file with an object of flag: value; flags on the command line override it",
+      {.placeholder = "FILE"});
   add("dump_config", impl_->dump_config, "print every flag with its value as JSON and exit");
   for (FlagData& flag : impl_->flags) flag.about_parsing = true;
   group("Flags");
@@ -189,16 +120,16 @@ void Flags::example(std::string line) {
   impl_->text.examples.push_back(std::move(line));
 }
 
-FlagData& Flags::declare(std::string name, std::string help) {
-  FlagData& flag = impl_->flags.emplace_back();
+FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
+  FlagData& flag = impl_->flags.emplace_back(FlagData{std::move(rules)});
   flag.name = std::move(name);
   flag.group = impl_->group;
   flag.help = std::move(help);
   return flag;
 }
 
-FlagData& Flags::declare_positional(std::string name, std::string help) {
-  FlagData& flag = declare(std::move(name), std::move(help));
+FlagData& Flags::declare_positional(std::string name, std::string help, FlagRules rules) {
+  FlagData& flag = declare(std::move(name), std::move(help), std::move(rules));
   flag.positional = true;
   flag.group = "Arguments";
   return flag;
@@ -207,13 +138,14 @@ FlagData& Flags::declare_positional(std::string name, std::string help) {
 void Flags::add_compute(ComputeOptions& options) {
   const std::string before = impl_->group;
   group("Compute");
-  add("device", options.device, "auto: cuda where there is a GPU, else cpu")
-      .must(is_device, "auto, cpu, cuda or cuda:N")
-      .placeholder("auto|cpu|cuda[:N]")
-      .suggest({"auto", "cpu", "cuda"});
+  add("device", options.device, "auto: cuda where there is a GPU, else cpu",
+      {.placeholder = "auto|cpu|cuda[:N]",
+       .suggestions = {"auto", "cpu", "cuda"},
+       .holds = is_device,
+       .expected = "auto, cpu, cuda or cuda:N"});
   choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "number format that is computed in");
-  add("threads", options.threads, "threads on the CPU; default: one per core").between(1, 1024);
-  add("seed", options.seed, "seed of the random generators").at_least(0).of_any_size();
+  add("threads", options.threads, "threads on the CPU; default: one per core", between(1, 1024));
+  add("seed", options.seed, "seed of the random generators", {.range = at_least(0), .any_size = true});
   group(before);
 }
 
@@ -235,9 +167,9 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   for (const Recipe& recipe : recipes) names.push_back(recipe.name);
   const std::string before = impl_->group;
   group(kGeneralGroup);
-  choice("recipe", impl_->recipe, names,
-         "named set of flag values, which --config and other flags override; one of " + joined(names))
-      .placeholder("NAME");
+  add("recipe", impl_->recipe,
+      "named set of flag values, which --config and other flags override; one of " + joined(names),
+      {.placeholder = "NAME", .choices = names});
   group(before);
 }
 

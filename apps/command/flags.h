@@ -15,7 +15,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command/arguments.h"
-#include "apps/command/recipes.h"
 #include "data/base/field_error.h"
 #include "models/tasks/compute_options.h"
 
@@ -42,33 +41,22 @@ void bind(FlagData& flag, T& target);
 /// in the flag's choices.
 void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set);
 
-/// A declared flag; these functions narrow the accepted values. Bounds apply to integers and numbers.
-class Flag {
- public:
-  explicit Flag(FlagData& data) : data_(data) {}
-  Flag& required();
-  Flag& at_least(double smallest);
-  Flag& above(double bound);
-  Flag& between(double smallest, double largest);
-  Flag& within(const FieldRange& range);
-  /// For an integer that is not a count, such as a seed: any 64 bits. Others are at most kLargestGivenCount.
-  Flag& of_any_size();
-  /// For text: `expected` completes "expected …" in the error if `holds` returns false.
-  Flag& must(std::function<bool(const std::string&)> holds, std::string expected);
-  /// For text: accepts only these values.
-  Flag& one_of(std::vector<std::string> values);
-  /// The value may also be given without its flag: `tzoo generate DIR`.
-  Flag& leads();
-  /// For text: the variable gets meaning(given text), which may throw Error.
-  Flag& read_as(std::function<std::string(const std::string&)> meaning);
-  /// Values for shell completion; other values are also accepted.
-  Flag& suggest(std::vector<std::string> values);
+/// What narrows the accepted values of a flag and how it is shown.
+struct FlagRules {
   /// Name of the value in help, for example "DIR". A shell completes directories for DIR and files for FILE
   /// or PATH in the name.
-  Flag& placeholder(std::string name);
-
- private:
-  FlagData& data_;
+  std::string placeholder = {};
+  std::vector<std::string> choices = {};      // for text: no other value
+  std::vector<std::string> suggestions = {};  // for shell completion; other values are also accepted
+  FieldRange range = {};                      // of integers and numbers
+  bool any_size = false;  // for an integer that is no count; others are at most kLargestGivenCount
+  /// For text: `expected` completes "expected …" in the error if `holds` returns false.
+  std::function<bool(const std::string&)> holds = {};
+  std::string expected = {};
+  /// For text: the variable gets meaning(given text), which may throw Error.
+  std::function<std::string(const std::string&)> meaning = {};
+  bool leads = false;  // the value may also be given without its flag: `tzoo generate DIR`
+  bool required = false;
 };
 
 /// The flags of one verb, declared like a table: name, variable, description. A variable holds the default
@@ -90,38 +78,35 @@ class Flags {
   void example(std::string line);
 
   template <FlagValue T>
-  Flag add(std::string name, T& target, std::string help) {
-    FlagData& flag = declare(std::move(name), std::move(help));
-    bind(flag, target);
-    return Flag(flag);
+  void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    bind(declare(std::move(name), std::move(help), std::move(rules)), target);
+  }
+  /// A number in a range: `add("port", port, "port to listen on", between(1, 65535))`.
+  template <FlagValue T>
+  void add(std::string name, T& target, std::string help, const FieldRange& range) {
+    add(std::move(name), target, std::move(help), FlagRules{.range = range});
   }
 
   /// T: std::string or std::optional<std::string>.
   template <FlagValue T>
-  Flag choice(std::string name, T& target, std::vector<std::string> values, std::string help) {
-    FlagData& flag = declare(std::move(name), std::move(help));
-    bind(flag, target);
-    return Flag(flag).one_of(std::move(values));
+  void choice(std::string name, T& target, std::vector<std::string> values, std::string help) {
+    add(std::move(name), target, std::move(help), {.choices = std::move(values)});
   }
 
   /// The same for an enum whose enumerators 0, 1, … have these names.
   template <class E>
-  requires std::is_enum_v<E> Flag choice(std::string name, E& target, std::vector<std::string> names,
-                                         std::string help) {
-    FlagData& flag = declare(std::move(name), std::move(help));
-    Flag declared = Flag(flag).one_of(std::move(names));
+  requires std::is_enum_v<E>
+  void choice(std::string name, E& target, std::vector<std::string> names, std::string help) {
     bind_choice(
-        flag, [&target] { return static_cast<std::size_t>(target); },
+        declare(std::move(name), std::move(help), {.choices = std::move(names)}),
+        [&target] { return static_cast<std::size_t>(target); },
         [&target](std::size_t number) { target = static_cast<E>(number); });
-    return declared;
   }
 
   /// Declares a positional argument, in order; a list receives all remaining words.
   template <FlagValue T>
-  Flag positional(std::string name, T& target, std::string help) {
-    FlagData& flag = declare_positional(std::move(name), std::move(help));
-    bind(flag, target);
-    return Flag(flag);
+  void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    bind(declare_positional(std::move(name), std::move(help), std::move(rules)), target);
   }
 
   /// Adds --device, --dtype, --threads, --seed.
@@ -148,13 +133,22 @@ class Flags {
 
  private:
   struct Impl;
-  FlagData& declare(std::string name, std::string help);
-  FlagData& declare_positional(std::string name, std::string help);
+  FlagData& declare(std::string name, std::string help, FlagRules rules);
+  FlagData& declare_positional(std::string name, std::string help, FlagRules rules);
 
   std::unique_ptr<Impl> impl_;
 };
 
 /// A value of Flags::resolved() for a message.
 std::string flag_text(const nlohmann::json& value);
+
+/// A named JSON object of flag values.
+struct Recipe {
+  std::string name;
+  std::string_view json;
+};
+
+/// The files of apps/recipes, embedded in the program.
+std::span<const Recipe> embedded_recipes();
 
 }  // namespace zoo

@@ -1,7 +1,6 @@
 #include "apps/command/terminal.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
@@ -23,34 +22,18 @@ double seconds() {
 
 using Range = std::pair<char32_t, char32_t>;
 
-template <std::size_t N>
-bool within(const std::array<Range, N>& ranges, char32_t code) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [code](const Range& range) { return range.first <= code && code <= range.second; });
-}
-
 // Unicode blocks: wcwidth() would be exact but supports only the locale's encoding.
-constexpr std::array<Range, 9> kCombining{{{0x0300, 0x036F},
-                                           {0x0483, 0x0489},
-                                           {0x0591, 0x05BD},
-                                           {0x064B, 0x065F},
-                                           {0x1AB0, 0x1AFF},
-                                           {0x200B, 0x200F},
-                                           {0x20D0, 0x20FF},
-                                           {0xFE00, 0xFE0F},
-                                           {0xFE20, 0xFE2F}}};
-constexpr std::array<Range, 9> kWide{{{0x1100, 0x115F},
-                                      {0x2E80, 0x303E},
-                                      {0x3041, 0xA4CF},
-                                      {0xAC00, 0xD7A3},
-                                      {0xF900, 0xFAFF},
-                                      {0xFE30, 0xFE6F},
-                                      {0xFF00, 0xFF60},
-                                      {0x1F300, 0x1FAFF},
-                                      {0x20000, 0x3FFFD}}};
+constexpr Range kCombining[] = {{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},
+                                {0x064B, 0x065F}, {0x1AB0, 0x1AFF}, {0x200B, 0x200F},
+                                {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0x303E},   {0x3041, 0xA4CF},
+                           {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},
+                           {0xFF00, 0xFF60}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
 
 int columns_of(char32_t code) {
-  return within(kCombining, code) ? 0 : within(kWide, code) ? 2 : 1;
+  const auto has_code = [code](const Range& range) { return range.first <= code && code <= range.second; };
+  if (std::ranges::any_of(kCombining, has_code)) return 0;
+  return std::ranges::any_of(kWide, has_code) ? 2 : 1;
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
-#include "apps/command/words.h"
-
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "apps/command/arguments.h"
+#include "apps/command/flag_data.h"
 #include "data/base/near_match.h"
 
 namespace zoo {
@@ -24,39 +22,39 @@ std::string name_in(std::string_view word) {
 }
 
 // Short forms and other tools' names, and ours; a verb has some of them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 32> kAliases{
-    {{"m", "model"},
-     {"p", "prompt"},
-     {"n", "max_new_tokens"},
-     {"max_tokens", "max_new_tokens"},
-     {"n_predict", "max_new_tokens"},
-     {"o", "output"},
-     {"o", "out_dir"},
-     {"output_dir", "out_dir"},
-     {"lr", "learning_rate"},
-     {"bs", "batch_size"},
-     {"max_steps", "max_iters"},
-     {"n", "count"},
-     {"t", "threads"},
-     {"temp", "temperature"},
-     {"out_dir", "output"},
-     {"output_dir", "output"},
-     {"outfile", "output"},
-     {"output", "out_dir"},
-     {"steps", "max_iters"},
-     {"epochs", "max_iters"},
-     {"num_train_epochs", "max_iters"},
-     {"warmup_steps", "warmup_iters"},
-     {"context_length", "block_size"},
-     {"ctx_size", "context"},
-     {"c", "context"},
-     {"s", "seed"},
-     {"f", "file"},
-     {"data", "dataset"},
-     {"precision", "dtype"},
-     {"quantize", "weights"},
-     {"repeat_penalty", "repetition_penalty"},
-     {"input", "text"}}};
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"m", "model"},
+    {"p", "prompt"},
+    {"n", "max_new_tokens"},
+    {"max_tokens", "max_new_tokens"},
+    {"n_predict", "max_new_tokens"},
+    {"o", "output"},
+    {"o", "out_dir"},
+    {"output_dir", "out_dir"},
+    {"lr", "learning_rate"},
+    {"bs", "batch_size"},
+    {"max_steps", "max_iters"},
+    {"n", "count"},
+    {"t", "threads"},
+    {"temp", "temperature"},
+    {"out_dir", "output"},
+    {"output_dir", "output"},
+    {"outfile", "output"},
+    {"output", "out_dir"},
+    {"steps", "max_iters"},
+    {"epochs", "max_iters"},
+    {"num_train_epochs", "max_iters"},
+    {"warmup_steps", "warmup_iters"},
+    {"context_length", "block_size"},
+    {"ctx_size", "context"},
+    {"c", "context"},
+    {"s", "seed"},
+    {"f", "file"},
+    {"data", "dataset"},
+    {"precision", "dtype"},
+    {"quantize", "weights"},
+    {"repeat_penalty", "repetition_penalty"},
+    {"input", "text"}};
 
 // The flag that was probably meant: by alias, prefix or spelling; "" if none.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {

@@ -43,16 +43,15 @@ std::string find_model(const std::string& given) {
 
 void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
   fs::path& model = target;
-  flags.add("model", model, std::move(help)).leads().placeholder("DIR").read_as(find_model).required();
-  flags
-      .add("adapter", target.adapter,
-           "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights")
-      .placeholder("DIR")
-      .read_as([&model](const std::string& given) {
-        const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
-        if (model.empty() && fs::exists(base)) model = base;
-        return adapter;
-      });
+  flags.add("model", model, std::move(help),
+            {.placeholder = "DIR", .meaning = find_model, .leads = true, .required = true});
+  flags.add("adapter", target.adapter,
+            "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights",
+            {.placeholder = "DIR", .meaning = [&model](const std::string& given) {
+               const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
+               if (model.empty() && fs::exists(base)) model = base;
+               return adapter;
+             }});
 }
 
 std::string model_name(const fs::path& given) {

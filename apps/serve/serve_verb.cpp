@@ -146,51 +146,44 @@ struct ServeFlags {
 
 void add_access(Flags& flags, ServeFlags& values) {
   flags.group("Access");
-  flags.add("host", values.host, "address to listen on; another than this machine's own needs --api_key")
-      .placeholder("ADDRESS");
-  flags.add("port", values.port, "port to listen on; 0: a free one, which is printed").between(0, 65535);
-  flags
-      .add("api_key", values.api_key,
-           "requests need 'Authorization: Bearer KEY'; other users of this machine see it in the list of "
-           "processes, unlike that of --api_key_file or the environment variable TZOO_API_KEY")
-      .placeholder("KEY");
-  flags.add("api_key_file", values.api_key_file, "file whose only line is the key").placeholder("FILE");
+  flags.add("host", values.host, "address to listen on; another than this machine's own needs --api_key",
+            {.placeholder = "ADDRESS"});
+  flags.add("port", values.port, "port to listen on; 0: a free one, which is printed", between(0, 65535));
+  flags.add("api_key", values.api_key,
+            "requests need 'Authorization: Bearer KEY'; other users of this machine see it in the list of "
+            "processes, unlike that of --api_key_file or the environment variable TZOO_API_KEY",
+            {.placeholder = "KEY"});
+  flags.add("api_key_file", values.api_key_file, "file whose only line is the key", {.placeholder = "FILE"});
   flags.add("no_api_key", values.no_api_key,
             "listen on another address without a key: everybody who reaches it may ask");
-  flags
-      .add("allow_origin", values.allow_origin,
-           "origin of a web page that may use the server, such as http://localhost:3000")
-      .placeholder("URL");
-  flags.add("allow_host", values.allow_host, "further name by which clients reach this server (Host header)")
-      .placeholder("NAME");
+  flags.add("allow_origin", values.allow_origin,
+            "origin of a web page that may use the server, such as http://localhost:3000",
+            {.placeholder = "URL"});
+  flags.add("allow_host", values.allow_host, "further name by which clients reach this server (Host header)",
+            {.placeholder = "NAME"});
 }
 
 void add_limits(Flags& flags, ServeFlags& values) {
   flags.group("Limits");
-  flags.add("parallel", values.parallel, "texts that are written at once").between(1, 1024);
-  flags
-      .add("context", values.context,
-           "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
-           "4096. The KV cache has room for --parallel texts of it")
-      .at_least(0);
-  flags
-      .add("piece", values.piece,
-           "tokens of prompts that are read between two tokens of the texts in progress")
-      .at_least(1);
-  flags.add("queue", values.queue, "requests that may wait; further ones are answered 429").at_least(1);
-  flags.add("max_new_tokens", values.max_new_tokens, "most new tokens of a text; 0: what the context leaves")
-      .at_least(0);
-  flags.add("seconds", values.seconds, "most seconds for an answer").above(0);
-  flags
-      .add("look_gb", values.options.look_gb,
-           "most gigabytes of a model's float32 weights, which the page loads beside those that answer to "
-           "look "
-           "inside it; 0: it looks into none")
-      .at_least(0);
-  flags.add("connections", values.connections, "most connections at once").between(1, 512);
-  flags.add("max_body_kb", values.max_body_kb, "most kilobytes of a request's body").between(1, 1048576);
-  flags.add("request_seconds", values.request_seconds, "most seconds in which a request must have arrived")
-      .above(0);
+  flags.add("parallel", values.parallel, "texts that are written at once", between(1, 1024));
+  flags.add("context", values.context,
+            "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
+            "4096. The KV cache has room for --parallel texts of it",
+            at_least(0));
+  flags.add("piece", values.piece,
+            "tokens of prompts that are read between two tokens of the texts in progress", at_least(1));
+  flags.add("queue", values.queue, "requests that may wait; further ones are answered 429", at_least(1));
+  flags.add("max_new_tokens", values.max_new_tokens, "most new tokens of a text; 0: what the context leaves",
+            at_least(0));
+  flags.add("seconds", values.seconds, "most seconds for an answer", above(0));
+  flags.add("look_gb", values.options.look_gb,
+            "most gigabytes of a model's float32 weights, which the page loads beside those that answer to "
+            "look inside it; 0: it looks into none",
+            at_least(0));
+  flags.add("connections", values.connections, "most connections at once", between(1, 512));
+  flags.add("max_body_kb", values.max_body_kb, "most kilobytes of a request's body", between(1, 1048576));
+  flags.add("request_seconds", values.request_seconds, "most seconds in which a request must have arrived",
+            above(0));
 }
 
 bool read_flags(const Arguments& arguments, ServeFlags& values) {
@@ -199,23 +192,18 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
       "Answers requests over HTTP as OpenAI's API does, so that its clients work with local models. Requests "
       "share a batch: each gets the ids that it would get alone.");
   flags.group("Models");
-  flags
-      .add("model", values.models,
-           "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; requests "
-           "choose by the folder's name, or by NAME of NAME=DIR; the first one is the default")
-      .leads()
-      .placeholder("DIR")
-      .required();
-  flags
-      .add(
-          "adapter", values.adapter,
-          "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights of the one model")
-      .placeholder("DIR");
-  flags
-      .add("run", values.options.run,
-           "directory of a training run, whose loss the page shows as it falls; its models are given with "
-           "--model")
-      .placeholder("DIR");
+  flags.add("model", values.models,
+            "checkpoint directory, GGUF file, or name of a model that tzoo pull has downloaded; requests "
+            "choose by the folder's name, or by NAME of NAME=DIR; the first one is the default",
+            {.placeholder = "DIR", .leads = true, .required = true});
+  flags.add(
+      "adapter", values.adapter,
+      "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights of the one model",
+      {.placeholder = "DIR"});
+  flags.add("run", values.options.run,
+            "directory of a training run, whose loss the page shows as it falls; its models are given with "
+            "--model",
+            {.placeholder = "DIR"});
   flags.choice(
       "generation_defaults", values.options.generation_defaults, {"file", "ours"},
       "file: requests begin with what generation_config.json says; ours: with OpenAI's defaults alone");

@@ -79,25 +79,21 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
       "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed"},
       "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
       "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
-      "decoders have "
-      "their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
+      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
       "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
       "that inference starts at once");
-  flags
-      .add("output", values.output,
-           "file or directory to write; replaces an earlier export or another checkpoint there")
-      .placeholder("PATH")
-      .required();
+  flags.add("output", values.output,
+            "file or directory to write; replaces an earlier export or another checkpoint there",
+            {.placeholder = "PATH", .required = true});
   flags.choice(
       "weights", values.weights,
       {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
       "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
       "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4");
-  flags
-      .add("calibration", values.calibration,
-           "int4: a text like those that the model will read, by which the weights are rounded so that its "
-           "outputs change least (GPTQ); takes minutes")
-      .placeholder("PATH|NAME");
+  flags.add("calibration", values.calibration,
+            "int4: a text like those that the model will read, by which the weights are rounded so that its "
+            "outputs change least (GPTQ); takes minutes",
+            {.placeholder = "PATH|NAME"});
   flags.add("decoding", values.decoding,
             "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
   flags.add("verify", values.verify, "load the result and compare its outputs with the model's");

@@ -86,7 +86,7 @@ TEST_CASE("resolved values are what --config reads again") {
 TEST_CASE("dump_config prints the resolved values and needs no required flag") {
   SampleVerb verb;
   std::string model;
-  verb.flags.add("model", model, "folder").required();
+  verb.flags.add("model", model, "folder", {.required = true});
   const json dumped = json::parse(printed(verb, {"--dump_config", "--max_iters", "5"}));
   CHECK(dumped["max_iters"] == 5);
   CHECK(dumped["model"].is_null());

@@ -70,7 +70,7 @@ TEST_CASE("a boolean does not take the argument that follows it") {
   std::string file;
   bool json_wanted = false;
   Flags flags("tzoo verb", "");
-  flags.positional("file", file, "what to read").required();
+  flags.positional("file", file, "what to read", {.required = true});
   flags.add("json", json_wanted, "");
   CHECK(flags.parse({"tzoo verb", {"--json", "x.txt"}}));
   CHECK(json_wanted);
@@ -128,7 +128,7 @@ TEST_CASE("positional arguments are taken in order and a surplus one is a fault"
   std::string first;
   std::vector<std::string> rest;
   Flags flags("tzoo verb", "");
-  flags.positional("first", first, "the first").required();
+  flags.positional("first", first, "the first", {.required = true});
   flags.positional("rest", rest, "the others");
   CHECK(flags.parse({"tzoo verb", {"a", "-", "-3", "--", "--help"}}));
   CHECK(first == "a");
@@ -140,8 +140,8 @@ TEST_CASE("what is required and not given is named") {
   const auto fault = [](std::vector<std::string> words) -> std::string {
     std::string model, name;
     Flags flags("tzoo verb", "");
-    flags.positional("name", name, "what to fetch").required();
-    flags.add("model", model, "folder of a checkpoint").required();
+    flags.positional("name", name, "what to fetch", {.required = true});
+    flags.add("model", model, "folder of a checkpoint", {.required = true});
     try {
       flags.parse({"tzoo verb", std::move(words)});
     } catch (const UsageError& error) {
@@ -158,7 +158,8 @@ TEST_CASE("a value that leads needs no flag, and is given once") {
   const auto answer = [](std::vector<std::string> words) -> std::string {
     std::string model;
     Flags flags("tzoo verb", "");
-    flags.add("model", model, "folder of a checkpoint").leads().placeholder("DIR").required();
+    flags.add("model", model, "folder of a checkpoint",
+              {.placeholder = "DIR", .leads = true, .required = true});
     try {
       flags.parse({"tzoo verb", std::move(words)});
     } catch (const UsageError& error) {
@@ -177,7 +178,7 @@ TEST_CASE("a value that leads needs no flag, and is given once") {
 TEST_CASE("a list that leads takes all words, with its flag or without") {
   std::vector<std::string> models;
   Flags flags("tzoo verb", "");
-  flags.add("model", models, "folders of checkpoints").leads().placeholder("DIR");
+  flags.add("model", models, "folders of checkpoints", {.placeholder = "DIR", .leads = true});
   CHECK(flags.parse({"tzoo verb", {"gpt2", "--model", "bert", "t5"}}));
   CHECK(models == std::vector<std::string>{"gpt2", "bert", "t5"});
 }

@@ -77,7 +77,7 @@ TEST_CASE("the outline of a group has those of its actions") {
 TEST_CASE("values that are suggested do not keep others out") {
   std::string name;
   Flags flags("tzoo verb", "");
-  flags.add("name", name, "").placeholder("NAME|DIR").suggest({"a", "b"});
+  flags.add("name", name, "", {.placeholder = "NAME|DIR", .suggestions = {"a", "b"}});
   CHECK(flags.parse({"tzoo verb", {"--name", "c"}}));
   CHECK(name == "c");
   CommandOutline outline;

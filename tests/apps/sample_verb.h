@@ -30,15 +30,15 @@ struct SampleVerb {
 
   SampleVerb() {
     flags.group("Optimizer");
-    flags.add("max_iters", max_iters, "iterations").at_least(1);
-    flags.add("dropout", dropout, "share of activations dropped").between(0, 1);
+    flags.add("max_iters", max_iters, "iterations", at_least(1));
+    flags.add("dropout", dropout, "share of activations dropped", between(0, 1));
     flags.group("Model");
     flags.add("bias", bias, "biases");
     flags.add("name", name, "what it is called");
     flags.choice("format", format, {"torchscript", "huggingface"}, "what to write");
-    flags.add("out_dir", out_dir, "where").placeholder("DIR");
+    flags.add("out_dir", out_dir, "where", {.placeholder = "DIR"});
     flags.add("top_k", top_k, "most likely tokens kept");
-    flags.add("top_p", top_p, "probability kept").above(0);
+    flags.add("top_p", top_p, "probability kept", above(0));
     flags.add("verify", verify, "reload and compare");
     flags.add("prompt", prompts, "texts to continue");
     flags.add_recipes(kRecipes);

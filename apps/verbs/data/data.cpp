@@ -75,8 +75,9 @@ int get(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Fetches a corpus, checks its SHA-256 and prints the path of its file. The file is kept in "
               "$TZOO_DATA_DIR; where that is not set, in the directory tzoo of $XDG_CACHE_HOME or ~/.cache.");
-  flags.positional("name", name, "name of a corpus from 'tzoo data list'").one_of(corpus_names()).required();
-  flags.add("file", file, "use this copy of the corpus instead of downloading it").placeholder("FILE");
+  flags.positional("name", name, "name of a corpus from 'tzoo data list'",
+                   {.choices = corpus_names(), .required = true});
+  flags.add("file", file, "use this copy of the corpus instead of downloading it", {.placeholder = "FILE"});
   flags.add("output", output, "also write the text to this file");
   flags.example("tzoo data get tinyshakespeare --file input.txt");
   if (!flags.parse(arguments)) return 0;
@@ -97,11 +98,10 @@ int make(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Generates the examples of a toy set, one per line. The same name, seed and count always give "
               "the same lines.");
-  flags.positional("name", name, "name of a toy set from 'tzoo data list'")
-      .one_of(toy_set_names())
-      .required();
-  flags.add("count", count, "number of lines").at_least(1);
-  flags.add("seed", seed, "seed of the random generator").at_least(0).of_any_size();
+  flags.positional("name", name, "name of a toy set from 'tzoo data list'",
+                   {.choices = toy_set_names(), .required = true});
+  flags.add("count", count, "number of lines", at_least(1));
+  flags.add("seed", seed, "seed of the random generator", {.range = at_least(0), .any_size = true});
   flags.add("pairs", pairs, "put a tab between question and answer: a table for 'tzoo train --task seq2seq'");
   flags.add("output", output, "file to write; default: standard output");
   flags.example("tzoo data make addition --count 10000 --output addition.txt");
@@ -125,19 +125,17 @@ int prepare(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
               "and meta.json. The tokenizer's files are saved beside them.");
-  flags.positional("dataset", dataset, "text file, or name of a corpus from 'tzoo data list'")
-      .placeholder("FILE|CORPUS")
-      .suggest(corpus_names())
-      .required();
-  flags.add("tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one")
-      .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
-      .suggest(tokenizer_kinds());
-  flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece").at_least(8);
-  flags
-      .add("threads", threads,
-           "threads that encode, each with some megabytes of the text; default: one per core")
-      .between(1, 1024);
-  flags.add("out_dir", out_dir, "directory for the files").placeholder("DIR").required();
+  flags.positional("dataset", dataset, "text file, or name of a corpus from 'tzoo data list'",
+                   {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
+  flags.add(
+      "tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one",
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+  flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece",
+            at_least(8));
+  flags.add("threads", threads,
+            "threads that encode, each with some megabytes of the text; default: one per core",
+            between(1, 1024));
+  flags.add("out_dir", out_dir, "directory for the files", {.placeholder = "DIR", .required = true});
   flags.add("overwrite", overwrite, "replace a tokenizer or token files that out_dir already holds");
   flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
   if (!flags.parse(arguments)) return 0;

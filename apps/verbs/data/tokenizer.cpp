@@ -72,10 +72,8 @@ int encode(const Arguments& arguments) {
   bool json = false, with_special_tokens = true, with_offsets = false;
   Flags flags(arguments.command,
               "Reads lines of text from standard input and prints the token ids of each line.");
-  flags.add("model", model, "directory with a tokenizer, such as a checkpoint")
-      .leads()
-      .placeholder("DIR")
-      .required();
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint",
+            {.placeholder = "DIR", .leads = true, .required = true});
   flags.add("text", texts, "a text, instead of those of standard input");
   flags.add("json", json, "print each line's ids as a JSON array instead of numbers between spaces");
   flags.add(
@@ -126,10 +124,8 @@ int decode(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Reads token ids from standard input, a JSON array or numbers in each line, and prints the "
               "text of each.");
-  flags.add("model", model, "directory with a tokenizer, such as a checkpoint")
-      .leads()
-      .placeholder("DIR")
-      .required();
+  flags.add("model", model, "directory with a tokenizer, such as a checkpoint",
+            {.placeholder = "DIR", .leads = true, .required = true});
   flags.add("keep_special_tokens", keep, "print special tokens too");
   flags.example("echo '[47, 12, 305]' | tzoo tokenizer decode --model kjv-4000");
   if (!flags.parse(arguments)) return 0;

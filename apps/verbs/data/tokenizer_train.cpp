@@ -39,38 +39,29 @@ struct Learnt {
 
 void declare(Flags& flags, TrainOptions& options) {
   flags.group("Text");
-  flags.add("input", options.input, "text file, or name of a corpus from 'tzoo data list'")
-      .placeholder("FILE|CORPUS")
-      .suggest(corpus_names());
-  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files").placeholder("DIR").required();
+  flags.add("input", options.input, "text file, or name of a corpus from 'tzoo data list'",
+            {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
+  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
+            {.placeholder = "DIR", .required = true});
   flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
   flags.group("Vocabulary");
-  flags
-      .choice("kind", options.kind, {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"},
-              "kind of tokenizer; byte needs no text")
-      .required();
-  flags
-      .add("vocab_size", options.vocab_size,
-           "vocabulary size, special tokens included; not for char and byte")
-      .at_least(1);
+  flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
+            {.choices = {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"}, .required = true});
+  flags.add("vocab_size", options.vocab_size,
+            "vocabulary size, special tokens included; not for char and byte", at_least(1));
   flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
-  flags
-      .add("min_frequency", options.min_frequency,
-           "byte_bpe and wordpiece: how often a pair must occur to become a token")
-      .at_least(0);
-  flags
-      .add("special_tokens", options.special_tokens,
-           "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
-           "[PAD] [UNK] [CLS] [SEP] [MASK]")
-      .placeholder("TOKEN");
+  flags.add("min_frequency", options.min_frequency,
+            "byte_bpe and wordpiece: how often a pair must occur to become a token", at_least(0));
+  flags.add("special_tokens", options.special_tokens,
+            "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
+            "[PAD] [UNK] [CLS] [SEP] [MASK]",
+            {.placeholder = "TOKEN"});
   flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
                "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
                "is also Llama 3's");
   flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
-  flags
-      .add("limit_alphabet", options.limit_alphabet,
-           "wordpiece: keep at most this many different characters, the most frequent ones")
-      .at_least(1);
+  flags.add("limit_alphabet", options.limit_alphabet,
+            "wordpiece: keep at most this many different characters, the most frequent ones", at_least(1));
   flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
 }
 

@@ -23,13 +23,12 @@ void add_model(Flags& flags, GenerateFlags& values) {
 }
 
 void add_input(Flags& flags, GenerateFlags& values) {
-  flags
-      .add("prompt", values.prompt,
-           "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
-           "start token, else a line break")
-      .placeholder("TEXT|-|FILE:PATH");
-  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row")
-      .placeholder("'[[1, 2], [3]]'");
+  flags.add("prompt", values.prompt,
+            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
+            "start token, else a line break",
+            {.placeholder = "TEXT|-|FILE:PATH"});
+  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row",
+            {.placeholder = "'[[1, 2], [3]]'"});
   flags.add("interactive", values.interactive,
             "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
@@ -40,14 +39,14 @@ void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_lis
   for (const char* name : names) {
     const GenerationField field = field_of(settings, name);
     const std::string help = std::regex_replace(std::string(field.help), quoted_field, "--$1");
-    std::visit([&](auto* member) { flags.add(name, *member, help).within(field.range); }, field.member);
+    std::visit([&](auto* member) { flags.add(name, *member, help, field.range); }, field.member);
   }
 }
 
 void add_sampling(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
   add_fields(flags, values, {"max_new_tokens", "max_length", "context"});
-  flags.add("num_samples", values.num_samples, "number of samples per prompt").between(1, kMostBatchRows);
+  flags.add("num_samples", values.num_samples, "number of samples per prompt", between(1, kMostBatchRows));
   add_fields(flags, values, {"temperature", "top_k", "top_p", "min_p", "typical_p"});
 }
 
@@ -56,32 +55,28 @@ void add_history(Flags& flags, GenerateFlags& values) {
   add_fields(flags, values,
              {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
   flags.add("bad_words", values.bad_words, "a text that must not be generated");
-  flags
-      .add("bad_words_ids", values.bad_words_ids,
-           "token sequences that must not be generated, a list for each")
-      .placeholder("'[[1, 2], [3]]'");
-  flags.add("suppress_tokens", values.suppress_tokens, "ids that must not be generated")
-      .placeholder("'[1, 2]'");
-  flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token")
-      .placeholder("'[1, 2]'");
+  flags.add("bad_words_ids", values.bad_words_ids,
+            "token sequences that must not be generated, a list for each",
+            {.placeholder = "'[[1, 2], [3]]'"});
+  flags.add("suppress_tokens", values.suppress_tokens, "ids that must not be generated",
+            {.placeholder = "'[1, 2]'"});
+  flags.add("begin_suppress_tokens", values.begin_suppress_tokens, "ids that must not be the first new token",
+            {.placeholder = "'[1, 2]'"});
   add_fields(flags, values, {"min_length", "min_new_tokens", "forced_bos_token_id"});
-  flags
-      .add("forced_eos_token_id", values.forced_eos_token_ids,
-           "id, or list of ids, one of which must be the last token when --max_new_tokens is reached")
-      .placeholder("ID|'[1, 2]'");
-  flags
-      .add("logit_bias", values.logit_bias,
-           "numbers added to the logits of ids before all else: a JSON object, as OpenAI's API takes it")
-      .placeholder("'{\"7\": -100}'");
-  flags
-      .add("regex", values.regex,
-           "structured output: all of the new text matches this regular expression of Python (re.fullmatch); "
-           "'pattern' of a JSON schema is ECMAScript's")
-      .placeholder("PATTERN");
-  flags
-      .add("json_schema", values.json_schema,
-           "structured output: the new text is JSON that fits this schema, in a file or in place")
-      .placeholder("FILE|'{…}'");
+  flags.add("forced_eos_token_id", values.forced_eos_token_ids,
+            "id, or list of ids, one of which must be the last token when --max_new_tokens is reached",
+            {.placeholder = "ID|'[1, 2]'"});
+  flags.add("logit_bias", values.logit_bias,
+            "numbers added to the logits of ids before all else: a JSON object, as OpenAI's API takes it",
+            {.placeholder = "'{\"7\": -100}'"});
+  flags.add(
+      "regex", values.regex,
+      "structured output: all of the new text matches this regular expression of Python (re.fullmatch); "
+      "'pattern' of a JSON schema is ECMAScript's",
+      {.placeholder = "PATTERN"});
+  flags.add("json_schema", values.json_schema,
+            "structured output: the new text is JSON that fits this schema, in a file or in place",
+            {.placeholder = "FILE|'{…}'"});
   flags.add("stop", values.stop, "end a row before this text");
 }
 
@@ -94,11 +89,10 @@ void add_beams(Flags& flags, GenerateFlags& values) {
 
 void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative decoding");
-  flags
-      .add("draft_model", values.draft_model,
-           "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
-           "faster, with the same distribution")
-      .placeholder("DIR");
+  flags.add("draft_model", values.draft_model,
+            "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
+            "faster, with the same distribution",
+            {.placeholder = "DIR"});
   add_fields(flags, values, {"draft_tokens"});
 }
 
@@ -184,15 +178,15 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
       "Ctrl-D or /exit ends, /help lists the commands. With --messages one answer to a conversation "
       "from a file.");
   add_model(flags, values);
-  flags.add("chat_template", chat.chat_template, "Jinja template to use instead of the checkpoint's")
-      .placeholder("FILE");
-  flags
-      .add("messages", chat.messages,
-           "answer this conversation and end: a JSON list of objects with role and content; - reads standard "
-           "input")
-      .placeholder("FILE|-");
-  flags.add("tools", chat.tools, "functions that the model may call: a JSON list, as transformers takes it")
-      .placeholder("FILE");
+  flags.add("chat_template", chat.chat_template, "Jinja template to use instead of the checkpoint's",
+            {.placeholder = "FILE"});
+  flags.add(
+      "messages", chat.messages,
+      "answer this conversation and end: a JSON list of objects with role and content; - reads standard "
+      "input",
+      {.placeholder = "FILE|-"});
+  flags.add("tools", chat.tools, "functions that the model may call: a JSON list, as transformers takes it",
+            {.placeholder = "FILE"});
   flags.add("add_generation_prompt", chat.add_generation_prompt,
             "with --messages: end the prompt with the beginning of an answer");
   flags.add(

@@ -13,8 +13,8 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/analysis/ablation.h"
 #include "models/analysis/logit_lens.h"
+#include "models/analysis/sweep.h"
 #include "models/tasks/look_sites.h"
 #include "models/tasks/look_texts.h"
 
@@ -40,14 +40,14 @@ struct AblateFlags : LookFlags {
 
 void add_site_flags(Flags& flags, AblateFlags& values) {
   flags.group("What is switched off");
-  flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head")
-      .placeholder("LAYER.HEAD,…");
-  flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention").placeholder("LAYER.HEAD,…");
-  flags
-      .add("sublayers", values.off.sublayers,
-           "sublayers, such as 2.attention,3.feed_forward,3.cross_attention")
-      .placeholder("LAYER.NAME,…");
-  flags.add("layers", values.off.layers, "whole layers, such as 4,5").placeholder("LAYER,…");
+  flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head",
+            {.placeholder = "LAYER.HEAD,…"});
+  flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention",
+            {.placeholder = "LAYER.HEAD,…"});
+  flags.add("sublayers", values.off.sublayers,
+            "sublayers, such as 2.attention,3.feed_forward,3.cross_attention",
+            {.placeholder = "LAYER.NAME,…"});
+  flags.add("layers", values.off.layers, "whole layers, such as 4,5", {.placeholder = "LAYER,…"});
   flags.choice(
       "each", values.each, {"head", "cross_head", "attention", "cross_attention", "feed_forward", "layer"},
       "where none of these is given: switch each of these off by itself, and show what it does to one "
@@ -65,11 +65,10 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
   add_site_flags(flags, values);
   flags.group("What is shown");
-  flags.add("top_k", values.top_k, "number of answers").at_least(1);
-  flags
-      .add("token", values.token,
-           "answer that is shown first, or that --each shows, one token; default: the most probable")
-      .placeholder("WORD");
+  flags.add("top_k", values.top_k, "number of answers", at_least(1));
+  flags.add("token", values.token,
+            "answer that is shown first, or that --each shows, one token; default: the most probable",
+            {.placeholder = "WORD"});
   LookFlags::add_position(flags, values.position);
   values.out_dir = "runs/ablate";
   values.add_output(flags, "ablate.json and the pictures of --each");

@@ -9,7 +9,6 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/hub/find_model.h"
-#include "apps/plots/attention_figures.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/attention_page.h"
 #include "apps/plots/pictures.h"
@@ -115,12 +114,10 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
               "page and all weights as JSON. Layers and heads count from 0.");
   values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
   flags.group("What is shown");
-  flags
-      .add("layer", values.layer,
-           "show only this layer's heads; without it all, and the picture shows layer 0")
-      .at_least(0);
-  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0")
-      .at_least(0);
+  flags.add("layer", values.layer,
+            "show only this layer's heads; without it all, and the picture shows layer 0", at_least(0));
+  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0",
+            at_least(0));
   flags.add("rollout", values.rollout,
             "show attention rollout in place of the heads: how much of each token reaches a position through "
             "layers 0 to N, if each is half the mean of its heads and half the residual connection");

@@ -49,44 +49,34 @@ bool read_flags(const Arguments& arguments, ForwardFlags& values) {
               "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
               "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
   add_model_flag(flags, values.model);
-  flags
-      .add("input_ids", values.texts.input_ids,
-           "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'")
-      .placeholder("JSON")
-      .required();
-  flags
-      .add("attention_mask", values.texts.attention_mask,
-           "1 keeps a token, 0 hides it; same shape as --input_ids")
-      .placeholder("JSON");
-  flags
-      .add("token_type_ids", values.texts.token_type_ids,
-           "segment of each token, counted from 0; same shape as --input_ids")
-      .placeholder("JSON");
-  flags
-      .add("decoder_input_ids", values.texts.decoder_input_ids,
-           "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right")
-      .placeholder("JSON");
-  flags
-      .add("labels", values.texts.labels,
-           "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
-           "classification; '[[START, END], [START, END]]' for question answering")
-      .placeholder("JSON");
-  flags
-      .add("next_sentence_label", values.texts.next_sentence_label,
-           "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
-           "the "
-           "first (0; for ALBERT: is in order)")
-      .placeholder("JSON");
-  flags.add("head", values.head, "head of the model; default: the one in config.json")
-      .placeholder("NAME")
-      .one_of(head_names());
+  flags.add("input_ids", values.texts.input_ids,
+            "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'",
+            {.placeholder = "JSON", .required = true});
+  flags.add("attention_mask", values.texts.attention_mask,
+            "1 keeps a token, 0 hides it; same shape as --input_ids", {.placeholder = "JSON"});
+  flags.add("token_type_ids", values.texts.token_type_ids,
+            "segment of each token, counted from 0; same shape as --input_ids", {.placeholder = "JSON"});
+  flags.add("decoder_input_ids", values.texts.decoder_input_ids,
+            "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right",
+            {.placeholder = "JSON"});
+  flags.add("labels", values.texts.labels,
+            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
+            "classification; '[[START, END], [START, END]]' for question answering",
+            {.placeholder = "JSON"});
+  flags.add(
+      "next_sentence_label", values.texts.next_sentence_label,
+      "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
+      "the first (0; for ALBERT: is in order)",
+      {.placeholder = "JSON"});
+  flags.add("head", values.head, "head of the model; default: the one in config.json",
+            {.placeholder = "NAME", .choices = head_names()});
   flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
   flags.add(
       "attentions", values.attentions,
       "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
       "and generation");
   flags.add_weights(values.compute);
-  flags.add("output", values.output, "safetensors file to write").placeholder("FILE").required();
+  flags.add("output", values.output, "safetensors file to write", {.placeholder = "FILE", .required = true});
   flags.add_compute(values.compute);
   flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
   if (!flags.parse(arguments)) return false;

@@ -100,15 +100,13 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
               "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
   values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
   flags.group("What is shown");
-  flags.add("top_k", values.top_k, "number of answers of each layer").at_least(1);
-  flags
-      .add("position", values.position,
-           "position whose layers are listed; default: the first mask token, or the last token")
-      .at_least(0);
-  flags
-      .add("token", values.token,
-           "also show the probability and rank of this token, a word that the vocabulary has")
-      .placeholder("WORD");
+  flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
+  flags.add("position", values.position,
+            "position whose layers are listed; default: the first mask token, or the last token",
+            at_least(0));
+  flags.add("token", values.token,
+            "also show the probability and rank of this token, a word that the vocabulary has",
+            {.placeholder = "WORD"});
   flags.add(
       "attribution", values.attribution,
       "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "

@@ -12,25 +12,25 @@ namespace zoo {
 void LookFlags::add_input(Flags& flags, const std::string& text_help) {
   flags.group("Input");
   add_model_flag(flags, model);
-  flags.add("text", texts.text, text_help).required();
+  flags.add("text", texts.text, text_help, {.required = true});
   flags.add("text_pair", texts.text_pair, "second text, for an encoder");
   flags.add("target", texts.target,
             "text that the decoder of an encoder-decoder has written; default: what the model generates");
-  flags.add("max_new_tokens", texts.max_new_tokens, "most tokens to generate where --target is not given")
-      .at_least(1);
+  flags.add("max_new_tokens", texts.max_new_tokens, "most tokens to generate where --target is not given",
+            at_least(1));
 }
 
 void LookFlags::add_output(Flags& flags, const std::string& files) {
   flags.group("Output");
-  flags.add("out_dir", out_dir, "directory for " + files).placeholder("DIR");
+  flags.add("out_dir", out_dir, "directory for " + files, {.placeholder = "DIR"});
   add_format_flag(flags, format);
   flags.add("json", json, "print the numbers as JSON");
   flags.add_compute(compute);
 }
 
 void LookFlags::add_position(Flags& flags, std::optional<std::int64_t>& position) {
-  flags.add("position", position, "position of the answer; default: the first mask token, or the last token")
-      .at_least(0);
+  flags.add("position", position, "position of the answer; default: the first mask token, or the last token",
+            at_least(0));
 }
 
 void LookFlags::check() const {

@@ -209,9 +209,8 @@ int run_models(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Lists the families of models that the zoo knows, or shows one model: its size, the parameters "
               "of each component and the memory it takes.");
-  flags.positional("name", name, "name from the list, or a checkpoint directory")
-      .placeholder("NAME|DIR")
-      .suggest(preset_names());
+  flags.positional("name", name, "name from the list, or a checkpoint directory",
+                   {.placeholder = "NAME|DIR", .suggestions = preset_names()});
   flags.add("all", all, "list every model of known sizes, not the families");
   flags.group("Output");
   flags.add("json", as_json, "print JSON, of the list with every model");

@@ -12,7 +12,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "models/analysis/patching.h"
+#include "models/analysis/sweep.h"
 #include "models/tasks/look_sites.h"
 #include "models/tasks/look_texts.h"
 
@@ -34,19 +34,15 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
               "each layer and position, and shows how much of the clean answer comes back. Layers, heads and "
               "positions count from 0.");
   values.add_input(flags, "clean text, whose answer is looked for; for an encoder-decoder, its encoder's");
-  flags
-      .add("corrupted", values.corrupted,
-           "text of as many tokens that changes the answer, such as another name")
-      .required();
+  flags.add("corrupted", values.corrupted,
+            "text of as many tokens that changes the answer, such as another name", {.required = true});
   flags.group("What is measured");
-  flags
-      .add("token", values.token,
-           "answer whose probability is measured, one token; default: the clean text's most probable")
-      .placeholder("WORD");
-  flags
-      .add("other", values.other,
-           "wrong answer: measure the difference of both logits in place of the probability")
-      .placeholder("WORD");
+  flags.add("token", values.token,
+            "answer whose probability is measured, one token; default: the clean text's most probable",
+            {.placeholder = "WORD"});
+  flags.add("other", values.other,
+            "wrong answer: measure the difference of both logits in place of the probability",
+            {.placeholder = "WORD"});
   LookFlags::add_position(flags, values.position);
   flags.group("What is patched");
   flags.choice(
@@ -55,16 +51,14 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
       "sublayer adds to it; head, cross_head: each head, at all positions");
   flags.choice("stack", values.stack, {"encoder", "decoder"},
                "stack of an encoder-decoder; default: the encoder, which reads the texts");
-  flags
-      .add("positions", values.positions,
-           "positions that are patched, such as 2,5: each by itself, of heads together; default: all")
-      .placeholder("N,…");
+  flags.add("positions", values.positions,
+            "positions that are patched, such as 2,5: each by itself, of heads together; default: all",
+            {.placeholder = "N,…"});
   values.out_dir = "runs/patch";
   values.add_output(flags, "patch.json and the pictures");
   flags.example(
       "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
-      "capital "
-      "of Italy is\" --token Paris");
+      "capital of Italy is\" --token Paris");
   if (!flags.parse(arguments)) return false;
   values.check();
   return true;

@@ -166,8 +166,8 @@ int bench_load(const BenchFlags& flags) {
 
 void declare(Flags& flags, BenchFlags& values) {
   add_model_flag(flags, values.model);
-  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed")
-      .at_least(1);
+  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed",
+            at_least(1));
   flags.add_weights(values.compute);
   flags.add_compute(values.compute);
 }
@@ -175,12 +175,12 @@ void declare(Flags& flags, BenchFlags& values) {
 void declare_generation(Flags& flags, BenchFlags& values) {
   declare(flags, values);
   flags.add_cache(values.compute);
-  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt")
-      .between(1, kMostBatchRows);
-  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt").between(1, 1000000);
-  flags.add("new_tokens", values.new_tokens, "tokens to generate per row").at_least(1);
-  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding")
-      .between(1, BeamOptions::kMostBeams);
+  flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt",
+            between(1, kMostBatchRows));
+  flags.add("prompt_tokens", values.prompt_tokens, "tokens per prompt", between(1, 1000000));
+  flags.add("new_tokens", values.new_tokens, "tokens to generate per row", at_least(1));
+  flags.add("num_beams", values.num_beams, "number of beams; 1: greedy decoding",
+            between(1, BeamOptions::kMostBeams));
 }
 
 int run_decode(const Arguments& arguments) {
@@ -219,10 +219,9 @@ int run_encode(const Arguments& arguments) {
   Flags flags(arguments.command,
               "Measures the sentences per second of an encoder, or of a decoder that gives embeddings.");
   declare(flags, values);
-  flags
-      .add("lengths", values.lengths,
-           "tokens of each sentence, between commas; the batch is padded to the longest")
-      .placeholder("N,N,…");
+  flags.add("lengths", values.lengths,
+            "tokens of each sentence, between commas; the batch is padded to the longest",
+            {.placeholder = "N,N,…"});
   flags.example("tzoo bench encode --model bert-base --lengths 8,32,128");
   if (!flags.parse(arguments)) return 0;
   apply_threads(values.compute);

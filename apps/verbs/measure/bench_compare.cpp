@@ -149,7 +149,7 @@ int run_bench_compare(const Arguments& arguments) {
       "reach: decoding after 32 tokens and reading a prompt of 512 with a random GPT-2 of 124 M "
       "parameters, training one of 10 M. Takes a minute or two and 2 GB.");
   flags.add("json", json, "print one JSON object instead of tables");
-  flags.add("threads", compute.threads, "threads on the CPU; default: one per core").between(1, 1024);
+  flags.add("threads", compute.threads, "threads on the CPU; default: one per core", between(1, 1024));
   flags.example("tzoo bench compare --threads 2");
   if (!flags.parse(arguments)) return 0;
   apply_threads(compute);

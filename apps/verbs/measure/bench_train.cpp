@@ -84,11 +84,10 @@ std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
               "ids below --vocab_size, for the tasks lm, mlm and seq2seq.");
   flags.group("Measurement");
   flags.add_recipes(recipes());
-  flags.add("rounds", values.rounds, "number of updates to measure; the median and the best are printed")
-      .at_least(1);
-  flags.add("init_from", values.train.init_from, "scratch, or a checkpoint directory")
-      .placeholder("scratch|DIR")
-      .suggest({"scratch"});
+  flags.add("rounds", values.rounds, "number of updates to measure; the median and the best are printed",
+            at_least(1));
+  flags.add("init_from", values.train.init_from, "scratch, or a checkpoint directory",
+            {.placeholder = "scratch|DIR", .suggestions = {"scratch"}});
   declare_training(flags, values.train);
   flags.example("tzoo bench train --recipe gpt-4x128 --dtype bfloat16");
   if (!flags.parse(arguments)) return std::nullopt;

@@ -73,11 +73,9 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
   flags.group("Evaluation");
-  flags.add("batch_size", values.batch_size, "examples per batch").between(1, kMostBatchRows);
-  flags
-      .add("eval_iters", values.eval_iters,
-           "number of batches drawn from a text; a table is always read to its end")
-      .between(1, 100000);
+  flags.add("batch_size", values.batch_size, "examples per batch", between(1, kMostBatchRows));
+  flags.add("eval_iters", values.eval_iters,
+            "number of batches drawn from a text; a table is always read to its end", between(1, 100000));
   flags.add("json", values.json, "print one JSON object");
   flags.add_weights(values.compute);
   flags.add_cache(values.compute);

@@ -30,9 +30,8 @@ int run_completion(const Arguments& arguments) {
       arguments.command,
       "Prints a script that completes the verbs, flags and values of tzoo in a shell. An installed tzoo "
       "has it in the shell's folder of completions already.");
-  flags.positional("shell", shell, "the shell that reads the script: bash, zsh or fish")
-      .one_of({"bash", "zsh", "fish"})
-      .required();
+  flags.positional("shell", shell, "the shell that reads the script: bash, zsh or fish",
+                   {.choices = {"bash", "zsh", "fish"}, .required = true});
   flags.example("source <(tzoo completion bash)");
   if (!flags.parse(arguments)) return 0;
   const auto print = shell == "bash"  ? print_bash_completion

@@ -31,26 +31,21 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   Flags flags(arguments.command,
               "Finds the answer to a question in a text, with a question-answering model.");
   add_model_flag(flags, values.model);
-  flags.add("question", values.asked.question, "the question").required();
-  flags
-      .add("context", values.asked.context,
-           "text that holds the answer; - reads it from standard input, FILE:PATH from a file")
-      .placeholder("TEXT|-|FILE:PATH")
-      .required();
-  flags.add("top_k", values.asked.rules.top_k, "number of answers, best first").at_least(1);
-  flags.add("max_answer_length", values.asked.rules.max_answer_length, "most tokens in an answer")
-      .at_least(1);
+  flags.add("question", values.asked.question, "the question", {.required = true});
+  flags.add("context", values.asked.context,
+            "text that holds the answer; - reads it from standard input, FILE:PATH from a file",
+            {.placeholder = "TEXT|-|FILE:PATH", .required = true});
+  flags.add("top_k", values.asked.rules.top_k, "number of answers, best first", at_least(1));
+  flags.add("max_answer_length", values.asked.rules.max_answer_length, "most tokens in an answer",
+            at_least(1));
   flags.add("impossible", values.asked.rules.impossible,
             "count \"no answer\" among the answers: an empty text with the probability of [CLS]");
   flags.add("align_to_words", values.asked.rules.align_to_words, "extend an answer to whole words");
-  flags
-      .add("max_length", values.asked.max_length,
-           "tokens of question and text per window; default: the model's limit, at most 384")
-      .at_least(8);
-  flags
-      .add("stride", values.asked.stride,
-           "tokens that neighbouring windows of a long text share; default: half of a window, at most 128")
-      .at_least(0);
+  flags.add("max_length", values.asked.max_length,
+            "tokens of question and text per window; default: the model's limit, at most 384", at_least(8));
+  flags.add("stride", values.asked.stride,
+            "tokens that neighbouring windows of a long text share; default: half of a window, at most 128",
+            at_least(0));
   flags.add("json", values.json, "print one JSON object per answer");
   flags.add_weights(values.compute);
   flags.add_compute(values.compute);

@@ -39,7 +39,7 @@ bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
       "aggregation", values.request.aggregation, aggregation_names(),
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
       "their first token, their tokens' average or the surest token");
-  flags.add("batch_size", values.request.batch_size, "texts per batch").between(1, kMostBatchRows);
+  flags.add("batch_size", values.request.batch_size, "texts per batch", between(1, kMostBatchRows));
   flags.add("json", values.json, "print JSON; there is no other output");
   flags.add_weights(values.compute);
   flags.add_compute(values.compute);

@@ -41,20 +41,20 @@ bool read_flags(const Arguments& arguments, EmbedFlags& values) {
   flags.group("Input");
   add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
-  flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit")
-      .at_least(3);
+  flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit",
+            at_least(3));
   flags.group("Embedding");
   flags.add("prompt", values.prompt,
             "put before each text; default: the model's default_prompt_name, else nothing");
-  flags.add("prompt_name", values.prompt_name, "the model's prompt of this name, instead of --prompt")
-      .placeholder("NAME");
+  flags.add("prompt_name", values.prompt_name, "the model's prompt of this name, instead of --prompt",
+            {.placeholder = "NAME"});
   flags.choice(
       "pooling", values.pooling, pooling_names(),
       "vector of a text from its tokens; may be repeated, to concatenate several; default: what the model's "
       "modules.json says, else mean");
   flags.add("normalize", values.normalize,
             "scale each vector to length 1; default: what the model's modules.json says, else true");
-  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
+  flags.add("batch_size", values.batch_size, "texts per batch", between(1, kMostBatchRows));
   flags.group("Output");
   flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
   flags.add("json", values.json, "print --similarity as one JSON object; vectors always are JSON");

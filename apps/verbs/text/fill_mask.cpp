@@ -32,7 +32,7 @@ bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
               "Predicts the words at the mask tokens of a text with a masked language model.");
   add_model_flag(flags, values.model);
   add_text_flags(flags, values.text);
-  flags.add("top_k", values.request.top_k, "number of predictions per mask").at_least(1);
+  flags.add("top_k", values.request.top_k, "number of predictions per mask", at_least(1));
   flags.add("json", values.json, "print one JSON object per text instead of a table");
   flags.add_weights(values.compute);
   flags.add_compute(values.compute);

@@ -31,25 +31,20 @@ bool read_flags(const Arguments& arguments, RankFlags& values) {
               "Orders documents by how well they answer a query, with a cross-encoder or an embedding model. "
               "Prints one JSON object per document, the best first.");
   add_model_flag(flags, values.model);
-  flags.add("query", values.request.query, "what is asked").required();
+  flags.add("query", values.request.query, "what is asked", {.required = true});
   flags.add("document", values.text.texts, "a document");
-  flags
-      .add("documents", values.text.input,
-           "file with one document per line, or a table with objects {\"document\": …} or {\"text\": …} if "
-           "its "
-           "name ends in .jsonl, columns if it ends in .tsv; - reads standard input")
-      .placeholder("FILE|-");
-  flags.add("top_k", values.request.top_k, "number of documents to print; default: all").at_least(1);
-  flags
-      .add("query_prompt_name", values.query_prompt_name,
-           "embedding models: the prompt of this name before the query; default: query, where the model has "
-           "it")
-      .placeholder("NAME");
-  flags
-      .add("document_prompt_name", values.document_prompt_name,
-           "the same before each document; default: document, passage or corpus")
-      .placeholder("NAME");
-  flags.add("batch_size", values.request.batch_size, "documents per batch").between(1, kMostBatchRows);
+  flags.add("documents", values.text.input,
+            "file with one document per line, or a table with objects {\"document\": …} or {\"text\": …} if "
+            "its name ends in .jsonl, columns if it ends in .tsv; - reads standard input",
+            {.placeholder = "FILE|-"});
+  flags.add("top_k", values.request.top_k, "number of documents to print; default: all", at_least(1));
+  flags.add("query_prompt_name", values.query_prompt_name,
+            "embedding models: the prompt of this name before the query; default: query, where the model has "
+            "it",
+            {.placeholder = "NAME"});
+  flags.add("document_prompt_name", values.document_prompt_name,
+            "the same before each document; default: document, passage or corpus", {.placeholder = "NAME"});
+  flags.add("batch_size", values.request.batch_size, "documents per batch", between(1, kMostBatchRows));
   flags.add("json", values.json, "print JSON; there is no other output");
   flags.add_weights(values.compute);
   flags.add_compute(values.compute);

@@ -23,12 +23,10 @@ std::vector<std::string> known_names(const Columns& columns) {
 
 void add_text_flags(Flags& flags, TextFlags& values) {
   flags.add("text", values.texts, "a text");
-  flags
-      .add("input", values.input,
-           "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "
-           "line "
-           "if its name ends in .jsonl, columns if it ends in .tsv; - reads standard input")
-      .placeholder("FILE|-");
+  flags.add("input", values.input,
+            "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "
+            "line if its name ends in .jsonl, columns if it ends in .tsv; - reads standard input",
+            {.placeholder = "FILE|-"});
 }
 
 TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::move(columns)) {

@@ -39,25 +39,21 @@ bool read_flags(const Arguments& arguments, TranslateFlags& values) {
   add_text_flags(flags, values.text);
   flags.add("prefix", values.prefix,
             "task put before each text, such as T5's \"translate English to German: \"");
-  flags
-      .add("source_lang", values.source_lang,
-           "language of the texts, for M2M-100, NLLB and mBART: en, eng_Latn, en_XX; none: the tokenizer's")
-      .placeholder("LANG");
+  flags.add("source_lang", values.source_lang,
+            "language of the texts, for M2M-100, NLLB and mBART: en, eng_Latn, en_XX; none: the tokenizer's",
+            {.placeholder = "LANG"});
   flags.group("Output");
-  flags
-      .add("target_lang", values.target_lang,
-           "language of the translations: the first token that is written, or Marian's >>LANG<< before the "
-           "text")
-      .placeholder("LANG");
-  flags
-      .add("max_new_tokens", generation.options.max_new_tokens,
-           "most tokens to generate per text; an end token stops earlier")
-      .at_least(1);
+  flags.add("target_lang", values.target_lang,
+            "language of the translations: the first token that is written, or Marian's >>LANG<< before the "
+            "text",
+            {.placeholder = "LANG"});
+  flags.add("max_new_tokens", generation.options.max_new_tokens,
+            "most tokens to generate per text; an end token stops earlier", at_least(1));
   flags.choice("generation_defaults", generation.generation_defaults, {"file", "ours"},
                "file: what the checkpoint's generation_config.json says; ours: greedy decoding");
-  flags.add("num_beams", generation.options.beams.num_beams, "number of beams; 1: no beam search")
-      .between(1, BeamOptions::kMostBeams);
-  flags.add("batch_size", values.batch_size, "texts per batch").between(1, kMostBatchRows);
+  flags.add("num_beams", generation.options.beams.num_beams, "number of beams; 1: no beam search",
+            between(1, BeamOptions::kMostBeams));
+  flags.add("batch_size", values.batch_size, "texts per batch", between(1, kMostBatchRows));
   flags.add("json", values.json, "print one JSON object per text instead of the new text alone");
   flags.add_weights(generation.compute);
   flags.add_cache(generation.compute);

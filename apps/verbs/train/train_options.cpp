@@ -20,57 +20,46 @@ std::vector<std::string> family_names() {
 void declare_run(Flags& flags, TrainFlags& v) {
   flags.group("Run");
   flags.add_recipes();
-  flags
-      .add("out_dir", v.out_dir,
-           "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
-           "except by --dry_run")
-      .placeholder("DIR");
-  flags
-      .add("init_from", v.init_from,
-           "scratch, resume (continue the run in out_dir), or a checkpoint directory to fine-tune")
-      .placeholder("scratch|resume|DIR")
-      .suggest({"scratch", "resume"});
-  flags
-      .add("adapter", v.adapter,
-           "directory of a PEFT adapter that is merged into the weights of --init_from before training")
-      .placeholder("DIR");
+  flags.add("out_dir", v.out_dir,
+            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
+            "except by --dry_run",
+            {.placeholder = "DIR"});
+  flags.add("init_from", v.init_from,
+            "scratch, resume (continue the run in out_dir), or a checkpoint directory to fine-tune",
+            {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
+  flags.add("adapter", v.adapter,
+            "directory of a PEFT adapter that is merged into the weights of --init_from before training",
+            {.placeholder = "DIR"});
   flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
   flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
 }
 
 void declare_model(Flags& flags, ModelFlags& v) {
   flags.group("Model (a checkpoint has its own)");
-  flags
-      .add("model_type", v.model_type,
-           "model family, see 'tzoo models'; default: gpt2, bert or t5, depending on the task")
-      .placeholder("NAME")
-      .suggest(family_names());
-  flags.add("n_layer", v.n_layer, "number of layers; for an encoder-decoder, in each of its two stacks")
-      .at_least(1);
-  flags.add("n_head", v.n_head, "number of attention heads; must divide n_embd").at_least(1);
-  flags
-      .add("n_kv_head", v.n_kv_head,
-           "llama: number of key/value heads (grouped-query attention); default: n_head")
-      .at_least(1);
-  flags.add("n_embd", v.n_embd, "hidden size of the model").at_least(1);
-  flags.add("n_inner", v.n_inner, "width of the feed-forward layers; default: 4 n_embd").at_least(1);
-  flags
-      .add("n_expert", v.n_expert,
-           "mixtral, qwen2_moe, qwen3_moe: number of experts of a layer; default: the family's own")
-      .at_least(1);
-  flags
-      .add("n_expert_used", v.n_expert_used,
-           "number of experts that read each token, at most n_expert; default: the family's own")
-      .at_least(1);
+  flags.add("model_type", v.model_type,
+            "model family, see 'tzoo models'; default: gpt2, bert or t5, depending on the task",
+            {.placeholder = "NAME", .suggestions = family_names()});
+  flags.add("n_layer", v.n_layer, "number of layers; for an encoder-decoder, in each of its two stacks",
+            at_least(1));
+  flags.add("n_head", v.n_head, "number of attention heads; must divide n_embd", at_least(1));
+  flags.add("n_kv_head", v.n_kv_head,
+            "llama: number of key/value heads (grouped-query attention); default: n_head", at_least(1));
+  flags.add("n_embd", v.n_embd, "hidden size of the model", at_least(1));
+  flags.add("n_inner", v.n_inner, "width of the feed-forward layers; default: 4 n_embd", at_least(1));
+  flags.add("n_expert", v.n_expert,
+            "mixtral, qwen2_moe, qwen3_moe: number of experts of a layer; default: the family's own",
+            at_least(1));
+  flags.add("n_expert_used", v.n_expert_used,
+            "number of experts that read each token, at most n_expert; default: the family's own",
+            at_least(1));
   flags.choice("activation", v.activation,
                {"gelu_new", "gelu", "relu", "silu", "gated-gelu", "gated-silu", "gated-relu"},
                "activation of the feed-forward layers, gated ones only for t5; default: the family's own");
-  flags.add("dropout", v.dropout, "dropout rate of embeddings, attention weights and sublayers")
-      .between(0, 0.99);
-  flags
-      .add("initializer_range", v.initializer_range,
-           "standard deviation of the initial weights, default 0.02; for t5 a factor on its own, default 1")
-      .between(1e-6, 10);
+  flags.add("dropout", v.dropout, "dropout rate of embeddings, attention weights and sublayers",
+            between(0, 0.99));
+  flags.add("initializer_range", v.initializer_range,
+            "standard deviation of the initial weights, default 0.02; for t5 a factor on its own, default 1",
+            between(1e-6, 10));
   flags.add("bias", v.bias, "gpt2: use biases in projections and norms");
 }
 
@@ -84,31 +73,24 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
       "batch), of pairs with a score cosent (default: the order of the scores) or cosine (the mean square "
       "of cosine - score); ranking: binary_cross_entropy (default), mse, or listwise_softmax (a query's "
       "positive among its negatives)");
-  flags
-      .add("scale", v.scale,
-           "multiplies the cosines of multiple_negatives_ranking and cosent; default: 20, a temperature of "
-           "0.05")
-      .above(0);
+  flags.add("scale", v.scale,
+            "multiplies the cosines of multiple_negatives_ranking and cosent; default: 20, a temperature of "
+            "0.05",
+            above(0));
   flags.add("symmetric", v.symmetric,
             "multiple_negatives_ranking: also find each positive's anchor, and take the mean of both losses");
-  flags
-      .add("matryoshka_dims", v.matryoshka_dims,
-           "sizes to which vectors may be cut: the loss is the sum over them, as in 384,128,64")
-      .placeholder("SIZE,...");
-  flags
-      .add("mini_batch_size", v.mini_batch_size,
-           "texts whose activations are kept at a time (GradCache); the gradients are those of the whole "
-           "batch, "
-           "which needs less memory and more time")
-      .at_least(1);
-  flags
-      .add("query_prompt_name", v.query_prompt_name,
-           "the model's prompt of this name before each anchor or first sentence; default: no prompt")
-      .placeholder("NAME");
-  flags
-      .add("document_prompt_name", v.document_prompt_name,
-           "the same before each positive and negative or second sentence")
-      .placeholder("NAME");
+  flags.add("matryoshka_dims", v.matryoshka_dims,
+            "sizes to which vectors may be cut: the loss is the sum over them, as in 384,128,64",
+            {.placeholder = "SIZE,..."});
+  flags.add("mini_batch_size", v.mini_batch_size,
+            "texts whose activations are kept at a time (GradCache); the gradients are those of the whole "
+            "batch, which needs less memory and more time",
+            at_least(1));
+  flags.add("query_prompt_name", v.query_prompt_name,
+            "the model's prompt of this name before each anchor or first sentence; default: no prompt",
+            {.placeholder = "NAME"});
+  flags.add("document_prompt_name", v.document_prompt_name,
+            "the same before each positive and negative or second sentence", {.placeholder = "NAME"});
 }
 
 void declare_preference(Flags& flags, PreferenceLossOptions& v) {
@@ -118,21 +100,20 @@ void declare_preference(Flags& flags, PreferenceLossOptions& v) {
       "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
       "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
       "loss of a language model on prompt and chosen answer)");
-  flags
-      .add("beta", v.beta,
-           "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio")
-      .above(0);
+  flags.add("beta", v.beta,
+            "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
+            above(0));
 }
 
 void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.group("Fine-tuning");
-  flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'")
-      .placeholder("PATTERN");
-  flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA")
-      .between(0, 65536);
-  flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank").above(0);
-  flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'")
-      .placeholder("PATTERN");
+  flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",
+            {.placeholder = "PATTERN"});
+  flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA",
+            between(0, 65536));
+  flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank", above(0));
+  flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'",
+            {.placeholder = "PATTERN"});
 }
 
 void declare_optimisation(Flags& flags, TrainFlags& v) {
@@ -140,82 +121,70 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   OptimizerOptions& optimizer = updater.optimizer;
   Schedule& schedule = v.trainer.schedule;
   flags.group("Optimisation");
-  flags.add("batch_size", v.batch_size, "examples per micro batch").between(1, kMostBatchRows);
+  flags.add("batch_size", v.batch_size, "examples per micro batch", between(1, kMostBatchRows));
   // All of an update are drawn before its first, to count their targets.
-  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update").between(1, 4096);
-  flags.add("max_iters", v.trainer.max_iters, "number of updates").at_least(0);
+  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update",
+            between(1, 4096));
+  flags.add("max_iters", v.trainer.max_iters, "number of updates", at_least(0));
   flags.choice("optimizer", optimizer.kind, optimizer_names(), "optimizer");
-  flags.add("learning_rate", schedule.peak, "peak learning rate").above(0);
-  flags.add("min_lr", schedule.floor, "learning rate at the end of the decay").at_least(0);
-  flags.add("warmup_iters", schedule.warmup_iters, "updates in which the learning rate rises to its peak")
-      .at_least(0);
-  flags.add("lr_decay_iters", schedule.decay_iters, "update at which the decay ends; default: max_iters")
-      .at_least(0);
+  flags.add("learning_rate", schedule.peak, "peak learning rate", above(0));
+  flags.add("min_lr", schedule.floor, "learning rate at the end of the decay", at_least(0));
+  flags.add("warmup_iters", schedule.warmup_iters, "updates in which the learning rate rises to its peak",
+            at_least(0));
+  flags.add("lr_decay_iters", schedule.decay_iters, "update at which the decay ends; default: max_iters",
+            at_least(0));
   flags.choice("lr_schedule", schedule.kind, schedule_names(),
                "how the learning rate decays after the warm-up");
-  flags
-      .add("lr_cycles", schedule.cycles,
-           "linear and cosine: number of decays, each from the peak (warm restarts)")
-      .at_least(1);
-  flags
-      .add("cooldown_iters", schedule.cooldown_iters,
-           "wsd: updates of the final decay; default: a tenth of lr_decay_iters")
-      .at_least(0);
+  flags.add("lr_cycles", schedule.cycles,
+            "linear and cosine: number of decays, each from the peak (warm restarts)", at_least(1));
+  flags.add("cooldown_iters", schedule.cooldown_iters,
+            "wsd: updates of the final decay; default: a tenth of lr_decay_iters", at_least(0));
   flags.add("decay_lr", schedule.decays,
             "false: keep learning_rate constant, without warm-up (nanoGPT's flag)");
-  flags.add("beta1", optimizer.beta1, "AdamW and Lion: decay of the first moment").between(0, 0.999999);
-  flags.add("beta2", optimizer.beta2, "AdamW and Lion: decay of the second moment").between(0, 0.999999);
-  flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment").above(0);
-  flags.add("momentum", optimizer.momentum, "SGD and Muon: momentum; default: 0.9, for Muon 0.95")
-      .between(0, 0.999999);
+  flags.add("beta1", optimizer.beta1, "AdamW and Lion: decay of the first moment", between(0, 0.999999));
+  flags.add("beta2", optimizer.beta2, "AdamW and Lion: decay of the second moment", between(0, 0.999999));
+  flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment", above(0));
+  flags.add("momentum", optimizer.momentum, "SGD and Muon: momentum; default: 0.9, for Muon 0.95",
+            between(0, 0.999999));
   flags.choice("adjust_lr_fn", optimizer.muon_scale, muon_scale_names(),
                "Muon: how the learning rate depends on the shape of a matrix, as in torch.optim.Muon; with "
                "match_rms_adamw AdamW's learning rates fit");
-  flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings").at_least(0);
+  flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings", at_least(0));
   flags.choice("disagreement", v.disagreement, disagreement_names(),
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");
-  flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss").at_least(0);
-  flags
-      .add("grad_clip", optimizer.grad_clip,
-           "maximum norm of the gradient (gradient clipping); 0: no clipping")
-      .at_least(0);
+  flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
+  flags.add("grad_clip", optimizer.grad_clip,
+            "maximum norm of the gradient (gradient clipping); 0: no clipping", at_least(0));
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");
-  flags
-      .add("ema_decay", updater.ema_decay,
-           "decay of an exponential moving average of the weights, which is evaluated and saved in their "
-           "place; 0: none")
-      .between(0, 0.9999999);
-  flags
-      .add("loss_scale", updater.scaler.initial_scale, "float16: initial loss scale; each overflow halves it")
-      .above(0);
+  flags.add("ema_decay", updater.ema_decay,
+            "decay of an exponential moving average of the weights, which is evaluated and saved in their "
+            "place; 0: none",
+            between(0, 0.9999999));
+  flags.add("loss_scale", updater.scaler.initial_scale,
+            "float16: initial loss scale; each overflow halves it", above(0));
 }
 
 void declare_processes(Flags& flags, TrainFlags& v) {
   flags.group("Several processes");
-  flags
-      .add("processes", v.processes,
-           "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
-           "too")
-      .between(1, 1024);
-  flags
-      .add("restart", v.restart,
-           "with processes: start them again so many times if one fails; they go on from the last checkpoint")
-      .between(0, 1000);
-  flags
-      .add("master_addr", v.session.place.master_addr,
-           "host of rank 0; default: MASTER_ADDR, or as the launcher says")
-      .placeholder("HOST");
-  flags
-      .add("master_port", v.session.place.master_port,
-           "port of rank 0; default: MASTER_PORT, else 29500, with srun one by the job's number")
-      .between(1, 65535);
-  flags
-      .add("rank_timeout", v.session.rank_timeout,
-           "seconds in which all ranks must arrive, and after which a silent one is dead; all end then")
-      .between(1, 86400);
+  flags.add("processes", v.processes,
+            "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
+            "too",
+            between(1, 1024));
+  flags.add(
+      "restart", v.restart,
+      "with processes: start them again so many times if one fails; they go on from the last checkpoint",
+      between(0, 1000));
+  flags.add("master_addr", v.session.place.master_addr,
+            "host of rank 0; default: MASTER_ADDR, or as the launcher says", {.placeholder = "HOST"});
+  flags.add("master_port", v.session.place.master_port,
+            "port of rank 0; default: MASTER_PORT, else 29500, with srun one by the job's number",
+            between(1, 65535));
+  flags.add("rank_timeout", v.session.rank_timeout,
+            "seconds in which all ranks must arrive, and after which a silent one is dead; all end then",
+            between(1, 86400));
   flags.choice("gradient_wire", v.session.gradient_wire, gradient_wire_names(),
                "number format in which gradients travel between ranks; bfloat16 halves the bytes");
   flags.add("shard_optimizer", v.shard_optimizer,
@@ -224,25 +193,20 @@ void declare_processes(Flags& flags, TrainFlags& v) {
 
 void declare_record(Flags& flags, TrainFlags& v) {
   flags.group("Evaluation and checkpoints");
-  flags
-      .add("eval_interval", v.trainer.eval_interval,
-           "updates between evaluations, which also save a checkpoint")
-      .at_least(1);
-  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation").between(1, 100000);
-  flags
-      .add("sample_interval", v.sample_interval,
-           "lm: updates between texts that the model writes while it learns; 0: none")
-      .at_least(0);
+  flags.add("eval_interval", v.trainer.eval_interval,
+            "updates between evaluations, which also save a checkpoint", at_least(1));
+  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation", between(1, 100000));
+  flags.add("sample_interval", v.sample_interval,
+            "lm: updates between texts that the model writes while it learns; 0: none", at_least(0));
   flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break");
-  flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl").at_least(1);
+  flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl", at_least(1));
   flags.add("always_save_checkpoint", v.trainer.always_save_checkpoint,
             "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");
-  flags
-      .add("early_stopping_patience", v.trainer.patience,
-           "stop after so many evaluations in a row without a better validation loss; 0: never")
-      .at_least(0);
-  flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all")
-      .at_least(0);
+  flags.add("early_stopping_patience", v.trainer.patience,
+            "stop after so many evaluations in a row without a better validation loss; 0: never",
+            at_least(0));
+  flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all",
+            at_least(0));
 }
 
 }  // namespace
@@ -269,63 +233,49 @@ const TaskTraits& traits_of(Task task) {
 void declare_data(Flags& flags, DataFlags& v) {
   flags.group("Task and data");
   flags.choice("task", v.task, task_names(), "training objective");
-  flags
-      .add("dataset", v.dataset,
-           "text file in UTF-8, table (.tsv or .jsonl), name from 'tzoo data list', or directory with "
-           "train.bin and val.bin")
-      .placeholder("PATH|NAME")
-      .suggest(dataset_names());
-  flags
-      .add("val_dataset", v.val_dataset,
-           "the same for validation; default: the last tenth of a text, every tenth example of a table")
-      .placeholder("PATH|NAME")
-      .suggest(dataset_names());
-  flags
-      .add(
-          "columns", v.columns,
-          "names in a table with other names than the task's, such as text=sentence1,label=class; names that "
-          "the task does not read are ignored with a note, or an error if they resemble one that it reads")
-      .placeholder("OURS=THEIRS,...");
-  flags
-      .add("tokenizer", v.tokenizer,
-           "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
-           "for encoders, else char")
-      .placeholder("char|byte|byte_bpe|wordpiece|sentencepiece|DIR")
-      .suggest(tokenizer_kinds());
-  flags
-      .add("vocab_size", v.vocab_size,
-           "vocabulary size of a tokenizer trained on the dataset; not for char and byte")
-      .at_least(8);
-  flags
-      .add(
-          "block_size", v.block_size,
-          "tokens per training example: the context length; default for chat and preference: the model's, at "
-          "most 1024; for embedding at most 512, and never more than the model reads")
-      .at_least(1);
-  flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size")
-      .at_least(1);
+  flags.add("dataset", v.dataset,
+            "text file in UTF-8, table (.tsv or .jsonl), name from 'tzoo data list', or directory with "
+            "train.bin and val.bin",
+            {.placeholder = "PATH|NAME", .suggestions = dataset_names()});
+  flags.add("val_dataset", v.val_dataset,
+            "the same for validation; default: the last tenth of a text, every tenth example of a table",
+            {.placeholder = "PATH|NAME", .suggestions = dataset_names()});
+  flags.add(
+      "columns", v.columns,
+      "names in a table with other names than the task's, such as text=sentence1,label=class; names that "
+      "the task does not read are ignored with a note, or an error if they resemble one that it reads",
+      {.placeholder = "OURS=THEIRS,..."});
+  flags.add(
+      "tokenizer", v.tokenizer,
+      "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
+      "for encoders, else char",
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+  flags.add("vocab_size", v.vocab_size,
+            "vocabulary size of a tokenizer trained on the dataset; not for char and byte", at_least(8));
+  flags.add(
+      "block_size", v.block_size,
+      "tokens per training example: the context length; default for chat and preference: the model's, at "
+      "most 1024; for embedding at most 512, and never more than the model reads",
+      at_least(1));
+  flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size",
+            at_least(1));
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source");
-  flags
-      .add("chat_template", v.chat_template,
-           "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it")
-      .placeholder("FILE");
-  flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset")
-      .placeholder("LABEL");
+  flags.add("chat_template", v.chat_template,
+            "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it",
+            {.placeholder = "FILE"});
+  flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset",
+            {.placeholder = "LABEL"});
   flags.choice("class_weights", v.class_weights, {"none", "balanced"},
                "classification: balanced makes rare classes count as much as frequent ones");
-  flags
-      .add("label_smoothing", v.label_smoothing,
-           "share of a target's probability that is spread over all tokens or classes")
-      .between(0, 0.99);
-  flags.add("mlm_probability", v.masking.probability, "mlm: share of the tokens to predict")
-      .between(0.001, 1);
+  flags.add("label_smoothing", v.label_smoothing,
+            "share of a target's probability that is spread over all tokens or classes", between(0, 0.99));
+  flags.add("mlm_probability", v.masking.probability, "mlm: share of the tokens to predict",
+            between(0.001, 1));
   flags.add("whole_word", v.masking.whole_words, "mlm: mask all tokens of a word together");
-  flags.add("noise_density", v.spans.noise_density, "span_corruption: share of the tokens to mask")
-      .between(0.001, 0.9);
-  flags
-      .add("mean_noise_span_length", v.spans.mean_span_length,
-           "span_corruption: mean length of a masked span, in tokens")
-      .at_least(1);
+  flags.add("noise_density", v.spans.noise_density, "span_corruption: share of the tokens to mask",
+            between(0.001, 0.9));
+  flags.add("mean_noise_span_length", v.spans.mean_span_length,
+            "span_corruption: mean length of a masked span, in tokens", at_least(1));
 }
 
 std::size_t number_of(const std::string& name, const std::vector<std::string>& names) {

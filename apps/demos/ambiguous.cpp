@@ -9,8 +9,7 @@
 #include "apps/demos/demos.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::ambiguous {
+namespace zoo::demos::ambiguous {
 
 struct AmbiguousFlags {
   DemoOptions demo;
@@ -89,21 +88,21 @@ Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& ph
   return figure;
 }
 
-}  // namespace demos::ambiguous
+}  // namespace zoo::demos::ambiguous
 
-int demo_ambiguous(const Arguments& arguments) {
+int zoo::demo_ambiguous(const Arguments& arguments) {
   using namespace demos::ambiguous;
   AmbiguousFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,
               "Trains a classifier of phrases on their first word's vector, so that this word must attend to "
               "the second.");
-  flags.add("phrases", v.phrases, "phrases to learn, between commas, each with a class of its own")
-      .placeholder("LIST");
-  flags.add("test", v.test, "phrase whose attention is drawn").placeholder("PHRASE");
-  flags.add("width", v.width, "size of the embeddings").between(1, 4096);
-  flags.add("epochs", v.epochs, "number of updates").at_least(1);
-  flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
+  flags.add("phrases", v.phrases, "phrases to learn, between commas, each with a class of its own",
+            {.placeholder = "LIST"});
+  flags.add("test", v.test, "phrase whose attention is drawn", {.placeholder = "PHRASE"});
+  flags.add("width", v.width, "size of the embeddings", between(1, 4096));
+  flags.add("epochs", v.epochs, "number of updates", at_least(1));
+  flags.add("learning_rate", v.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo ambiguous --seed 7");
   if (!begin_demo(flags, arguments, v.demo)) return 0;
 
@@ -135,5 +134,3 @@ int demo_ambiguous(const Arguments& arguments) {
   show(v.demo, "ambiguous", picture(weights, test, v.test));
   return 0;
 }
-
-}  // namespace zoo

@@ -29,7 +29,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options) {
   flags.group("Output");
-  flags.add("out_dir", options.out_dir, "directory for the pictures").placeholder("DIR");
+  flags.add("out_dir", options.out_dir, "directory for the pictures", {.placeholder = "DIR"});
   add_format_flag(flags, options.format);
   flags.add_compute(options.compute);
   if (!flags.parse(arguments)) return false;

@@ -89,7 +89,7 @@ int run_all(const Arguments& arguments) {
   std::string format = "both";
   bool quick = false;
   Flags flags(arguments.command, "Runs every demo in turn.");
-  flags.add("out_dir", out_dir, "directory for the pictures").placeholder("DIR");
+  flags.add("out_dir", out_dir, "directory for the pictures", {.placeholder = "DIR"});
   flags.add("quick", quick, "let the demos that train for long do only a few updates, too few to learn much");
   add_format_flag(flags, format);
   flags.example("tzoo demo all --out_dir runs/demo");

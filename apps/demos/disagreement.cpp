@@ -9,8 +9,7 @@
 #include "apps/demos/demos.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::disagreement {
+namespace zoo::demos::disagreement {
 
 struct DisagreementFlags {
   DemoOptions demo;
@@ -108,25 +107,25 @@ Figure picture(Model& model, const Sequences& data, const std::vector<std::strin
               static_cast<int>(std::min<std::size_t>(panels.size(), 4)));
 }
 
-}  // namespace demos::disagreement
+}  // namespace zoo::demos::disagreement
 
-int demo_disagreement(const Arguments& arguments) {
+int zoo::demo_disagreement(const Arguments& arguments) {
   using namespace demos::disagreement;
   DisagreementFlags v;
   v.demo.compute.seed = 42;
   Flags flags(arguments.command,
               "Trains attention heads with a penalty for attending to the same word, and shows what each "
               "attends to.");
-  flags.add("sequences", v.sequences, "sequences to learn, such as \"red fruit ?=apple\", between commas")
-      .placeholder("LIST");
-  flags.add("test", v.test, "sequence whose attention is drawn").placeholder("WORDS");
+  flags.add("sequences", v.sequences, "sequences to learn, such as \"red fruit ?=apple\", between commas",
+            {.placeholder = "LIST"});
+  flags.add("test", v.test, "sequence whose attention is drawn", {.placeholder = "WORDS"});
   flags.choice("penalty", v.penalty, {"overlap", "positions"},
                "overlap: the tutorial's sum over pairs of heads; positions: the mean of Li et al. (2018)");
-  flags.add("weight", v.weight, "weight of the penalty in the loss; 0: none").at_least(0);
-  flags.add("heads", v.heads, "number of heads; must divide width").between(1, 16);
-  flags.add("width", v.width, "size of the embeddings").between(1, 4096);
-  flags.add("epochs", v.epochs, "number of updates").at_least(1);
-  flags.add("learning_rate", v.learning_rate, "learning rate of Adam").above(0);
+  flags.add("weight", v.weight, "weight of the penalty in the loss; 0: none", at_least(0));
+  flags.add("heads", v.heads, "number of heads; must divide width", between(1, 16));
+  flags.add("width", v.width, "size of the embeddings", between(1, 4096));
+  flags.add("epochs", v.epochs, "number of updates", at_least(1));
+  flags.add("learning_rate", v.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo disagreement --weight 0");
   if (!begin_demo(flags, arguments, v.demo)) return 0;
 
@@ -142,5 +141,3 @@ int demo_disagreement(const Arguments& arguments) {
   show(v.demo, "disagreement", picture(*model, data, test));
   return 0;
 }
-
-}  // namespace zoo

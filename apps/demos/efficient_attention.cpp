@@ -12,8 +12,7 @@
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
 
-namespace zoo {
-namespace demos::efficient_attention {
+namespace zoo::demos::efficient_attention {
 
 constexpr std::int64_t kHeads = 2, kSize = 32, kShortest = 128, kCompared = 512;
 constexpr std::int64_t kWindow = 64, kMixtures = 64;
@@ -159,15 +158,15 @@ Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window
                    .high = 1});
 }
 
-}  // namespace demos::efficient_attention
+}  // namespace zoo::demos::efficient_attention
 
-int demo_efficient_attention(const Arguments& arguments) {
+int zoo::demo_efficient_attention(const Arguments& arguments) {
   using namespace demos::efficient_attention;
   DemoOptions options;
   std::int64_t longest = 8192;
   Flags flags(arguments.command,
               "Compares attention that does not look at every pair of tokens with attention that does.");
-  flags.add("longest", longest, "length of the longest sequence to measure").between(kShortest, 65536);
+  flags.add("longest", longest, "length of the longest sequence to measure", between(kShortest, 65536));
   if (!begin_demo(flags, arguments, options)) return 0;
 
   const at::NoGradGuard no_grad;
@@ -198,5 +197,3 @@ int demo_efficient_attention(const Arguments& arguments) {
             2));
   return 0;
 }
-
-}  // namespace zoo

@@ -5,8 +5,7 @@
 #include "apps/demos/demos.h"
 #include "apps/demos/word_pairs.h"
 
-namespace zoo {
-namespace demos::embeddings {
+namespace zoo::demos::embeddings {
 
 struct EmbeddingsFlags {
   DemoOptions demo;
@@ -62,22 +61,22 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
                       points);
 }
 
-}  // namespace demos::embeddings
+}  // namespace zoo::demos::embeddings
 
-int demo_embeddings(const Arguments& arguments) {
+int zoo::demo_embeddings(const Arguments& arguments) {
   using namespace demos::embeddings;
   EmbeddingsFlags v;
   v.demo.compute.seed = 123;
   Flags flags(arguments.command,
               "Learns word vectors from pairs of words that occur together, and compares the vectors.");
-  flags.add("pairs", v.pairs, "pairs of words that occur together, such as \"cat runs,dog runs\"")
-      .placeholder("LIST");
-  flags.add("words", v.words, "words whose vectors are shown; each two of them belong together")
-      .placeholder("LIST");
-  flags.add("width", v.training.width, "size of the vectors; the picture shows the first two dimensions")
-      .between(1, 4096);
-  flags.add("epochs", v.training.epochs, "number of updates").at_least(1);
-  flags.add("learning_rate", v.training.learning_rate, "learning rate of Adam").above(0);
+  flags.add("pairs", v.pairs, "pairs of words that occur together, such as \"cat runs,dog runs\"",
+            {.placeholder = "LIST"});
+  flags.add("words", v.words, "words whose vectors are shown; each two of them belong together",
+            {.placeholder = "LIST"});
+  flags.add("width", v.training.width, "size of the vectors; the picture shows the first two dimensions",
+            between(1, 4096));
+  flags.add("epochs", v.training.epochs, "number of updates", at_least(1));
+  flags.add("learning_rate", v.training.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo embeddings --seed 7");
   if (!begin_demo(flags, arguments, v.demo)) return 0;
 
@@ -95,5 +94,3 @@ int demo_embeddings(const Arguments& arguments) {
   show(v.demo, "embeddings", picture(table, data.ids, words));
   return 0;
 }
-
-}  // namespace zoo

@@ -14,8 +14,7 @@
 #include "data/base/error.h"
 #include "models/tasks/text_model.h"
 
-namespace zoo {
-namespace demos::explore_embeddings {
+namespace zoo::demos::explore_embeddings {
 
 struct ExploreFlags {
   DemoOptions demo;
@@ -179,18 +178,18 @@ void print_untrained(std::int64_t seed) {
             << "\n\n";
 }
 
-}  // namespace demos::explore_embeddings
+}  // namespace zoo::demos::explore_embeddings
 
-int demo_explore_embeddings(const Arguments& arguments) {
+int zoo::demo_explore_embeddings(const Arguments& arguments) {
   using namespace demos::explore_embeddings;
   ExploreFlags v;
   v.demo.compute.seed = 123;
   Flags flags(arguments.command, "Finds nearest neighbours of words, and solves analogies, in an embedding.");
-  flags.add("model", v.model, "checkpoint directory; default: vectors of the tutorial's words, trained here")
-      .placeholder("DIR");
-  flags.add("words", v.words, "words whose neighbours are shown, between commas").placeholder("LIST");
-  flags.add("analogy", v.analogy, "analogy to solve, such as 'king - man + woman'").placeholder("SUM");
-  flags.add("neighbours", v.neighbours, "number of neighbours per word").between(1, 50);
+  flags.add("model", v.model, "checkpoint directory; default: vectors of the tutorial's words, trained here",
+            {.placeholder = "DIR"});
+  flags.add("words", v.words, "words whose neighbours are shown, between commas", {.placeholder = "LIST"});
+  flags.add("analogy", v.analogy, "analogy to solve, such as 'king - man + woman'", {.placeholder = "SUM"});
+  flags.add("neighbours", v.neighbours, "number of neighbours per word", between(1, 50));
   flags.example(
       "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "
       "--analogy 'king - man + woman'");
@@ -218,5 +217,3 @@ int demo_explore_embeddings(const Arguments& arguments) {
   show(v.demo, "explore-embeddings", picture(space, words, groups));
   return 0;
 }
-
-}  // namespace zoo

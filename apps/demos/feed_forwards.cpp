@@ -10,8 +10,7 @@
 #include "apps/demos/demos.h"
 #include "models/layers/feed_forward.h"
 
-namespace zoo {
-namespace demos::feed_forwards {
+namespace zoo::demos::feed_forwards {
 
 constexpr Activation kKinds[] = {Activation::kRelu,  Activation::kGelu,  Activation::kGeluTanh,
                                  Activation::kSilu,  Activation::kReGlu, Activation::kGeGlu,
@@ -56,9 +55,9 @@ Figure curves() {
       {.title = "Activations: a gated unit multiplies one by x V", .x = "x", .y = "activation(x)"}, lines);
 }
 
-}  // namespace demos::feed_forwards
+}  // namespace zoo::demos::feed_forwards
 
-int demo_feed_forwards(const Arguments& arguments) {
+int zoo::demo_feed_forwards(const Arguments& arguments) {
   using namespace demos::feed_forwards;
   DemoOptions options;
   Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
@@ -102,5 +101,3 @@ int demo_feed_forwards(const Arguments& arguments) {
             2));
   return 0;
 }
-
-}  // namespace zoo

@@ -12,8 +12,7 @@
 #include "apps/demos/demos.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::length_generalisation {
+namespace zoo::demos::length_generalisation {
 
 constexpr PositionKind kKinds[] = {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
                                    PositionKind::kShaw, PositionKind::kT5Buckets,  PositionKind::kRotary,
@@ -139,9 +138,9 @@ void print(const std::string& title, const Exercise& exercise, const std::vector
   table.print(std::cout);
 }
 
-}  // namespace demos::length_generalisation
+}  // namespace zoo::demos::length_generalisation
 
-int demo_length_generalisation(const Arguments& arguments) {
+int zoo::demo_length_generalisation(const Arguments& arguments) {
   using namespace demos::length_generalisation;
   DemoOptions options;
   std::string name = "reverse";
@@ -153,8 +152,8 @@ int demo_length_generalisation(const Arguments& arguments) {
               "Trains a small decoder with each position encoding on short sequences of digits and tests it "
               "on longer ones.");
   flags.choice("exercise", name, names, "task on the digits");
-  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
-      .at_least(1);
+  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each",
+            at_least(1));
   flags.add("quick", quick, "do only a few updates, too few to learn much");
   flags.example("tzoo demo length-generalisation --exercise addition");
   if (!begin_demo(flags, arguments, options)) return 0;
@@ -186,5 +185,3 @@ int demo_length_generalisation(const Arguments& arguments) {
             {panel("Right answers", answers), panel("Right tokens", digits)}, 2));
   return 0;
 }
-
-}  // namespace zoo

@@ -10,8 +10,7 @@
 #include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
 
-namespace zoo {
-namespace demos::masking {
+namespace zoo::demos::masking {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -87,9 +86,9 @@ void print_nan(const Heads& heads) {
       output.weights[0][0][0].sum().item<double>()));
 }
 
-}  // namespace demos::masking
+}  // namespace zoo::demos::masking
 
-int demo_masking(const Arguments& arguments) {
+int zoo::demo_masking(const Arguments& arguments) {
   using namespace demos::masking;
   DemoOptions options;
   Flags flags(arguments.command, "Shows what causal and padding masks hide, and where NaN comes from.");
@@ -123,5 +122,3 @@ int demo_masking(const Arguments& arguments) {
   show(options, "masking", grid("Attention weights under masks (hatched: masked)", panels, 2));
   return 0;
 }
-
-}  // namespace zoo

@@ -4,8 +4,7 @@
 #include "apps/demos/demos.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::model_size {
+namespace zoo::demos::model_size {
 
 constexpr const char* kModels[] = {"gpt2", "bert-base-uncased", "t5-small", "t5-base", "gpt3"};
 
@@ -40,9 +39,9 @@ std::string bytes(double count) {
   return human_bytes(static_cast<std::int64_t>(count));
 }
 
-}  // namespace demos::model_size
+}  // namespace zoo::demos::model_size
 
-int demo_model_size(const Arguments& arguments) {
+int zoo::demo_model_size(const Arguments& arguments) {
   using namespace demos::model_size;
   DemoOptions options;
   Flags flags(arguments.command, "Counts the parameters of known models, and the memory to train them.");
@@ -89,5 +88,3 @@ int demo_model_size(const Arguments& arguments) {
   show(options, "model-size", grid("Where the parameters are", panels, 2));
   return 0;
 }
-
-}  // namespace zoo

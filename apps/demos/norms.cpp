@@ -9,8 +9,7 @@
 #include "apps/demos/demos.h"
 #include "models/layers/stack.h"
 
-namespace zoo {
-namespace demos::norms {
+namespace zoo::demos::norms {
 
 constexpr std::int64_t kDepths[] = {6, 12, 24, 48};
 constexpr std::int64_t kWidth = 64, kLength = 16, kBatch = 8, kClasses = 32;
@@ -78,9 +77,9 @@ void print_kinds(std::uint64_t seed) {
   table.print(std::cout);
 }
 
-}  // namespace demos::norms
+}  // namespace zoo::demos::norms
 
-int demo_norms(const Arguments& arguments) {
+int zoo::demo_norms(const Arguments& arguments) {
   using namespace demos::norms;
   DemoOptions options;
   Flags flags(arguments.command,
@@ -120,5 +119,3 @@ int demo_norms(const Arguments& arguments) {
             {panel("Pre-norm: x + f(norm(x))", pre), panel("Post-norm: norm(x + f(x))", post)}, 2));
   return 0;
 }
-
-}  // namespace zoo

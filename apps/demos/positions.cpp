@@ -15,8 +15,7 @@
 #include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
 
-namespace zoo {
-namespace demos::positions {
+namespace zoo::demos::positions {
 
 constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
 
@@ -184,9 +183,9 @@ Figure biases() {
   return line_chart({.title = "ALiBi: what is added to the scores", .x = "key - query", .y = "bias"}, lines);
 }
 
-}  // namespace demos::positions
+}  // namespace zoo::demos::positions
 
-int demo_positions(const Arguments& arguments) {
+int zoo::demo_positions(const Arguments& arguments) {
   using namespace demos::positions;
   DemoOptions options;
   Flags flags(arguments.command,
@@ -207,5 +206,3 @@ int demo_positions(const Arguments& arguments) {
        grid("Positions", {curves(), table_map(), rotary_decay(), buckets(), biases()}, 2));
   return 0;
 }
-
-}  // namespace zoo

@@ -12,8 +12,7 @@
 #include "models/layers/linear.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::rnn_vs_transformer {
+namespace zoo::demos::rnn_vs_transformer {
 
 constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kTested = 512;
 constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
@@ -116,17 +115,17 @@ double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t s
   return 1000 * seconds;
 }
 
-}  // namespace demos::rnn_vs_transformer
+}  // namespace zoo::demos::rnn_vs_transformer
 
-int demo_rnn_vs_transformer(const Arguments& arguments) {
+int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
   using namespace demos::rnn_vs_transformer;
   DemoOptions options;
   std::int64_t updates = 200;
   Flags flags(arguments.command,
               "Compares an LSTM with a transformer: the time over the length of a sequence, and how well "
               "each remembers a word.");
-  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each")
-      .at_least(1);
+  flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each",
+            at_least(1));
   if (!begin_demo(flags, arguments, options)) return 0;
 
   const auto seed = static_cast<std::uint64_t>(options.compute.seed);
@@ -189,5 +188,3 @@ int demo_rnn_vs_transformer(const Arguments& arguments) {
             2));
   return 0;
 }
-
-}  // namespace zoo

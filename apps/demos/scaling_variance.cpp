@@ -9,8 +9,7 @@
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/positions.h"
 
-namespace zoo {
-namespace demos::scaling_variance {
+namespace zoo::demos::scaling_variance {
 
 constexpr std::int64_t kSizes[] = {4, 16, 64, 256, 1024};
 constexpr std::int64_t kQueries = 512, kKeys = 64;
@@ -56,9 +55,9 @@ void print_embeddings(const at::Generator& generator) {
   table.print(std::cout);
 }
 
-}  // namespace demos::scaling_variance
+}  // namespace zoo::demos::scaling_variance
 
-int demo_scaling_variance(const Arguments& arguments) {
+int zoo::demo_scaling_variance(const Arguments& arguments) {
   using namespace demos::scaling_variance;
   DemoOptions options;
   Flags flags(arguments.command,
@@ -101,5 +100,3 @@ int demo_scaling_variance(const Arguments& arguments) {
             3));
   return 0;
 }
-
-}  // namespace zoo

@@ -12,8 +12,7 @@
 #include "models/layers/recompute.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::training_memory {
+namespace zoo::demos::training_memory {
 
 constexpr std::int64_t kVocabulary = 256, kRows = 16, kLength = 128, kPieces = 4;
 constexpr double kLossScale = 65536;  // where tzoo train --dtype float16 begins
@@ -113,9 +112,9 @@ void print_half(const at::Tensor& gradient) {
   table.print(std::cout);
 }
 
-}  // namespace demos::training_memory
+}  // namespace zoo::demos::training_memory
 
-int demo_training_memory(const Arguments& arguments) {
+int zoo::demo_training_memory(const Arguments& arguments) {
   using namespace demos::training_memory;
   DemoOptions options;
   Flags flags(arguments.command,
@@ -166,5 +165,3 @@ int demo_training_memory(const Arguments& arguments) {
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));
   return 0;
 }
-
-}  // namespace zoo

@@ -13,8 +13,7 @@
 #include "models/generation/generate.h"
 #include "models/registry.h"
 
-namespace zoo {
-namespace demos::translate {
+namespace zoo::demos::translate {
 
 constexpr std::int64_t kPhrases = 100000, kTested = 1000, kBatch = 64, kMeasures = 12;
 constexpr std::int64_t kPad = 0, kEnd = 1, kSpecial = 2;
@@ -190,9 +189,9 @@ void print_translations(Model& model, const WordIds& words, const std::vector<st
   table.print(std::cout);
 }
 
-}  // namespace demos::translate
+}  // namespace zoo::demos::translate
 
-int demo_translate(const Arguments& arguments) {
+int zoo::demo_translate(const Arguments& arguments) {
   using namespace demos::translate;
   DemoOptions options;
   std::int64_t updates = 2000;
@@ -202,8 +201,8 @@ int demo_translate(const Arguments& arguments) {
               "Trains a small T5 on English phrases and their Spanish translations, from a generated "
               "grammar, and tests it on pairs of words that never occur together in training.");
   flags.add("text", asked, "a phrase to translate as well, in words of the grammar");
-  flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each")
-      .at_least(1);
+  flags.add("updates", updates, "updates of the training, of " + std::to_string(kBatch) + " phrases each",
+            at_least(1));
   flags.add("quick", quick, "do only a few updates, too few to learn much");
   flags.example("tzoo demo translate --text 'our famous lion does not see the garden'");
   if (!begin_demo(flags, arguments, options)) return 0;
@@ -242,5 +241,3 @@ int demo_translate(const Arguments& arguments) {
             2));
   return 0;
 }
-
-}  // namespace zoo

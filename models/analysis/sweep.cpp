@@ -1,6 +1,10 @@
 #include "models/analysis/sweep.h"
 
+#include <numeric>
+#include <optional>
+
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 
 #include "models/layers/stack.h"
 
@@ -12,6 +16,47 @@ std::int64_t layers_of(const Model& model, Shape stack) {
   const auto& found = stack == Shape::kEncoder ? parts.encoder : parts.decoder;
   TORCH_CHECK(found, "the model has no ", stack == Shape::kEncoder ? "encoder" : "decoder");
   return found->config().num_layers;
+}
+
+// Mask of the unpadded positions of a stack's sequence, [B, T]; undefined: all.
+at::Tensor mask_of(const ModelInputs& inputs, const Model& model, Shape stack) {
+  const bool second = model.config().shape == Shape::kEncoderDecoder && stack == Shape::kDecoder;
+  return second ? inputs.decoder_attention_mask : inputs.attention_mask;
+}
+
+// [B, T, W] to [B, 1, W].
+at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask) {
+  if (!mask.defined()) return values.mean(1, /*keepdim=*/true);
+  const at::Tensor kept = mask.to(values.device()).ne(0).unsqueeze(-1);
+  const at::Tensor sum = values.masked_fill(kept.logical_not(), 0.0).sum(1, /*keepdim=*/true);
+  return sum / kept.sum(1, /*keepdim=*/true).clamp_min(1);
+}
+
+void check_mean(const Site& site, Ablation ablation) {
+  TORCH_CHECK(ablation == Ablation::kZero || site.part != LayerPart::kResidual,
+              "a whole layer is ablated by leaving it out: it has no mean");
+}
+
+// `clean` is used only for means.
+Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* clean, const Site& site) {
+  if (clean == nullptr) return {.site = site};
+  const at::Tensor values = activation_at(model, *clean, site);
+  return {.site = site, .value = mean_over_positions(values, mask_of(inputs, model, site.stack))};
+}
+
+void check_same_length(const char* name, const at::Tensor& clean, const at::Tensor& corrupted) {
+  if (!clean.defined() && !corrupted.defined()) return;
+  TORCH_CHECK(
+      clean.defined() && corrupted.defined() && clean.sizes() == corrupted.sizes() && clean.size(0) == 1,
+      "patching needs two inputs of one sequence and one length, got ", name, " ",
+      clean.defined() ? clean.sizes() : at::IntArrayRef(), " and ",
+      corrupted.defined() ? corrupted.sizes() : at::IntArrayRef());
+}
+
+std::vector<std::int64_t> numbers_to(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 }  // namespace
@@ -42,6 +87,68 @@ at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& op
     }
   }
   return values;
+}
+
+std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
+                                  Ablation ablation) {
+  for (const Site& site : sites) check_mean(site, ablation);
+  std::optional<Run> clean;
+  if (ablation == Ablation::kMean) clean = run(model, inputs);
+  std::vector<Intervention> interventions;
+  for (const Site& site : sites)
+    interventions.push_back(ablated(model, inputs, clean ? &*clean : nullptr, site));
+  return interventions;
+}
+
+AblationEffects ablation_sweep(Model& model, const ModelInputs& all, const SweepOptions& given,
+                               Ablation ablation) {
+  TORCH_CHECK(given.positions.empty(), "ablations are at all positions");
+  check_mean({.part = given.part}, ablation);
+  SweepOptions options = given;
+  const ModelInputs inputs = answering_inputs(model, all, options.target);
+  const Run whole = run(model, inputs);
+  const auto cell = [&](const Site& site, std::int64_t) {
+    return std::vector{ablated(model, inputs, ablation == Ablation::kMean ? &whole : nullptr, site)};
+  };
+  const std::int64_t columns = options.heads ? head_stack(model).config().num_heads : 1;
+  return {.whole = measure(model, whole.output, options.target),
+          .ablated = sweep(model, inputs, options, columns, cell)};
+}
+
+std::vector<Intervention> patches(const Model& model, const Run& clean, const std::vector<Site>& sites,
+                                  const std::vector<std::int64_t>& positions) {
+  std::vector<Intervention> changes;
+  for (const Site& site : sites) {
+    at::Tensor value = activation_at(model, clean, site);
+    for (const std::int64_t position : positions) {
+      TORCH_CHECK(position >= 0 && position < value.size(1), "position ", position,
+                  " is not in a sequence of ", value.size(1));
+    }
+    if (!positions.empty()) value = value.index_select(1, at::tensor(positions).to(value.device()));
+    changes.push_back({.site = site, .value = value, .positions = positions});
+  }
+  return changes;
+}
+
+PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
+                         const SweepOptions& given) {
+  check_same_length("input_ids", clean.input_ids, corrupted.input_ids);
+  check_same_length("decoder_input_ids", clean.decoder_input_ids, corrupted.decoder_input_ids);
+  SweepOptions options = given;
+  const ModelInputs start = answering_inputs(model, corrupted, options.target);
+  const Run source = run(model, answering_inputs(model, clean, options.target));
+  const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
+  const std::int64_t length = activation_at(model, source, first).size(1);
+  const auto places = options.positions.empty() ? numbers_to(length) : options.positions;
+  const auto columns =
+      options.heads ? head_stack(model).config().num_heads : static_cast<std::int64_t>(places.size());
+  const auto cell = [&](const Site& site, std::int64_t column) {
+    if (options.heads) return patches(model, source, {site}, options.positions);
+    return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});
+  };
+  return {.clean = measure(model, source.output, options.target),
+          .corrupted = measure(model, run(model, start).output, options.target),
+          .patched = sweep(model, start, options, columns, cell)};
 }
 
 }  // namespace zoo::analysis

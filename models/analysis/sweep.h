@@ -1,5 +1,16 @@
 #pragma once
 
+/// @file
+/// Use:
+///
+///     const zoo::analysis::SweepOptions heads{
+///         .part = zoo::LayerPart::kAttention, .heads = true, .target = {.token = 42}};
+///     const auto off = zoo::analysis::ablation_sweep(model, inputs, heads, zoo::analysis::Ablation::kZero);
+///     std::cout << off.whole << "\n" << off.ablated << "\n";  // [L, H], each head off by itself
+///
+///     const auto effects = zoo::analysis::patch_sweep(model, clean, corrupted, {.target = {.token = 42}});
+///     std::cout << effects.clean << " " << effects.corrupted << "\n" << effects.patched << "\n";  // [L, P]
+
 #include <functional>
 #include <vector>
 
@@ -31,5 +42,40 @@ using CellInterventions = std::function<std::vector<Intervention>(const Site& si
 /// each. A column is a head if options.heads is set, else a position.
 at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options, std::int64_t columns,
                  const CellInterventions& interventions);
+
+/// The value that replaces the output of an ablated site. kZero: zeros; for a layer (LayerPart::kResidual),
+/// its input. kMean: the site's mean over the sequence's positions in the pass without ablations, which
+/// removes only the differences between positions.
+enum class Ablation { kZero, kMean };
+
+/// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error
+/// for a layer.
+std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
+                                  Ablation ablation);
+
+/// measure() of a sweep's target with each part of each layer, or each of its heads, ablated separately.
+struct AblationEffects {
+  double whole = 0;    // without ablations
+  at::Tensor ablated;  // [L, 1] or [L, H], float64
+};
+AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
+                               Ablation ablation);
+
+/// measure() of a sweep's target.
+struct PatchEffects {
+  double clean = 0, corrupted = 0;  // of the two runs
+  at::Tensor patched;               // [L, P] or [L, H], float64: of the corrupted run with one patch
+};
+
+/// Activation patching, as in causal tracing (Meng et al., 2022, section 2.1): the corrupted input runs once
+/// for each site, with this site's output copied from the clean run. A patch that restores the clean answer
+/// shows where the model holds the difference between the inputs. Each input is one sequence, both of the
+/// same length in the stack. Throws c10::Error for other inputs and a part that the stack lacks.
+PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInputs& corrupted,
+                         const SweepOptions& options);
+
+/// The interventions that write the clean run's output of the sites at the positions (empty: all).
+std::vector<Intervention> patches(const Model& model, const Run& clean, const std::vector<Site>& sites,
+                                  const std::vector<std::int64_t>& positions);
 
 }  // namespace zoo::analysis

@@ -83,8 +83,7 @@ at::Tensor EncoderDecoderModel::shifted_right(const at::Tensor& ids) const {
   const bool wraps = config_.shifted_labels == ShiftedLabels::kLastLabel;
   TORCH_CHECK((wraps || config_.decoder_start_token_id >= 0) && config_.pad_token_id >= 0,
               "the decoder reads ids shifted right: decoder_start_token_id comes first and pad_token_id "
-              "stands for ignored "
-              "labels, but the configuration lacks them; give decoder_input_ids");
+              "stands for ignored labels, but the configuration lacks them; give decoder_input_ids");
   const at::Tensor labels = ids.masked_fill(ids.eq(-100), config_.pad_token_id);
   at::Tensor first = labels.new_full({labels.size(0), 1}, config_.decoder_start_token_id);
   if (wraps) {

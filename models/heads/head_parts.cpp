@@ -1,9 +1,7 @@
 #include "models/heads/head_parts.h"
 
 #include "models/ops/activation.h"
-#include "models/ops/dropout.h"
 #include "models/ops/linear.h"
-#include "models/ops/vocabulary_loss.h"
 
 namespace zoo {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ops/embedding.h>
 
 #include "models/layers/attention/positions.h"
-#include "models/ops/dropout.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 

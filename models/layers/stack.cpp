@@ -8,7 +8,7 @@
 
 #include "models/layers/attention/positions.h"
 #include "models/layers/recompute.h"
-#include "models/ops/dropout.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 namespace {

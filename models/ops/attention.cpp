@@ -12,7 +12,7 @@
 
 #include "models/kernels/attention/short_attention.h"
 #include "models/ops/activation.h"
-#include "models/ops/dropout.h"
+#include "models/ops/linear.h"
 
 namespace zoo::ops {
 namespace {

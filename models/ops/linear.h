@@ -1,10 +1,15 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include "models/kernels/training/linear.h"
 #include "models/ops/activation.h"
-#include "models/ops/dropout.h"
 
 namespace zoo::ops {
+
+/// Sets elements to zero with probability `rate` in [0, 1] and divides the others by 1 - rate (Srivastava et
+/// al., 2014); a rate of 0, outside training, returns x. The fast path's masks differ from at::dropout's.
+at::Tensor dropout(const at::Tensor& x, double rate);
 
 /// Residual connection around a sublayer that ends in a projection y: add_to + dropout(y) (Vaswani et al.,
 /// 2017, section 5.4).
@@ -37,5 +42,11 @@ using kernels::FeedForwardWeights;
 /// down(dropout(activation(up(x)))). x [*, C] to [*, C].
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Activation activation,
                         double dropout, const Residual& residual = {});
+
+/// Mean of -log softmax(x W^T + b)[target] in float32: rows x [N, C], weight [V, C], bias [V] or undefined,
+/// targets [N] in [0, V). All classes share `smoothing`, in [0, 1), of each target's weight. The fast path
+/// never holds the logits of all rows.
+at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const at::Tensor& targets, double smoothing);
 
 }  // namespace zoo::ops

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/serve/request_fields.h"
-#include "models/analysis/ablation.h"
+#include "models/analysis/sweep.h"
 #include "models/tasks/look_texts.h"
 
 namespace zoo {

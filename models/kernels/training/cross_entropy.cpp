@@ -1,8 +1,7 @@
-#include "models/kernels/training/cross_entropy.h"
-
 #include <cmath>
 
 #include "models/kernels/elementary.h"
+#include "models/kernels/training/rows.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
-#include "models/kernels/training/dropout_mask.h"
+#include "models/kernels/training/rows.h"
 
 namespace zoo::kernels {
 namespace {

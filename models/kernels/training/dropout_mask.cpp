@@ -1,5 +1,4 @@
-#include "models/kernels/training/dropout_mask.h"
-
+#include "models/kernels/training/rows.h"
 #include "models/kernels/vector.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {

@@ -9,7 +9,7 @@
 #include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
 #include "models/kernels/training/function_tensors.h"
-#include "models/kernels/training/gated_rows.h"
+#include "models/kernels/training/rows.h"
 
 namespace zoo::kernels {
 namespace {

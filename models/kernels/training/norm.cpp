@@ -11,7 +11,7 @@
 #include "models/kernels/cpu.h"
 #include "models/kernels/parallel.h"
 #include "models/kernels/training/function_tensors.h"
-#include "models/kernels/training/norm_rows.h"
+#include "models/kernels/training/rows.h"
 
 namespace zoo::kernels {
 namespace {

@@ -11,10 +11,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernels/training/bfloat16_product.h"
-#include "models/kernels/training/cross_entropy.h"
 #include "models/kernels/training/function_tensors.h"
 #include "models/kernels/training/linear.h"
 #include "models/kernels/training/operand.h"
+#include "models/kernels/training/rows.h"
 
 namespace zoo::kernels {
 namespace {

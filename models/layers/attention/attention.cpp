@@ -2,7 +2,7 @@
 
 #include "models/layers/attention/efficient_attention.h"
 #include "models/layers/interventions.h"
-#include "models/ops/dropout.h"
+#include "models/ops/linear.h"
 
 namespace zoo {
 namespace {

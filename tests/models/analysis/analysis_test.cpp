@@ -1,10 +1,9 @@
 #include <cmath>
 
-#include "models/analysis/ablation.h"
 #include "models/analysis/attribution.h"
 #include "models/analysis/logit_lens.h"
-#include "models/analysis/patching.h"
 #include "models/analysis/rollout.h"
+#include "models/analysis/sweep.h"
 #include "models/inference/packed_engine.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/stack.h"

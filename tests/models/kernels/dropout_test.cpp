@@ -1,12 +1,11 @@
-#include "models/ops/dropout.h"
-
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/kernels/training/dropout_mask.h"
+#include "models/kernels/training/rows.h"
+#include "models/ops/linear.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

@@ -1,7 +1,6 @@
 #include "models/layers/interventions.h"
 
-#include "models/analysis/ablation.h"
-#include "models/analysis/patching.h"
+#include "models/analysis/sweep.h"
 #include "models/layers/stack.h"
 #include "tests/models/analysis/analysis_support.h"
 #include "tests/support/catch.h"

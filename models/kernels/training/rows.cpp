@@ -1,7 +1,8 @@
-#include "models/kernels/training/norm_rows.h"
+#include "models/kernels/training/rows.h"
 
 #include <cmath>
 
+#include "models/kernels/activations.h"
 #include "models/kernels/vector.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {
@@ -71,6 +72,47 @@ void normalize_backward(const NormRows& rows, const NormGradients& gradients, st
       Lanes g = (read(of_result + j) * read(rows.weight + j) - level - y * slope) * scale;
       if (gradients.passed != nullptr) g += read(gradients.passed + begin + j);
       write(gradients.x + begin + j, g);
+    });
+  }
+}
+
+void gate(const GatedRows& rows, float* result, std::size_t first, std::size_t last) {
+  const std::size_t columns = rows.columns;
+  with_function(rows.f, [&](auto f) {
+    for (std::size_t row = first; row < last; ++row) {
+      const float *gates = rows.x + 2 * row * columns, *values = gates + columns;
+      for_each_vector(columns, [&](std::size_t i, const auto& read, const auto& write) {
+        write(result + row * columns + i, f.value(read(gates + i)) * read(values + i));
+      });
+    }
+  });
+}
+
+void gate_backward(const GatedRows& rows, const float* result_gradient, float* gradient, std::size_t first,
+                   std::size_t last) {
+  const std::size_t columns = rows.columns;
+  with_function(rows.f, [&](auto f) {
+    for (std::size_t row = first; row < last; ++row) {
+      const std::size_t begin = 2 * row * columns;
+      for_each_vector(columns, [&](std::size_t i, const auto& read, const auto& write) {
+        const Lanes g = read(rows.x + begin + i), passed = read(result_gradient + row * columns + i);
+        write(gradient + begin + i, passed * read(rows.x + begin + columns + i) * f.slope(g));
+        write(gradient + begin + columns + i, passed * f.value(g));
+      });
+    }
+  });
+}
+
+void rotate_heads(const RotaryRows& rows, const float* from, std::size_t from_head, float* to,
+                  std::size_t to_head) {
+  const std::size_t half = rows.size / 2;
+  const float direction = rows.backward ? -1.0F : 1.0F;
+  for (std::size_t head = 0; head < rows.heads; ++head, from += from_head, to += to_head) {
+    for_each_vector(half, [&](std::size_t i, const auto& read, const auto& write) {
+      const Lanes x = read(from + i), y = read(from + half + i), c = read(rows.cos + i),
+                  s = direction * read(rows.sin + i);
+      write(to + i, x * c - y * s);
+      write(to + half + i, y * c + x * s);
     });
   }
 }

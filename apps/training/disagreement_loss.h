@@ -6,7 +6,6 @@
 ///     const zoo::DisagreementLoss penalized(*model, zoo::Disagreement::kOutputs, /*weight=*/0.1);
 ///     penalized.forward(*model, inputs).loss.backward();
 
-#include <optional>
 #include <string>
 #include <vector>
 

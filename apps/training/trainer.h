@@ -10,7 +10,6 @@
 ///     std::cout << trainer.train(quiet).final_val_loss << "\n";
 
 #include <functional>
-#include <memory>
 
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/schedule.h"

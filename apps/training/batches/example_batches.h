@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "apps/training/batches/batches.h"
-#include "data/tokens/epoch_sampler.h"
 #include "data/tokens/masking.h"
+#include "data/tokens/sampler.h"
 
 namespace zoo {
 

@@ -6,7 +6,6 @@
 ///     const std::vector<double> gains{0, 1};  // the second of the ranked documents is the relevant one
 ///     std::cout << zoo::ranking_figures(gains).ndcg << "\n";  // 0.63
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -14,9 +14,8 @@
 
 #include "apps/training/optimizers/adafactor.h"
 #include "apps/training/optimizers/adamw.h"
-#include "apps/training/optimizers/lion.h"
+#include "apps/training/optimizers/momentum.h"
 #include "apps/training/optimizers/muon.h"
-#include "apps/training/optimizers/sgd.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
 #include "models/kernels/training/adamw.h"

@@ -4,7 +4,6 @@
 #include <exception>
 #include <future>
 #include <thread>
-#include <utility>
 
 #include <ATen/Version.h>
 #include <ATen/ops/from_blob.h>

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <sstream>
-#include <string>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>

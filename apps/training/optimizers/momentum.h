@@ -3,14 +3,33 @@
 /// @file
 /// Use:
 ///
-///     zoo::Lion optimizer(module, {.weight_decay = 0.1});
+///     zoo::Sgd optimizer(module, {.momentum = 0.9});
 ///     loss.backward();
-///     optimizer.step(/*learning_rate=*/1e-4);
+///     optimizer.step(/*learning_rate=*/0.1);
 ///     optimizer.zero_grad();
 
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {
+
+/// Stochastic gradient descent with momentum (Sutskever et al., 2013) as in torch.optim.SGD: weight decay is
+/// part of the gradient, v = momentum v + g, w = w - lr v.
+class Sgd final : public Optimizer {
+ public:
+  struct Options {
+    double momentum = 0.9;
+    double weight_decay = 0.0;
+    double grad_clip = 1.0;
+  };
+
+  Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+
+ private:
+  void update(const Update& update) override;
+
+  Options options_;
+  State& velocities_;
+};
 
 /// Lion (Chen et al., 2023, algorithm 2): w = w - lr (sign(beta1 m + (1 - beta1) g) + decay w), then
 /// m = beta2 m + (1 - beta2) g. Needs half of AdamW's memory and a third to a tenth of its learning rate.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/plots/figures.h"
+
 namespace zoo {
 
 /// Attention of all heads of one kind, within a text or from one text to another.
@@ -37,5 +39,13 @@ HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t
 /// Token as a label: a space as ␣, a newline as ↵, a tab as ⇥, other control characters as U+FFFD.
 std::string token_label(const std::string& token);
 std::vector<std::string> token_labels(const std::vector<std::string>& tokens);
+
+/// One head with tokens on both axes; the cells of a short text show their values.
+Figure head_figure(const AttentionMaps& maps, std::size_t layer, std::size_t head);
+
+/// All heads as small maps, one row per layer. A long text's maps are shrunk: a cell shows the largest weight
+/// of its part.
+Figure heads_figure(const AttentionMaps& maps, const std::vector<std::size_t>& layers,
+                    const std::vector<std::size_t>& heads);
 
 }  // namespace zoo

@@ -78,4 +78,8 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
 /// Writes a PNG or SVG, by the file extension. Throws GnuplotMissing, or Error naming the file.
 void draw(const Figure& figure, const std::filesystem::path& path);
 
+/// Plots training and validation loss of a metrics.jsonl over iterations as a PNG. Throws Error if gnuplot is
+/// not installed or there is nothing to plot.
+void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output);
+
 }  // namespace zoo

@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "apps/plots/figures.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -19,5 +21,29 @@ void gnuplot(const std::string& script, const std::filesystem::path& output);
 
 /// Quotes any `text` as a gnuplot string.
 std::string gnuplot_quote(const std::string& text);
+
+struct Extent {
+  double low = 0, high = 0;
+};
+
+/// A colour "#rrggbb" for each group or curve; they repeat.
+std::string colour(std::size_t group);
+
+std::string number_text(double value);
+
+/// A text for inline data, with single instead of double quotes, because inline data has no escapes.
+std::string data_text(std::string text);
+std::string data_block(const std::string& name, const std::string& lines);
+
+/// Border, title and labels of the axes.
+std::string frame(const Axes& axes);
+
+/// A label at each of 0, 1, …, without a mark, such as: set xtics scale 0 ("iron" 0, "man" 1)
+std::string tics(const std::string& axis, const std::vector<std::string>& labels);
+
+/// A tic at each number, which is its label.
+std::string number_tics(const std::string& axis, const std::vector<double>& numbers);
+
+std::string range(const std::string& axis, double low, double high);
 
 }  // namespace zoo

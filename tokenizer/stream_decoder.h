@@ -8,7 +8,6 @@
 ///     std::cout << decoder.finish() << "\n";
 
 #include <string>
-#include <vector>
 
 #include "tokenizer/tokenizer.h"
 

@@ -14,7 +14,6 @@
 #include "tokenizer/jinja/lexer.h"
 #include "tokenizer/jinja/parser.h"
 #include "tokenizer/jinja/renderer.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -7,7 +7,6 @@
 ///     const auto number = zoo::sequence({zoo::optional(zoo::literal("-")), digits});
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

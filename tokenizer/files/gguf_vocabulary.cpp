@@ -1,6 +1,5 @@
 #include "tokenizer/files/gguf_vocabulary.h"
 
-#include <algorithm>
 #include <map>
 #include <sstream>
 

@@ -33,107 +33,108 @@ void set_mask_rules(TokenizerSettings& settings) {
   if (!settings.mask_has_rules && !is_listed) mask.lstrip = mask.normalized = true;
 }
 
-struct ClassDefault {
-  const char* tokenizer_class;
-  SpecialToken role;
-  const char* token;
+// The default tokens of a class, in the order of SpecialToken.
+struct ClassDefaults {
+  std::string_view tokenizer_class;
+  const char* tokens[7];
 };
 
-constexpr std::array kDefaults{
-    ClassDefault{"BertTokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"BertTokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"BertTokenizer", SpecialToken::pad, "[PAD]"},
-    ClassDefault{"BertTokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"BertTokenizer", SpecialToken::mask, "[MASK]"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::bos, "<|endoftext|>"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"GPT2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"RobertaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"T5Tokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"Qwen2Tokenizer", SpecialToken::pad, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::bos, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::eos, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::unk, "<|endoftext|>"},
-    ClassDefault{"GPTNeoXTokenizer", SpecialToken::pad, "<|padding|>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::bos, "<bos>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::eos, "<eos>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"GemmaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"XLMRobertaTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"LlamaTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::bos, "[CLS]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::eos, "[SEP]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"AlbertTokenizer", SpecialToken::mask, "[MASK]"},
-    ClassDefault{"MBartTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MBartTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MBart50Tokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"NllbTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::bos, "<s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::sep, "</s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::cls, "<s>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"MPNetTokenizer", SpecialToken::mask, "<mask>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::eos, "</s>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::unk, "<unk>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::pad, "<pad>"},
-    ClassDefault{"PegasusTokenizer", SpecialToken::mask, "<mask_2>"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::bos, "[CLS]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::eos, "[SEP]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::unk, "[UNK]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::pad, "[PAD]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::cls, "[CLS]"},
-    ClassDefault{"DebertaV2Tokenizer", SpecialToken::mask, "[MASK]"},
+// clang-format off
+constexpr const char* kNone = nullptr;
+constexpr ClassDefaults kDefaults[] = {
+    {"BertTokenizer",       {kNone,           kNone,           "[UNK]",         "[SEP]", "[PAD]",         "[CLS]", "[MASK]"}},
+    {"GPT2Tokenizer",       {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", kNone,   kNone,           kNone,   kNone}},
+    {"RobertaTokenizer",    {"<s>",           "</s>",          "<unk>",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"T5Tokenizer",         {kNone,           "</s>",          "<unk>",         kNone,   "<pad>",         kNone,   kNone}},
+    {"Qwen2Tokenizer",      {kNone,           "<|endoftext|>", "<|endoftext|>", kNone,   "<|endoftext|>", kNone,   kNone}},
+    {"GPTNeoXTokenizer",    {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", kNone,   "<|padding|>",   kNone,   kNone}},
+    {"GemmaTokenizer",      {"<bos>",         "<eos>",         "<unk>",         kNone,   "<pad>",         kNone,   "<mask>"}},
+    {"XLMRobertaTokenizer", {"<s>",           "</s>",          "<unk>",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"LlamaTokenizer",      {"<s>",           "</s>",          "<unk>",         kNone,   kNone,           kNone,   kNone}},
+    {"AlbertTokenizer",     {"[CLS]",         "[SEP]",         "<unk>",         "[SEP]", "<pad>",         "[CLS]", "[MASK]"}},
+    {"MBartTokenizer",      {"<s>",           "</s>",          "<unk>",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"MBart50Tokenizer",    {kNone,           "</s>",          "<unk>",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"NllbTokenizer",       {"<s>",           "</s>",          "<unk>",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"MPNetTokenizer",      {"<s>",           "</s>",          "[UNK]",         "</s>",  "<pad>",         "<s>",   "<mask>"}},
+    {"PegasusTokenizer",    {kNone,           "</s>",          "<unk>",         kNone,   "<pad>",         kNone,   "<mask_2>"}},
+    {"DebertaV2Tokenizer",  {"[CLS]",         "[SEP]",         "[UNK]",         "[SEP]", "[PAD]",         "[CLS]", "[MASK]"}},
 };
+// clang-format on
+
+constexpr std::string_view kBackend = "TokenizersBackend";  // the class that keeps a file's pipeline
+
+struct Registered {
+  std::string_view tokenizer_class;
+  std::string_view model_types;  // between spaces
+};
+
+// TOKENIZER_MAPPING_NAMES of transformers 5.23. Its other types have a class that the zoo lacks, or none,
+// which is equivalent here.
+constexpr Registered kRegistered[] = {
+    {kBackend,
+     "EvollaModel arctic aria beam bigbird_pegasus camembertv2-base canary chatlm cohere_asr ernie4_5 "
+     "ernie4_5_moe flex_olmo fuyu glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image glmasr "
+     "got_ocr2 gpt_bigcode gradium_phonon_tts granite granitemoe granitemoehybrid granitemoeshared "
+     "h2ovl_chat hyperclovax hyperclovax_vlm internlm2 internlm3 iquestcoder jamba kimi_k25 kimi_linear "
+     "kosmos-2 llava llava_next mimo_v2_flash minicpm3 minicpm_ocr minicpmv minicpmv4_6 minicpmv4_7 "
+     "minimax_m2 ministral ministral3 mistral mistral3 mistral_large4 mixtral modernbert "
+     "modernbert-decoder molmo molmo2 nemo_speechlm nemotron nvfp4 nystromformer olmo2 olmo3 olmo_hybrid "
+     "opencua openvla paddleocr_vl pegasus_x persimmon phi3 phi3_v phimoe pix2struct pixtral pocket_tts "
+     "smolvlm stablelm step3_vl umt5 vipllava voxtral voxtral_realtime xlm-roberta-xl"},
+    {"BertTokenizer",
+     "align bark bert blip bros chinese_clip convbert distilbert electra ernie flava git grounding-dino "
+     "layoutlm megatron-bert mm-grounding-dino nezha nomic_bert qdqbert realm retribert squeezebert tvp "
+     "vilt visual_bert"},
+    {"GPT2Tokenizer",
+     "blip-2 codegen dbrx emu3 gpt2 gpt_neo gptj hyperclovax_vision_v2 instructblip instructblipvideo "
+     "jais2 opt phi starcoder2"},
+    {"RobertaTokenizer",
+     "bart bridgetower clap data2vec-text ibert lilt longformer mega mra roberta roberta-prelayernorm"},
+    {"T5Tokenizer", "mt5 musicgen musicgen_melody switch_transformers t5"},
+    {"LlamaTokenizer", "idefics idefics2"},
+    {"MBartTokenizer", "mbart"},
+    {"MBart50Tokenizer", "mbart50"},
+    {"NllbTokenizer", "nllb nllb-moe"},
+    {"Qwen2Tokenizer",
+     "audioflamingo3 colqwen2 cosmos3_omni dots3_note fun_asr_nano hunyuan_vl internvl lighton_ocr "
+     "moss_transcribe_diarize ovis2 qianfan_ocr qwen2 qwen2_5_omni qwen2_5_vl qwen2_audio qwen2_moe "
+     "qwen2_vl qwen3 qwen3_asr qwen3_moe qwen3_next qwen3_omni_moe qwen3_vl qwen3_vl_moe vibevoice"},
+    {"GemmaTokenizer",
+     "diffusion_gemma gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 "
+     "t5gemma zaya"},
+    {"PegasusTokenizer", "pegasus"},
+    {"MPNetTokenizer", "mpnet"},
+    {"DebertaV2Tokenizer", "deberta-v2"},
+    {"GPTNeoXTokenizer", "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmoe rwkv xlstm"},
+    {"AlbertTokenizer", "albert yoso"},
+    {"XLMRobertaTokenizer", "gte jina_embeddings_v3 metaclip_2 trocr xlm-roberta xmod"},
+    {"MarianTokenizer", "marian"},
+    {"M2M100Tokenizer", "m2m_100"},
+    {"Qwen3_5Tokenizer", "qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp"},
+    {"Siglip2Tokenizer", "siglip2"},
+};
+
+// Those of MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS whose registered class is not TokenizersBackend.
+constexpr std::string_view kDistrusted =
+    "hyperclovax_vision_v2 qwen2 qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen4_exp siglip2";
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != words.npos; at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 void TokenizerSettings::use_class(std::string name) {
   tokenizer_class = std::move(name);
-  for (const ClassDefault& known : kDefaults) {
-    if (known.tokenizer_class == tokenizer_class && !roles.contains(known.role)) {
-      roles[known.role] = special_token(known.token);
+  for (const ClassDefaults& known : kDefaults) {
+    if (known.tokenizer_class != tokenizer_class) continue;
+    for (std::size_t i = 0; i < std::size(known.tokens); ++i) {
+      if (known.tokens[i] != kNone)
+        roles.try_emplace(static_cast<SpecialToken>(i), special_token(known.tokens[i]));
     }
   }
 }
@@ -213,6 +214,28 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
   if (name == "MPNetTokenizer" || (name == "RobertaTokenizer" && settings.trim_offsets.value_or(true)))
     pipeline.offset_trimming =
         Pipeline::OffsetTrimming{name == "RobertaTokenizer" && settings.add_prefix_space.value_or(false)};
+}
+
+std::string canonical_class(std::string name) {
+  if (name.ends_with("Fast")) name.erase(name.size() - 4);
+  const auto is_any_of = [&](std::string_view names) { return !name.empty() && has_word(names, name); };
+  if (is_any_of("DistilBertTokenizer ElectraTokenizer MobileBertTokenizer SqueezeBertTokenizer"))
+    return "BertTokenizer";
+  if (is_any_of("BartTokenizer LEDTokenizer LongformerTokenizer")) return "RobertaTokenizer";
+  return is_any_of("BloomTokenizer PreTrainedTokenizer PythonBackend") ? std::string(kBackend) : name;
+}
+
+std::string chosen_class(std::string_view model_type, const std::string& named, bool is_byte_level) {
+  const auto* found =
+      std::find_if(std::begin(kRegistered), std::end(kRegistered), [&](const Registered& entry) {
+        return !model_type.empty() && has_word(entry.model_types, model_type);
+      });
+  const std::string registered(found == std::end(kRegistered) ? "" : found->tokenizer_class);
+  const bool is_named = !named.empty() && registered != kBackend && !has_word(kDistrusted, model_type) &&
+                        !(named == "LlamaTokenizer" && is_byte_level);
+  const bool is_registered = named.empty() || has_word(kDistrusted, model_type);
+  const std::string chosen = is_named ? named : is_registered ? registered : "";
+  return chosen == kBackend ? "" : chosen;
 }
 
 }  // namespace zoo

@@ -1,13 +1,12 @@
 #include "tokenizer/files/tokenizer_settings.h"
 
 #include <algorithm>
-#include <array>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
-#include "tokenizer/files/chosen_class.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/files/tokenizer_json.h"
 
 namespace zoo {
@@ -22,13 +21,10 @@ struct RoleKey {
 };
 
 // In the order in which transformers adds them.
-constexpr std::array<RoleKey, 7> kRoles = {{{SpecialToken::bos, "bos_token"},
-                                            {SpecialToken::eos, "eos_token"},
-                                            {SpecialToken::unk, "unk_token"},
-                                            {SpecialToken::sep, "sep_token"},
-                                            {SpecialToken::pad, "pad_token"},
-                                            {SpecialToken::cls, "cls_token"},
-                                            {SpecialToken::mask, "mask_token"}}};
+constexpr RoleKey kRoles[] = {{SpecialToken::bos, "bos_token"},  {SpecialToken::eos, "eos_token"},
+                              {SpecialToken::unk, "unk_token"},  {SpecialToken::sep, "sep_token"},
+                              {SpecialToken::pad, "pad_token"},  {SpecialToken::cls, "cls_token"},
+                              {SpecialToken::mask, "mask_token"}};
 
 // "[CLS]", or {"content": "[CLS]", "lstrip": false, …}
 AddedToken read_token(const JsonSection& section, const std::string& key, const json& value) {
@@ -184,19 +180,16 @@ TokenId add_special(AddedToken token, const std::vector<AddedToken>& known, Toke
 }
 
 // Common special tokens and their roles, used if no file names roles.
-constexpr std::array kCommonNames{
-    ClassDefault{"", SpecialToken::cls, "[CLS]"},         ClassDefault{"", SpecialToken::sep, "[SEP]"},
-    ClassDefault{"", SpecialToken::pad, "[PAD]"},         ClassDefault{"", SpecialToken::pad, "<pad>"},
-    ClassDefault{"", SpecialToken::mask, "[MASK]"},       ClassDefault{"", SpecialToken::mask, "<mask>"},
-    ClassDefault{"", SpecialToken::unk, "[UNK]"},         ClassDefault{"", SpecialToken::unk, "<unk>"},
-    ClassDefault{"", SpecialToken::bos, "<s>"},           ClassDefault{"", SpecialToken::eos, "</s>"},
-    ClassDefault{"", SpecialToken::eos, "<|endoftext|>"},
-};
+constexpr std::pair<SpecialToken, const char*> kCommonNames[] = {
+    {SpecialToken::cls, "[CLS]"}, {SpecialToken::sep, "[SEP]"},        {SpecialToken::pad, "[PAD]"},
+    {SpecialToken::pad, "<pad>"}, {SpecialToken::mask, "[MASK]"},      {SpecialToken::mask, "<mask>"},
+    {SpecialToken::unk, "[UNK]"}, {SpecialToken::unk, "<unk>"},        {SpecialToken::bos, "<s>"},
+    {SpecialToken::eos, "</s>"},  {SpecialToken::eos, "<|endoftext|>"}};
 
 void guess_roles(Pipeline& pipeline) {
-  for (const ClassDefault& known : kCommonNames) {
+  for (const auto& [role, text] : kCommonNames) {
     for (const AddedToken& token : pipeline.added_tokens) {
-      if (token.special && token.content == known.token) pipeline.roles.try_emplace(known.role, token.id);
+      if (token.special && token.content == text) pipeline.roles.try_emplace(role, token.id);
     }
   }
 }

@@ -8,7 +8,6 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "tokenizer/pipeline/bert_words.h"
-#include "tokenizer/pipeline/normalizer.h"
 #include "tokenizer/pipeline/pre_tokenizer.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/utf8.h"

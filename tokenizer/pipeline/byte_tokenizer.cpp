@@ -5,7 +5,6 @@
 #include "data/base/json_file.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
-#include "tokenizer/text/utf8.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {

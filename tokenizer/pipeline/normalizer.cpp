@@ -5,7 +5,6 @@
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/charsmap.h"
 #include "tokenizer/text/text_work.h"
-#include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdint>
 
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/text_work.h"

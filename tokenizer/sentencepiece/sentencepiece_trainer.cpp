@@ -5,7 +5,6 @@
 #include <limits>
 #include <type_traits>
 #include <unordered_map>
-#include <vector>
 
 #include <sentencepiece_trainer.h>
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "tokenizer/text/text_work.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "data/base/error.h"
 #include "tokenizer/text/unicode.h"

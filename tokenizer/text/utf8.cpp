@@ -1,7 +1,6 @@
 #include "tokenizer/text/utf8.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 

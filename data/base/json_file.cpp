@@ -1,7 +1,6 @@
 #include "data/base/json_file.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,6 @@
 #include "data/base/process_memory.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <optional>

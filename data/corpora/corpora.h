@@ -7,7 +7,6 @@
 ///       std::cout << corpus.name << ": " << corpus.licence << "\n";
 ///     const std::string text = zoo::read_text(zoo::get_corpus("kjv"));  // data/corpora/text_file.h
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,10 +18,10 @@ namespace zoo {
 struct Corpus {
   std::string name, file, description, licence;  // `file`: its name in data_directory()
   std::size_t bytes;
-  std::string sha256;      // of get_corpus's text
-  std::string url;         // "" if it is not downloaded
-  std::string package;     // the Debian package it comes from; "" if downloaded
-  std::string how_to_get;  // one line for `tzoo data list`
+  std::string sha256;        // of get_corpus's text
+  std::string url = {};      // "" if it is not downloaded
+  std::string package = {};  // the Debian package it comes from; "" if downloaded
+  std::string how_to_get;    // one line for `tzoo data list`
 };
 
 const std::vector<Corpus>& corpora();

@@ -1,6 +1,5 @@
 #include "data/examples/question_file.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 

@@ -12,7 +12,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "data/base/atomic_file.h"
 #include "tokenizer/tokenizer.h"

@@ -8,7 +8,6 @@
 ///     const double eps = reader.get_double("rms_norm_eps", 1e-6);
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

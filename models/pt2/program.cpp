@@ -1,7 +1,6 @@
 #include "models/pt2/program.h"
 
 #include <cmath>
-#include <limits>
 
 #include <caffe2/serialize/versions.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,8 @@
-#include "data/tokens/epoch_sampler.h"
-
 #include <algorithm>
 #include <set>
 
 #include "data/base/error.h"
+#include "data/tokens/sampler.h"
 #include "tests/support/catch.h"
 
 namespace {

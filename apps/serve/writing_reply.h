@@ -9,7 +9,7 @@
 
 #include "apps/serve/generation_call.h"
 #include "apps/serve/web/web_server.h"
-#include "models/tasks/row_text.h"
+#include "models/tasks/generate_session.h"
 
 namespace zoo {
 

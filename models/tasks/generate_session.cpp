@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
@@ -97,6 +98,28 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format) {
     TokenIds& ends = session.defaults.eos_token_ids;
     if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
   }
+}
+
+std::string RowText::push(TokenId id) {
+  if (stopped_ || !ids_.contains(id)) return {};
+  return release(decoder_.push(id));
+}
+
+std::string RowText::release(std::string text) {
+  held_ += text;
+  const auto stop = stop_.find(held_);
+  stopped_ = stop.has_value();
+  const std::size_t certain = stop ? *stop : held_.size() - stop_.undecided(held_);
+  std::string released = held_.substr(0, certain);
+  held_.erase(0, certain);
+  return released;
+}
+
+std::string RowText::finish() {
+  if (stopped_) return {};
+  std::string text = release(decoder_.finish());
+  if (!stopped_) text += std::exchange(held_, {});
+  return text;
 }
 
 }  // namespace zoo

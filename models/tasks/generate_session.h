@@ -9,6 +9,12 @@
 ///     const auto result = zoo::generate(*model, {session.tokenizer->encode("Once")}, options);
 ///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
 ///
+///     zoo::RowText text(session);  // as it is written
+///     zoo::generate(*model, {ids}, options, [&](const zoo::NewToken& token) {
+///       std::cout << text.push(token.id) << std::flush;
+///       return true;  // false ends the row
+///     });
+///
 ///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
 ///     zoo::add_end_tokens(session, format);
 ///     const zoo::TokenIds ids = session.tokenizer->encode(format.prompt(request));
@@ -22,6 +28,7 @@
 #include "models/generation/generation_config.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/stop_strings.h"
+#include "tokenizer/stream_decoder.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -72,5 +79,31 @@ std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
 /// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
 /// two.
 void add_end_tokens(GenerateSession& session, const ChatFormat& format);
+
+/// The text of a row that is being written: whole characters, up to the first stop string. The session must
+/// outlive it.
+class RowText {
+ public:
+  explicit RowText(const GenerateSession& session)
+      : ids_(session), stop_(session.stop), decoder_(*session.tokenizer) {}
+
+  /// The text of a token of the prompt, in which stop strings have no effect.
+  std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
+  /// The text that is certain after this token; may be empty.
+  std::string push(TokenId id);
+  /// The text that was held back.
+  std::string finish();
+  /// Number of bytes that are held back.
+  std::size_t held() const { return held_.size(); }
+
+ private:
+  std::string release(std::string text);
+
+  TextIds ids_;
+  const StopStrings& stop_;
+  StreamDecoder decoder_;
+  std::string held_;  // may be the beginning of a stop string
+  bool stopped_ = false;
+};
 
 }  // namespace zoo

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/tasks/row_text.h"
+#include "models/tasks/generate_session.h"
 
 namespace zoo {
 

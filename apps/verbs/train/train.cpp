@@ -15,7 +15,6 @@
 #include "apps/verbs/train/embedding_task.h"
 #include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/text_objectives.h"
-#include "apps/verbs/train/text_samples.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"

@@ -96,61 +96,55 @@ class DatasetReader {
       throw Error("--columns: ", source_.name, " is no table; expected a .tsv or .jsonl file");
     if (!evaluates_)
       data_.sha256 = fingerprint(source_.text) + (validation_ ? fingerprint(validation_->text) : "");
-    switch (task_) {
-      case Task::kTokenClassification:
-        read_tagged();
-        break;
-      case Task::kQuestionAnswering:
-        read_questions();
-        break;
-      case Task::kChat:
-        read_conversations(parse_conversations, encode_conversations);
-        break;
-      case Task::kPreference: {
-        const auto parts = read_conversations(parse_preferences, encode_preferences);
-        const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
-        data_.has_pairs = is_pair(parts.train.front());
-        if (data_.has_pairs != is_pair(parts.val.front()))
-          throw Error("--val_dataset: ", parts.val_name, " has no pairs of answers, or --dataset has none");
-      } break;
-      case Task::kEmbedding:
-      case Task::kRanking:
-        read_sentences();
-        break;
-      case Task::kSeq2Seq:
-      case Task::kClassification:
-        read_records();
-        break;
-      default:
-        source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
-    }
+    read_examples();
     if (!names_.ignored.empty()) {
       const std::vector<std::string> ignored(names_.ignored.begin(), names_.ignored.end());
       std::cerr << "note: " << source_.name << ": ignoring " << joined(ignored) << ", which the task "
                 << name_of(task_) << " does not read\n";
     }
-    if (limits_.without_tools > 0)
-      std::cerr << "note: " << limits_.without_tools
-                << " conversations have tools or calls that the chat template does not write\n";
-    if (limits_.endless > 0)
-      std::cerr << "note: the answers of " << limits_.endless
-                << " conversations end in no token that ends an answer, so that the model does not learn to "
-                   "stop; the chat template should write one, such as eos_token, as the assistant's\n";
-    if (limits_.left_out > 0)
-      std::cerr << "note: " << limits_.left_out << " conversations have no answer within --block_size "
-                << flags_.block_size << " and are left out\n";
-    if (limits_.equal > 0)
-      std::cerr << "note: " << limits_.equal << " pairs have the same answers within --block_size "
-                << flags_.block_size << " and are left out\n";
-    if (limits_.cut > 0) {
-      const std::size_t all = (evaluates_ ? 0 : data_.examples.train.size()) + data_.examples.val.size();
-      std::cerr << "note: " << limits_.cut << " of " << all << " examples are cut to --block_size "
-                << flags_.block_size << "\n";
-    }
+    note_limits();
     return std::move(data_);
   }
 
  private:
+  void read_examples() {
+    switch (task_) {
+      case Task::kTokenClassification:
+        return read_tagged();
+      case Task::kQuestionAnswering:
+        return read_questions();
+      case Task::kChat:
+        read_conversations(parse_conversations, encode_conversations);
+        return;
+      case Task::kPreference:
+        return read_preferences();
+      case Task::kEmbedding:
+      case Task::kRanking:
+        return read_sentences();
+      case Task::kSeq2Seq:
+      case Task::kClassification:
+        return read_records();
+      default:
+        return source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
+    }
+  }
+
+  void note_limits() const {
+    const auto note = [](const char* before, std::int64_t count, const std::string& after) {
+      if (count > 0) std::cerr << "note: " << before << count << after << "\n";
+    };
+    const std::string block = " --block_size " + std::to_string(flags_.block_size);
+    const std::size_t all = (evaluates_ ? 0 : data_.examples.train.size()) + data_.examples.val.size();
+    note("", limits_.without_tools,
+         " conversations have tools or calls that the chat template does not write");
+    note("the answers of ", limits_.endless,
+         " conversations end in no token that ends an answer, so that the model does not learn to stop; the "
+         "chat template should write one, such as eos_token, as the assistant's");
+    note("", limits_.left_out, " conversations have no answer within" + block + " and are left out");
+    note("", limits_.equal, " pairs have the same answers within" + block + " and are left out");
+    note("", limits_.cut, " of " + std::to_string(all) + " examples are cut to" + block);
+  }
+
   TaskData read_token_folder() {
     if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
       throw Error("--dataset: token files cannot be used for the task ", name_of(task_),
@@ -196,11 +190,16 @@ class DatasetReader {
     return parse_records(source.text, source.name, columns_of(task_), names_);
   }
 
-  // Texts below one another.
-  static std::string lines_of_texts(std::span<const Record> records) {
+  // The texts of all examples, one after another.
+  template <class V, class Text>
+  static std::string texts_of(const std::vector<V>& examples, Text text_of) {
     std::string all;
-    for (const Record& record : records) all += record.fields[0] + "\n";
+    for (const V& example : examples) all += text_of(example);
     return all;
+  }
+
+  static std::string lines_of_texts(const std::vector<Record>& records) {
+    return texts_of(records, [](const Record& record) { return record.fields[0] + "\n"; });
   }
 
   // Each text of a table is a document: its ids, then the end token. The last tenth validates.
@@ -276,40 +275,30 @@ class DatasetReader {
   }
 
   void read_records() {
-    const Columns columns = columns_of(task_);
-    const auto parts = divide<Record>(source_, validation_, evaluates_, [&](const Source& source) {
-      return parse_records(source.text, source.name, columns, names_);
-    });
-    const Tokenizer& tokenizer = choose([&] {
+    const bool labelled = task_ == Task::kClassification;
+    const auto parts = divide<Record>(source_, validation_, evaluates_,
+                                      [&](const Source& source) { return records_of(source); });
+    const auto text_of = [&](const Record& record) {
       std::string text;
-      for (const Record& record : parts.train) {
-        const bool labelled = task_ == Task::kClassification;
-        for (std::size_t i = 0; i < record.fields.size(); ++i) {
-          if (!labelled || i != 1) text += record.fields[i] + "\n";
-        }
-      }
-      return text + flags_.source_prefix;
-    });
-    if (task_ == Task::kClassification) choose_labels(labels_of(parts.train, 1));
+      for (std::size_t i = 0; i < record.fields.size(); ++i)
+        if (!labelled || i != 1) text += record.fields[i] + "\n";
+      return text;
+    };
+    const Tokenizer& tokenizer =
+        choose([&] { return texts_of(parts.train, text_of) + flags_.source_prefix; });
+    if (labelled) choose_labels(labels_of(parts.train, 1));
     encode(parts, [&](const std::vector<Record>& records, const std::string& name) {
-      if (task_ == Task::kClassification)
-        return encode_classes(records, tokenizer, data_.label_names, name, limits_);
+      if (labelled) return encode_classes(records, tokenizer, data_.label_names, name, limits_);
       if (task_ == Task::kMlm) return encode_texts(records, tokenizer, name, limits_);
       return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, name, limits_);
     });
-    if (task_ == Task::kClassification) check_labels(parts.train_name);
+    if (labelled) check_labels(parts.train_name);
   }
 
   void read_tagged() {
     const auto parts = divided(parse_tagged);
-    const Tokenizer& tokenizer = choose([&] {
-      std::string text;
-      for (const TaggedSentence& sentence : parts.train) {
-        for (const std::string& word : sentence.words) text += word + " ";
-        text += "\n";
-      }
-      return text;
-    });
+    const auto text_of = [](const TaggedSentence& sentence) { return joined(sentence.words, " ") + " \n"; };
+    const Tokenizer& tokenizer = choose([&] { return texts_of(parts.train, text_of); });
     choose_labels(labels_of(parts.train));
     encode(parts, [&](const std::vector<TaggedSentence>& sentences, const std::string& name) {
       return encode_tagged(sentences, tokenizer, data_.label_names, name, limits_);
@@ -319,11 +308,8 @@ class DatasetReader {
 
   void read_questions() {
     const auto parts = divided(parse_questions);
-    const Tokenizer& tokenizer = choose([&] {
-      std::string text;
-      for (const Question& question : parts.train) text += question.question + "\n" + question.context + "\n";
-      return text;
-    });
+    const auto text_of = [](const Question& each) { return each.question + "\n" + each.context + "\n"; };
+    const Tokenizer& tokenizer = choose([&] { return texts_of(parts.train, text_of); });
     encode(parts, [&](const std::vector<Question>& questions, const std::string& name) {
       return encode_questions(questions, tokenizer, name, limits_);
     });
@@ -356,6 +342,14 @@ class DatasetReader {
       return encoded(conversations, *data_.chat, tokenizer, name, limits_);
     });
     return parts;
+  }
+
+  void read_preferences() {
+    const auto parts = read_conversations(parse_preferences, encode_preferences);
+    const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
+    data_.has_pairs = is_pair(parts.train.front());
+    if (data_.has_pairs != is_pair(parts.val.front()))
+      throw Error("--val_dataset: ", parts.val_name, " has no pairs of answers, or --dataset has none");
   }
 
   void read_sentences() {

@@ -41,6 +41,15 @@ void bind(FlagData& flag, T& target);
 /// in the flag's choices.
 void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set);
 
+/// A named JSON object of flag values.
+struct Recipe {
+  std::string name;
+  std::string_view json;
+};
+
+/// The files of apps/recipes, embedded in the program.
+std::span<const Recipe> embedded_recipes();
+
 /// What narrows the accepted values of a flag and how it is shown.
 struct FlagRules {
   /// Name of the value in help, for example "DIR". A shell completes directories for DIR and files for FILE
@@ -141,14 +150,5 @@ class Flags {
 
 /// A value of Flags::resolved() for a message.
 std::string flag_text(const nlohmann::json& value);
-
-/// A named JSON object of flag values.
-struct Recipe {
-  std::string name;
-  std::string_view json;
-};
-
-/// The files of apps/recipes, embedded in the program.
-std::span<const Recipe> embedded_recipes();
 
 }  // namespace zoo

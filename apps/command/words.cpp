@@ -21,45 +21,36 @@ std::string name_in(std::string_view word) {
   return name;
 }
 
-// Short forms and other tools' names, and ours; a verb has some of them.
+// Our names of flags, each with short forms and other tools' names for it, between spaces.
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
-    {"m", "model"},
-    {"p", "prompt"},
-    {"n", "max_new_tokens"},
-    {"max_tokens", "max_new_tokens"},
-    {"n_predict", "max_new_tokens"},
-    {"o", "output"},
-    {"o", "out_dir"},
-    {"output_dir", "out_dir"},
-    {"lr", "learning_rate"},
-    {"bs", "batch_size"},
-    {"max_steps", "max_iters"},
-    {"n", "count"},
-    {"t", "threads"},
-    {"temp", "temperature"},
-    {"out_dir", "output"},
-    {"output_dir", "output"},
-    {"outfile", "output"},
-    {"output", "out_dir"},
-    {"steps", "max_iters"},
-    {"epochs", "max_iters"},
-    {"num_train_epochs", "max_iters"},
-    {"warmup_steps", "warmup_iters"},
-    {"context_length", "block_size"},
-    {"ctx_size", "context"},
-    {"c", "context"},
-    {"s", "seed"},
-    {"f", "file"},
-    {"data", "dataset"},
-    {"precision", "dtype"},
-    {"quantize", "weights"},
-    {"repeat_penalty", "repetition_penalty"},
-    {"input", "text"}};
+    {"model", " m "},
+    {"prompt", " p "},
+    {"max_new_tokens", " n max_tokens n_predict "},
+    {"output", " o out_dir output_dir outfile "},
+    {"out_dir", " o output_dir output "},
+    {"learning_rate", " lr "},
+    {"batch_size", " bs "},
+    {"max_iters", " max_steps steps epochs num_train_epochs "},
+    {"count", " n "},
+    {"threads", " t "},
+    {"temperature", " temp "},
+    {"warmup_iters", " warmup_steps "},
+    {"block_size", " context_length "},
+    {"context", " ctx_size c "},
+    {"seed", " s "},
+    {"file", " f "},
+    {"dataset", " data "},
+    {"dtype", " precision "},
+    {"weights", " quantize "},
+    {"repetition_penalty", " repeat_penalty "},
+    {"text", " input "},
+};
 
 // The flag that was probably meant: by alias, prefix or spelling; "" if none.
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
-  for (const auto& [alias, meant] : kAliases) {
-    if (alias == name && std::ranges::find(names, meant) != names.end()) return std::string(meant);
+  for (const auto& [meant, aliases] : kAliases) {
+    const bool is_alias = aliases.find(" " + name + " ") != std::string_view::npos;
+    if (is_alias && std::ranges::find(names, meant) != names.end()) return std::string(meant);
   }
   const auto begins = [&](const std::string& candidate) {
     return name.size() > 1 && candidate.starts_with(name);

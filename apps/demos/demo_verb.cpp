@@ -14,31 +14,25 @@ namespace {
 
 struct Demo {
   Verb verb;
-  std::string_view takes;           // seconds on two cores of 2023
+  std::string_view takes = "<1 s";  // on two cores of 2023
   bool quick = false;               // knows --quick
   std::int64_t updates_in_all = 0;  // where its own default takes too long among others
 };
 
 constexpr std::array kDemos{
-    Demo{{"embeddings", "Demos", "words that occur in the same company get the same vector", demo_embeddings},
-         "<1 s"},
+    Demo{
+        {"embeddings", "Demos", "words that occur in the same company get the same vector", demo_embeddings}},
     Demo{{"ambiguous", "Demos", "an ambiguous word that must attend to the next one to know its meaning",
-          demo_ambiguous},
-         "<1 s"},
+          demo_ambiguous}},
     Demo{{"disagreement", "Demos", "two heads that the loss keeps from attending to the same word",
-          demo_disagreement},
-         "<1 s"},
+          demo_disagreement}},
     Demo{{"scaling-variance", "Demos", "why attention divides its scores by the root of their dimension",
-          demo_scaling_variance},
-         "<1 s"},
-    Demo{{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking},
-         "<1 s"},
-    Demo{{"positions", "Demos", "six position encodings and proofs of their properties", demo_positions},
-         "<1 s"},
-    Demo{{"heads", "Demos", "the same attention with 1, 8 and 16 heads, each head measured", demo_heads},
-         "<1 s"},
-    Demo{{"norms", "Demos", "the gradient through 6 to 48 layers, pre-LN and post-LN", demo_norms}, "<1 s"},
-    Demo{{"model-size", "Demos", "parameters and training memory of known models", demo_model_size}, "<1 s"},
+          demo_scaling_variance}},
+    Demo{{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking}},
+    Demo{{"positions", "Demos", "six position encodings and proofs of their properties", demo_positions}},
+    Demo{{"heads", "Demos", "the same attention with 1, 8 and 16 heads, each head measured", demo_heads}},
+    Demo{{"norms", "Demos", "the gradient through 6 to 48 layers, pre-LN and post-LN", demo_norms}},
+    Demo{{"model-size", "Demos", "parameters and training memory of known models", demo_model_size}},
     Demo{{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
           demo_feed_forwards},
          "2 s"},
@@ -49,8 +43,7 @@ constexpr std::array kDemos{
           demo_rnn_vs_transformer},
          "4 s"},
     Demo{{"explore-embeddings", "Demos", "nearest neighbours and analogies of words, also in a checkpoint",
-          demo_explore_embeddings},
-         "<1 s"},
+          demo_explore_embeddings}},
     Demo{{"translate", "Demos", "a small T5 learns to translate, tested on unseen pairs of words",
           demo_translate},
          "1 min",

@@ -75,8 +75,7 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   flags.example(
       "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "
       "drink to\" --heads 9.9,10.0");
-  if (!flags.parse(arguments)) return false;
-  values.check();
+  if (!values.parse(flags, arguments)) return false;
   if (values.names_sites() && flags.given("each"))
     throw UsageError("--each: cannot be combined with --heads, --cross_heads, --sublayers and --layers");
   if (!values.names_sites() && flags.given("top_k"))
@@ -159,23 +158,10 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
 Figure figure_of(const AblateFlags& flags, const NamedLogit& token,
                  const analysis::AblationEffects& effects) {
   const at::Tensor changes = effects.ablated - effects.whole;
-  HeatMap map{.axes = {.title = "change of P(" + token_label(token.name) + ") without a " + flags.each,
-                       .x = changes.size(1) > 1 ? "head" : flags.each,
-                       .y = "layer"}};
-  for (std::int64_t layer = 0; layer < changes.size(0); ++layer) {
-    auto& cells = map.cells.emplace_back();
-    map.rows.push_back(std::to_string(layer));
-    for (std::int64_t head = 0; head < changes.size(1); ++head)
-      cells.push_back(changes[layer][head].item<double>());
-  }
-  for (std::int64_t head = 0; head < changes.size(1); ++head) map.columns.push_back(std::to_string(head));
-  map.high = std::max(1e-6, changes.abs().max().item<double>());
-  map.low = -map.high;
-  map.values = changes.size(1) <= 24;
-  Figure figure = heat_map(map);
-  figure.width = std::clamp(220 + 56 * static_cast<int>(changes.size(1)), 560, 8000);
-  figure.height = std::clamp(220 + 30 * static_cast<int>(changes.size(0)), 320, 6000);
-  return figure;
+  const HeatMap map{.axes = {.title = "change of P(" + token_label(token.name) + ") without a " + flags.each,
+                             .x = changes.size(1) > 1 ? "head" : flags.each,
+                             .y = "layer"}};
+  return layers_figure(map, changes, 1e-6);
 }
 
 // Each site off by itself.

@@ -124,9 +124,7 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   values.out_dir = "runs/attention";
   values.add_output(flags, "attention.html, attention.json and the pictures");
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
-  if (!flags.parse(arguments)) return false;
-  values.check();
-  return true;
+  return values.parse(flags, arguments);
 }
 
 void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {

@@ -114,9 +114,7 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
   values.out_dir = "runs/lens";
   values.add_output(flags, "lens.json and the pictures");
   flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
-  if (!flags.parse(arguments)) return false;
-  values.check();
-  return true;
+  return values.parse(flags, arguments);
 }
 
 // The content of the answer.

@@ -1,6 +1,8 @@
 #include "apps/verbs/look/look_flags.h"
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
@@ -33,8 +35,10 @@ void LookFlags::add_position(Flags& flags, std::optional<std::int64_t>& position
             at_least(0));
 }
 
-void LookFlags::check() const {
+bool LookFlags::parse(Flags& flags, const Arguments& arguments) const {
+  if (!flags.parse(arguments)) return false;
   if (json && format == "terminal") throw UsageError("--format terminal: cannot be combined with --json");
+  return true;
 }
 
 void LookFlags::write_numbers(const std::string& name, const std::string& json) const {
@@ -42,6 +46,24 @@ void LookFlags::write_numbers(const std::string& name, const std::string& json) 
   make_directories(out_dir);
   write_file(file, json);
   std::cerr << "numbers: " << file.string() << "\n";
+}
+
+Figure layers_figure(HeatMap map, const at::Tensor& numbers, double least) {
+  const std::int64_t columns = numbers.size(1);
+  for (std::int64_t layer = 0; layer < numbers.size(0); ++layer) {
+    map.rows.push_back(std::to_string(layer));
+    auto& cells = map.cells.emplace_back();
+    for (std::int64_t column = 0; column < columns; ++column)
+      cells.push_back(numbers[layer][column].item<double>());
+  }
+  for (std::int64_t i = std::ssize(map.columns); i < columns; ++i) map.columns.push_back(std::to_string(i));
+  map.high = std::max(least, numbers.abs().max().item<double>());
+  map.low = -map.high;
+  map.values = columns <= 24;
+  Figure figure = heat_map(map);
+  figure.width = std::clamp(220 + 56 * static_cast<int>(columns), 560, 8000);
+  figure.height = std::clamp(220 + 30 * static_cast<int>(numbers.size(0)), 320, 6000);
+  return figure;
 }
 
 LookedModel load_looked_model(const LookFlags& flags) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/command/flags.h"
+#include "apps/plots/figures.h"
 #include "models/tasks/look_texts.h"
 
 namespace zoo {
@@ -23,11 +24,15 @@ struct LookFlags {
   void add_output(Flags& flags, const std::string& files);
   /// Adds --position, of the answer.
   static void add_position(Flags& flags, std::optional<std::int64_t>& position);
-  /// Throws UsageError for --json with --format terminal.
-  void check() const;
+  /// flags.parse(), then throws UsageError for --json with --format terminal.
+  bool parse(Flags& flags, const Arguments& arguments) const;
   /// Writes NAME.json to out_dir and says so.
   void write_numbers(const std::string& name, const std::string& json) const;
 };
+
+/// A heat map of numbers [layers, columns], whose colours reach at least `least` on both sides of 0. Columns
+/// without names in `map` are numbered.
+Figure layers_figure(HeatMap map, const at::Tensor& numbers, double least);
 
 /// The model, as modules.
 LookedModel load_looked_model(const LookFlags& flags);

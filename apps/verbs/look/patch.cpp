@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -59,9 +58,7 @@ bool read_flags(const Arguments& arguments, PatchFlags& values) {
   flags.example(
       "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
       "capital of Italy is\" --token Paris");
-  if (!flags.parse(arguments)) return false;
-  values.check();
-  return true;
+  return values.parse(flags, arguments);
 }
 
 // Both texts as the model reads them, and what is measured.
@@ -151,28 +148,12 @@ at::Tensor shares_of(const analysis::PatchEffects& effects) {
 }
 
 Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
-  const at::Tensor shares = shares_of(effects);
   const bool heads = texts.options.heads;
-  HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
-                       .x = heads ? "head" : "position",
-                       .y = "layer"},
-              .columns = heads ? std::vector<std::string>() : columns_of(texts)};
-  for (std::int64_t layer = 0; layer < shares.size(0); ++layer) {
-    map.rows.push_back(std::to_string(layer));
-    auto& cells = map.cells.emplace_back();
-    for (std::int64_t column = 0; column < shares.size(1); ++column)
-      cells.push_back(shares[layer][column].item<double>());
-  }
-  if (heads) {
-    for (std::int64_t head = 0; head < shares.size(1); ++head) map.columns.push_back(std::to_string(head));
-  }
-  map.high = std::max(1.0, shares.abs().max().item<double>());
-  map.low = -map.high;
-  map.values = shares.size(1) <= 24;
-  Figure figure = heat_map(map);
-  figure.width = std::clamp(220 + 56 * static_cast<int>(shares.size(1)), 560, 8000);
-  figure.height = std::clamp(220 + 30 * static_cast<int>(shares.size(0)), 320, 6000);
-  return figure;
+  const HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
+                             .x = heads ? "head" : "position",
+                             .y = "layer"},
+                    .columns = heads ? std::vector<std::string>() : columns_of(texts)};
+  return layers_figure(map, shares_of(effects), 1.0);
 }
 
 Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {

@@ -100,9 +100,8 @@ bool read(const std::string& text, std::optional<T>& value) {
 template <class T>
 bool read_all(const std::vector<std::string>& texts, T& value) {
   if constexpr (kind_of<T>() == FlagKind::list) {
-    for (const std::string& text : texts) {
+    for (const std::string& text : texts)
       if (!read(text, value.emplace_back())) return false;
-    }
     return true;
   } else {
     return read(texts.back(), value);
@@ -223,9 +222,8 @@ template void bind(FlagData&, std::vector<std::string>&);
 std::string expected_words(const FlagData& flag) {
   if (!flag.choices.empty()) {
     std::string words;
-    for (const std::string& value : flag.choices) {
+    for (const std::string& value : flag.choices)
       words += (words.empty() ? "" : &value == &flag.choices.back() ? " or " : ", ") + value;
-    }
     return words;
   }
   const auto& [least, above, most] = flag.range;

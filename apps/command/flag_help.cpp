@@ -157,9 +157,8 @@ void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagDa
     layout.column = std::max(layout.column, std::min(widest, display_width(left_side(flag))) + 4);
   for (const std::string& group : groups_of(flags)) {
     out << "\n" << group << "\n";
-    for (const FlagData& flag : flags) {
+    for (const FlagData& flag : flags)
       if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), layout);
-    }
   }
   print_entry(out, "--help, -h", "show this help", layout);
   if (!verb.examples.empty()) out << (verb.examples.size() > 1 ? "\nExamples\n" : "\nExample\n");

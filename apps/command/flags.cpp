@@ -38,17 +38,15 @@ struct Flags::Impl {
   std::span<const Recipe> recipes;
 
   FlagData* find(std::string_view name) {
-    for (FlagData& flag : flags) {
+    for (FlagData& flag : flags)
       if (flag.name == name) return &flag;
-    }
     return nullptr;
   }
 
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const FlagData& flag : flags) {
+    for (const FlagData& flag : flags)
       if (!flag.about_parsing) names.push_back(flag.name);
-    }
     return names;
   }
 
@@ -58,9 +56,8 @@ struct Flags::Impl {
       std::string name = key;
       std::replace(name.begin(), name.end(), '-', '_');
       FlagData* flag = find(name);
-      if (flag == nullptr || flag->about_parsing) {
+      if (flag == nullptr || flag->about_parsing)
         throw UsageError(source, ": unknown key '", key, "'", did_you_mean(name, names()));
-      }
       assign_json(*flag, value, source + ": " + key);
     }
   }
@@ -82,9 +79,8 @@ struct Flags::Impl {
     // Find config file and recipe first, then apply recipe, config file and flags in this order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
-    if (!recipe && find("recipe") != nullptr && values.contains("recipe")) {
+    if (!recipe && find("recipe") != nullptr && values.contains("recipe"))
       assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
-    }
     if (recipe) apply_recipe();
     if (config) apply(values, config->string());
     apply_words([](const FlagData&) { return true; });
@@ -199,9 +195,8 @@ bool Flags::given(std::string_view name) const {
 
 json Flags::given_values() const {
   json values = json::object();
-  for (const FlagData& flag : impl_->flags) {
+  for (const FlagData& flag : impl_->flags)
     if (flag.given && !flag.about_parsing) values[flag.name] = flag.value();
-  }
   return values;
 }
 

@@ -110,9 +110,8 @@ std::vector<int> Table::widths(int width) const {
   const auto narrow = [&] {
     for (int excess = sum(widths) - width; width > 0 && excess > 0; --excess) {
       int* widest = nullptr;
-      for (std::size_t c = 0; c < widths.size(); ++c) {
+      for (std::size_t c = 0; c < widths.size(); ++c)
         if (widths[c] > least[c] && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
-      }
       if (widest == nullptr) break;
       --*widest;
     }
@@ -120,9 +119,8 @@ std::vector<int> Table::widths(int width) const {
   for (std::size_t c = 0; c < columns_.size(); ++c)
     least[c] = std::max(cells[c], longest_word(columns_[c].heading));
   narrow();
-  for (std::size_t c = 1; c < columns_.size(); ++c) {
+  for (std::size_t c = 1; c < columns_.size(); ++c)
     if (columns_[c].align == Align::left) least[c] = std::min(widths[c], kNarrowestColumn);
-  }
   narrow();
   return widths;
 }
@@ -145,9 +143,8 @@ void Table::print_line(std::ostream& out, const std::vector<std::string>& cells,
     wrapped.push_back(fits ? std::vector{cells[c]} : wrapped_lines(cells[c], widths[c]));
     lines = std::max(lines, wrapped[c].size());
   }
-  if (at_bottom) {
+  if (at_bottom)
     for (auto& cell : wrapped) cell.insert(cell.begin(), lines - cell.size(), "");
-  }
   for (std::size_t line = 0; line < lines; ++line) {
     std::string text;
     for (std::size_t c = 0; c < cells.size(); ++c) {

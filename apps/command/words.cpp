@@ -90,9 +90,8 @@ class WordParser {
   }
 
   void add(FlagData& flag, std::string text) {
-    for (auto& [known, texts] : parsed_.values) {
+    for (auto& [known, texts] : parsed_.values)
       if (known == &flag) return texts.push_back(std::move(text));
-    }
     parsed_.values.push_back({&flag, {std::move(text)}});
   }
 

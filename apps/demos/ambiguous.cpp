@@ -119,9 +119,8 @@ int zoo::demo_ambiguous(const Arguments& arguments) {
   std::cout << "Training: Teaching " << first_to_second(phrases[0], " to look at ") << "...\n";
   fit(*model, {v.epochs, v.learning_rate}, [&](std::int64_t epoch) {
     const at::Tensor loss = model->forward({.input_ids = inputs, .labels = labels}).loss;
-    if (epoch % 50 == 0) {
+    if (epoch % 50 == 0)
       std::cout << "Epoch " << epoch << format_text(" | Loss: %.4f\n", loss.item<double>());
-    }
     return loss;
   });
   std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";

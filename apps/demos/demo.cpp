@@ -86,9 +86,8 @@ WordIds::WordIds(std::vector<std::string> words) : words_(std::move(words)) {
 
 std::int64_t WordIds::id(const std::string& word) const {
   const auto found = std::lower_bound(words_.begin(), words_.end(), word);
-  if (found == words_.end() || *found != word) {
+  if (found == words_.end() || *found != word)
     throw UsageError("the word '", word, "' is not in the training data", did_you_mean(word, words_));
-  }
   return found - words_.begin();
 }
 

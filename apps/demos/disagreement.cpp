@@ -34,18 +34,16 @@ Sequences read_sequences(const std::string& text) {
     const std::size_t equals = part.rfind('=');
     const auto answer = split_words(equals == std::string::npos ? "" : part.substr(equals + 1));
     lines.push_back(split_words(part.substr(0, equals)));
-    if (answer.size() != 1 || lines.back().empty() || lines.back().size() != lines.front().size()) {
+    if (answer.size() != 1 || lines.back().empty() || lines.back().size() != lines.front().size())
       throw UsageError("--sequences: expected 'WORDS=ANSWER', all with as many words, got '", part, "'");
-    }
     answers.push_back(answer[0]);
     all.insert(all.end(), lines.back().begin(), lines.back().end());
     all.push_back(answer[0]);
   }
   const WordIds ids(all);
   std::vector<std::int64_t> inputs, targets;
-  for (const auto& line : lines) {
+  for (const auto& line : lines)
     for (const std::string& word : line) inputs.push_back(ids.id(word));
-  }
   for (const std::string& answer : answers) targets.push_back(ids.id(answer));
   const auto batch = static_cast<std::int64_t>(lines.size());
   return {ids, at::tensor(inputs).view({batch, -1}), at::tensor(targets)};
@@ -129,9 +127,8 @@ int zoo::demo_disagreement(const Arguments& arguments) {
   flags.example("tzoo demo disagreement --weight 0");
   if (!begin_demo(flags, arguments, v.demo)) return 0;
 
-  if (v.width % v.heads != 0) {
+  if (v.width % v.heads != 0)
     throw UsageError("--width ", v.width, " is not a multiple of --heads ", v.heads);
-  }
   const Sequences data = read_sequences(v.sequences);
   const auto test = split_words(v.test);
   if (test.empty()) throw UsageError("--test: expected words, got nothing");

@@ -174,9 +174,8 @@ int zoo::demo_efficient_attention(const Arguments& arguments) {
   print_differences(draw_heads(kCompared, generator));
   const Measured measured = measure(longest, generator);
   std::string growth;
-  for (const Curve& line : measured.times) {
+  for (const Curve& line : measured.times)
     if (line.y.size() > 1) growth += (growth.empty() ? "" : ", ") + line.title + " " + last_growth(line);
-  }
   print_paragraph(
       "The weights of full attention are not stored where they would take more than " +
       human_bytes(4 * kMostWeights) + ": its line ends there.\nTimes as long for the last doubling of " +

@@ -21,9 +21,8 @@ void print_vectors(const at::Tensor& table, const WordIds& ids, const std::vecto
   for (const std::string& word : words) {
     std::cout << format_text("  %-10s: [", word.c_str());
     const auto numbers = numbers_of(table.select(0, ids.id(word)));
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
       std::cout << (i > 0 ? ", " : "") << format_text("%.4f", numbers[i]);
-    }
     std::cout << "]\n";
   }
 }
@@ -48,9 +47,8 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
   std::vector<WordPoint> points;
   for (std::int64_t id = 0; id < ids.size(); ++id) {
     int group = 2;  // context words
-    for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == ids.word(id)) group = i < 2 ? 0 : i < 4 ? 1 : 3;
-    }
     const auto place = numbers_of(table.select(0, id));
     points.push_back({place[0], place.size() > 1 ? place[1] : 0, ids.word(id), group});
   }

@@ -100,9 +100,8 @@ std::vector<Neighbour> nearest(const Space& space, const at::Tensor& vector,
 
 std::string listed(const Space& space, const std::vector<Neighbour>& neighbours) {
   std::string text;
-  for (const Neighbour& one : neighbours) {
+  for (const Neighbour& one : neighbours)
     text += (text.empty() ? "" : ", ") + space.name(one.id) + format_text(" %.3f", one.cosine);
-  }
   return text;
 }
 
@@ -114,9 +113,8 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
   bool expects_word = true;
   for (const std::string& part : split_words(flags.analogy)) {
     const bool is_sign = part == "+" || part == "-";
-    if (is_sign == expects_word) {
+    if (is_sign == expects_word)
       throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
-    }
     expects_word = is_sign;
     if (is_sign) {
       sign = part == "+" ? 1 : -1;
@@ -148,9 +146,8 @@ Figure picture(const Space& space, const std::vector<std::string>& words,
   };
   // A word that is also another's neighbour has its own colour.
   for (std::size_t group = 0; group < groups.size(); ++group) add(groups[group].front(), group);
-  for (std::size_t group = 0; group < groups.size(); ++group) {
+  for (std::size_t group = 0; group < groups.size(); ++group)
     for (const std::int64_t id : groups[group]) add(id, group);
-  }
   const at::Tensor centred = at::stack(rows) - at::stack(rows).mean(0);
   const at::Tensor directions = std::get<2>(at::linalg_svd(centred, /*full_matrices=*/false));  // [min, C]
   const at::Tensor places = centred.matmul(directions.slice(0, 0, 2).t());

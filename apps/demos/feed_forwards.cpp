@@ -48,9 +48,8 @@ Examples draw_examples(const at::Generator& generator) {
 Figure curves() {
   const at::Tensor x = at::linspace(-4, 4, 161);
   std::vector<Curve> lines;
-  for (const Activation kind : {Activation::kRelu, Activation::kGelu, Activation::kSilu}) {
+  for (const Activation kind : {Activation::kRelu, Activation::kGelu, Activation::kSilu})
     lines.push_back({std::string(name_of(kind)), numbers_of(x), numbers_of(activate(x, kind))});
-  }
   return line_chart(
       {.title = "Activations: a gated unit multiplies one by x V", .x = "x", .y = "activation(x)"}, lines);
 }

@@ -16,9 +16,7 @@
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 
-namespace zoo {
-
-namespace demos::trained_heads {
+namespace zoo::demos::trained_heads {
 
 constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 2, kUpdates = 250, kBatch = 32;
 
@@ -129,9 +127,9 @@ std::vector<Figure> show(std::uint64_t seed) {
   return panels;
 }
 
-}  // namespace demos::trained_heads
+}  // namespace zoo::demos::trained_heads
 
-namespace demos::heads {
+namespace zoo::demos::heads {
 
 constexpr std::int64_t kWidth = 128;
 
@@ -195,9 +193,9 @@ void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
   }
 }
 
-}  // namespace demos::heads
+}  // namespace zoo::demos::heads
 
-int demo_heads(const Arguments& arguments) {
+int zoo::demo_heads(const Arguments& arguments) {
   using namespace demos::heads;
   DemoOptions options;
   Flags flags(arguments.command, "Splits the same attention into 1, 8 and 16 heads and measures each head.");
@@ -254,5 +252,3 @@ int demo_heads(const Arguments& arguments) {
        grid("Four of eight untrained heads on one sentence, and two trained ones", panels, 3));
   return 0;
 }
-
-}  // namespace zoo

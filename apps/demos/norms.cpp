@@ -40,9 +40,8 @@ std::vector<double> gradient_norms(std::int64_t depth, NormPlacement placement, 
   const at::Tensor hidden = stack(StackInputs{.embeddings = x}).hidden;
   at::cross_entropy_loss(head(hidden).flatten(0, 1), classes).backward();
   std::vector<double> norms;
-  for (std::int64_t layer = 0; layer < depth; ++layer) {
+  for (std::int64_t layer = 0; layer < depth; ++layer)
     norms.push_back(stack->block(layer).feed_forward->down->weight.grad().norm().item<double>());
-  }
   return norms;
 }
 

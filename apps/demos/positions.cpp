@@ -89,9 +89,8 @@ void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& le
   };
   for (const std::int64_t distance : {0, 1, 4, 16}) {
     std::vector<std::string> cells{std::to_string(distance)};
-    for (const std::int64_t start : {std::int64_t{0}, std::int64_t{100}, kFar}) {
+    for (const std::int64_t start : {std::int64_t{0}, std::int64_t{100}, kFar})
       cells.push_back(format_text("%.4f", rotary_score(q, k, start, start + distance)));
-    }
     for (const std::int64_t start : {0, 100}) cells.push_back(format_text("%.4f", score(start, distance)));
     rows.row(cells);
   }

@@ -64,9 +64,8 @@ TokenIds ids_of(const WordIds& words, const std::vector<std::string>& phrase) {
 
 std::vector<std::string> written(const WordIds& words, const TokenIds& ids) {
   std::vector<std::string> phrase;
-  for (const std::int64_t id : ids) {
+  for (const std::int64_t id : ids)
     if (id >= kSpecial) phrase.push_back(words.word(id - kSpecial));
-  }
   return phrase;
 }
 

@@ -52,9 +52,8 @@ struct Mosaic {
     top *= height + kGap;
     left *= width + kGap;
     const std::size_t rows = maps.queries.size(), columns = maps.keys.size();
-    for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t y = 0; y < height; ++y)
       for (std::size_t x = 0; x < width; ++x) cells[top + y][left + x] = 0;
-    }
     for (std::size_t y = 0; y < std::max(height, rows); ++y) {
       for (std::size_t x = 0; x < std::max(width, columns); ++x) {
         double& cell =

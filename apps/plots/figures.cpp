@@ -194,9 +194,8 @@ Figure heat_map(const HeatMap& map) {
 
 Figure bar_chart(const BarChart& chart) {
   std::string lines;
-  for (std::size_t i = 0; i < chart.values.size(); ++i) {
+  for (std::size_t i = 0; i < chart.values.size(); ++i)
     lines += std::to_string(i) + " " + number_text(chart.values[i]) + "\n";
-  }
   // Long labels are readable only with horizontal bars.
   const bool lie =
       std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });

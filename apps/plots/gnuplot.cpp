@@ -59,9 +59,8 @@ void gnuplot(const std::string& script, const fs::path& output) {
   const auto result = run_program({"gnuplot", script_file.string()});
   if (!result)
     throw GnuplotMissing("cannot draw ", output, ": gnuplot is not installed (Debian's package gnuplot-nox)");
-  if (result->exit_code != 0 || !fs::exists(picture)) {
+  if (result->exit_code != 0 || !fs::exists(picture))
     throw Error("cannot draw ", output, ": gnuplot says: ", first_line(result->error_output));
-  }
   write_file(output, read_file(picture));
 }
 
@@ -103,9 +102,8 @@ std::string tics(const std::string& axis, const std::vector<std::string>& labels
   const bool slanted = longest->size() > 10 && !upright;
   std::string script = "set " + axis + "tics scale 0 ";
   if (axis == "x" && (slanted || upright)) script += upright ? "rotate by 90 right " : "rotate by -25 ";
-  for (std::size_t i = 0; i < labels.size(); ++i) {
+  for (std::size_t i = 0; i < labels.size(); ++i)
     script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
-  }
   return script + ")\n";
 }
 

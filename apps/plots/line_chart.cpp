@@ -105,9 +105,8 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string name = "line" + std::to_string(i);
     std::string data;
-    for (std::size_t point = 0; point < lines[i].x.size(); ++point) {
+    for (std::size_t point = 0; point < lines[i].x.size(); ++point)
       data += number_text(lines[i].x[point]) + " " + number_text(lines[i].y[point]) + "\n";
-    }
     script += data_block(name, data);
     const bool dashed =
         std::any_of(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(i),

@@ -67,9 +67,8 @@ class Canvas {
   }
   /// True if all cells of the range are empty.
   bool is_free(int row, int column, int width) const {
-    for (int i = column; i < column + width; ++i) {
+    for (int i = column; i < column + width; ++i)
       if (i < 0 || i >= columns() || cells_[index(row)][index(i)] != " ") return false;
-    }
     return true;
   }
   std::string line(int row) const {

@@ -84,9 +84,8 @@ std::string value_text(double value) {
 std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
   const ColourScale scale(map);
   std::string text(static_cast<std::size_t>(left), ' ');
-  for (std::size_t column = 0; column < map.cells.front().size(); ++column) {
+  for (std::size_t column = 0; column < map.cells.front().size(); ++column)
     text += padded(label(map.columns, column), kValueWidth, /*right=*/true);
-  }
   text += "\n";
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     text += padded(label(map.rows, row), left, /*right=*/true);
@@ -148,9 +147,8 @@ std::string with_shades(const HeatMap& map, const TextStyle& style, int left) {
   std::string text;
   if (wide == 2) {
     text = std::string(static_cast<std::size_t>(left) + 1, ' ');
-    for (std::size_t column = 0; column < shown; ++column) {
+    for (std::size_t column = 0; column < shown; ++column)
       text += padded(std::to_string(column % 100), 2, /*right=*/true);
-    }
     text += "\n";
   }
   for (std::size_t line = 0; line < lines; ++line) {

@@ -43,9 +43,8 @@ ModelOutput DisagreementLoss::forward(Model& model, ModelInputs inputs) const {
 at::Tensor DisagreementLoss::similarity(const ModelOutput& output) const {
   std::vector<at::Tensor> layers;
   if (kind_ == Disagreement::kPositions) {
-    for (const auto* weights : {&output.encoder_attentions, &output.attentions}) {
+    for (const auto* weights : {&output.encoder_attentions, &output.attentions})
       for (const at::Tensor& each : *weights) layers.push_back(position_similarity(each.to(at::kFloat)));
-    }
   }
   for (const HeadRecord& each : output.heads) {
     const at::Tensor& heads = kind_ == Disagreement::kSubspaces ? each.values : each.outputs;

@@ -56,9 +56,8 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
     if (projection && fits_any(options.targets, entry.key()))
       adapters->adapt(entry.key(), projection, generator, options);
   }
-  if (adapters->adapted_.empty()) {
+  if (adapters->adapted_.empty())
     throw FieldError(Field{"lora_targets"}, ": no projection of the model fits ", joined(options.targets));
-  }
   module.register_module("lora", adapters);
   return adapters;
 }

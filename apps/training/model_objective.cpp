@@ -38,12 +38,10 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
   inputs.output_hidden_states = true;
   const ModelOutput output = model_->forward(inputs);
   const auto bad = [](const at::Tensor& x) { return x.defined() && !x.isfinite().all().item<bool>(); };
-  for (std::size_t i = 0; i < output.encoder_hidden_states.size(); ++i) {
+  for (std::size_t i = 0; i < output.encoder_hidden_states.size(); ++i)
     if (bad(output.encoder_hidden_states[i])) return "encoder_hidden_states." + std::to_string(i);
-  }
-  for (std::size_t i = 0; i < output.hidden_states.size(); ++i) {
+  for (std::size_t i = 0; i < output.hidden_states.size(); ++i)
     if (bad(output.hidden_states[i])) return "hidden_states." + std::to_string(i);
-  }
   if (bad(output.logits)) return "logits";
   return bad(output.loss) ? "loss" : "";
 }

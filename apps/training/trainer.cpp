@@ -32,9 +32,8 @@ class Trainer::Clock {
   /// Time since the last call; the previous lap if no iteration has ended since.
   Lap lap() {
     pause();
-    if (iterations_ > 0 && elapsed_ > 0) {
+    if (iterations_ > 0 && elapsed_ > 0)
       lap_ = {1000 * elapsed_ / static_cast<double>(iterations_), static_cast<double>(tokens_) / elapsed_};
-    }
     iterations_ = tokens_ = 0;
     elapsed_ = 0;
     go_on();
@@ -104,9 +103,8 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
 void Trainer::resume(std::int64_t iteration) {
   const std::filesystem::path directory = run_.step_path(iteration);
   const TrainerState state = read_trainer_state(directory);
-  if (state.iteration != iteration) {
+  if (state.iteration != iteration)
     throw Error(directory, ": trainer_state.json says iteration ", state.iteration, ", expected ", iteration);
-  }
   updater_.load(directory, state.micro_steps);
   load_generators(directory, options_.updater.device);
   first_iteration_ = iteration;

@@ -120,9 +120,8 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
 void Updater::report_fault(std::int64_t iteration) const {
   // A non-finite weight makes all gradients non-finite, so it is named first.
   std::string fault;
-  for (const auto& [name, parameter] : optimizer_->parameters()) {
+  for (const auto& [name, parameter] : optimizer_->parameters())
     if (fault.empty() && !is_finite(parameter)) fault = "the weight '" + name + "'";
-  }
   for (const auto& [name, parameter] : optimizer_->parameters()) {
     if (fault.empty() && parameter.grad().defined() && !is_finite(parameter.grad()))
       fault = "the gradient of '" + name + "'";
@@ -151,16 +150,14 @@ std::string Updater::largest_gradient() const {
 }
 
 void Updater::save(const std::filesystem::path& directory, NamedTensors state) const {
-  if (scaler_) {
+  if (scaler_)
     for (auto& entry : scaler_->state()) state.push_back(std::move(entry));
-  }
   write_safetensors(directory / kOptimizerFile, state);
   if (average_) write_safetensors(directory / kAverageFile, average_->state());
   if (done_ == 0) return;
   NamedTensors gradients;
-  for (const auto& [name, parameter] : optimizer_->parameters()) {
+  for (const auto& [name, parameter] : optimizer_->parameters())
     if (parameter.grad().defined()) gradients.emplace_back(kGradient + name, parameter.grad());
-  }
   if (loss_.defined()) gradients.emplace_back(kLoss, loss_);
   write_safetensors(directory / kGradientsFile, gradients);
 }

@@ -67,9 +67,8 @@ bool is_sentence_settings(const std::string& name) {
 // Of a file or a folder; folders of modules, whose names are free, are not in the list.
 std::optional<Kind> kind_of(const std::string& name) {
   if (is_sentence_settings(name)) return Kind::kSentences;
-  for (const auto& [known, kind] : kBesideWeights) {
+  for (const auto& [known, kind] : kBesideWeights)
     if (name == known) return kind;
-  }
   return std::nullopt;
 }
 
@@ -113,9 +112,8 @@ void add_files(const fs::path& root, const fs::path& path, std::map<std::string,
 nlohmann::json merged_config(const CheckpointConfig& source, const nlohmann::json& saved) {
   nlohmann::json merged = *source.json;
   const nlohmann::json before = source.family->write_config(source.config);
-  for (const auto& [key, value] : before.items()) {
+  for (const auto& [key, value] : before.items())
     if (!saved.contains(key)) merged.erase(key);
-  }
   for (const auto& [key, value] : saved.items()) {
     const bool changed = before.contains(key) && before.at(key) != value;
     if (changed || (!merged.contains(key) && !value.is_null())) merged[key] = value;
@@ -190,9 +188,8 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
   if (files_.contains(kGenerationFile)) {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
     std::vector<std::string> keys;
-    for (const auto& [key, value] : generation.items()) {
+    for (const auto& [key, value] : generation.items())
       if (!kOfFile.contains(key) && !value.is_null() && value != false) keys.push_back(key);
-    }
     if (!keys.empty()) names.insert(kGenerationFile + (" (" + joined(keys) + ")"));
   }
   if (format == SingleFile::kGguf && files_.contains(kTokenizerSettings)) {

@@ -56,9 +56,8 @@ std::int64_t verify_huggingface(const ModelPath& source, const fs::path& target)
       if (loaded.count(source_name) == 0) continue;
       if (!written.contains(target_name)) throw Error(target, ": the tensor ", target_name, " is missing");
       const at::Tensor found = written.tensor(target_name);
-      if (!same_bits(found, theirs.tensor(source_name).to(found.scalar_type()))) {
+      if (!same_bits(found, theirs.tensor(source_name).to(found.scalar_type())))
         throw Error(target, ": the tensor ", target_name, " differs from the source's");
-      }
       compared.insert(target_name);
     }
   }

@@ -73,9 +73,8 @@ void remove_leftovers(const fs::path& target) {
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
   if (type_of(path_) == fs::file_type::directory) throw Error("cannot write ", path_, ": it is a directory");
-  if (is_other_than(fs::file_type::regular, path_)) {
+  if (is_other_than(fs::file_type::regular, path_))
     throw Error("cannot write ", path_, ": it is not a regular file");
-  }
   remove_leftovers(path_);
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(path_, errno);

@@ -21,12 +21,10 @@ std::string encode_base64(std::string_view bytes) {
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
+    for (std::size_t j = 0; j < 3; ++j)
       group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
+    for (std::size_t j = 0; j < 4; ++j)
       text += i + j <= bytes.size() ? kLetters[group >> (18 - 6 * j) & 63] : '=';
-    }
   }
   return text;
 }

@@ -270,9 +270,8 @@ void place(std::vector<GgufFile::Tensor>& tensors, std::size_t alignment, std::s
 }  // namespace
 
 const GgufType& gguf_type(std::string_view name) {
-  for (const GgufType& type : kTypes) {
+  for (const GgufType& type : kTypes)
     if (type.name == name) return type;
-  }
   throw std::out_of_range("gguf_type");
 }
 

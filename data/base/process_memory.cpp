@@ -37,9 +37,8 @@ int give_back_code(dl_phdr_info* library, std::size_t, void*) {
 // Bytes of "KEY:   123 kB" in a file of /proc; -1 if it is missing.
 std::int64_t proc_bytes(const char* file, const std::string& key) {
   std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line);)
     if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
-  }
   return -1;
 }
 
@@ -53,9 +52,8 @@ std::optional<std::int64_t> number_in(const char* file) {
 std::int64_t page_cache() {
   std::ifstream lines("/sys/fs/cgroup/memory.stat");
   std::int64_t bytes = 0;
-  for (std::string key; lines >> key >> bytes;) {
+  for (std::string key; lines >> key >> bytes;)
     if (key == "file") return bytes;
-  }
   return 0;
 }
 

@@ -17,9 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 const Corpus* find_corpus(const std::string& name) {
-  for (const Corpus& corpus : corpora()) {
+  for (const Corpus& corpus : corpora())
     if (corpus.name == name) return &corpus;
-  }
   return nullptr;
 }
 

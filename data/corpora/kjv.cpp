@@ -53,9 +53,8 @@ std::string extract_kjv() {
   // folder.
   const auto result = run_program({"bible", "-p", "/usr/lib/", "-l", "1000000", "gen1:1-rev22:21"});
   if (!result) throw Error("the corpus kjv needs the program 'bible', which is not installed; ", kInstall);
-  if (result->exit_code != 0) {
+  if (result->exit_code != 0)
     throw Error("the corpus kjv: the program 'bible' failed: ", result->reason(), "; ", kInstall);
-  }
   return lay_out_kjv(result->output);
 }
 
@@ -70,9 +69,8 @@ std::string label_kjv(std::string_view text, ChapterSet set) {
       heading_next = !after_heading;
       after_heading = false;
     } else if (heading_next) {
-      for (const Group& candidate : kGroups) {
+      for (const Group& candidate : kGroups)
         if (line == candidate.first_chapter) group = candidate.name;
-      }
       ++chapter;
       heading_next = false;
       after_heading = true;

@@ -10,9 +10,8 @@ namespace zoo {
 
 std::string sha256(std::string_view bytes) {
   std::array<unsigned char, 32> digest{};
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) {
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
     throw Error("libcrypto cannot compute SHA-256");
-  }
   return hexadecimal({digest.data(), digest.size()});
 }
 

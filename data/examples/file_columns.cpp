@@ -77,9 +77,8 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
                        joined(known));
   }
   std::vector<std::string> absent;
-  for (const std::string& name : known) {
+  for (const std::string& name : known)
     if (!has(found, name)) absent.push_back(name);
-  }
   for (const std::string& name : found) {
     if (has(known, name)) continue;
     const std::string near = nearest(name, absent);

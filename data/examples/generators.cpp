@@ -188,9 +188,8 @@ namespace {
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
   static_cast<void>(find_toy_set(name));
-  if (count < 1 || count > kMostLines) {
+  if (count < 1 || count > kMostLines)
     throw FieldError(Field{"count"}, " must be from 1 to ", kMostLines, ", found ", count);
-  }
   if (name == "translation") return make_translations(PhraseSet::kTraining, count, seed);
   if (name == "translation-held-out") return make_translations(PhraseSet::kHeldOut, count, seed);
   if (name == "reviews" || name == "names" || name == "questions") return make_sentences(name, count, seed);
@@ -202,9 +201,8 @@ std::string make_lines(const std::string& name, const Separators& between, std::
 }  // namespace
 
 const ToySet& find_toy_set(const std::string& name) {
-  for (const ToySet& set : toy_sets()) {
+  for (const ToySet& set : toy_sets())
     if (set.name == name) return set;
-  }
   throw Error("unknown toy set '", name, "'; the toy sets are ", joined(toy_set_names()),
               did_you_mean(name, toy_set_names()));
 }

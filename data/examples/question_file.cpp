@@ -44,9 +44,8 @@ std::optional<std::int64_t> number_of(const std::string& text, std::int64_t line
   if (text.empty()) return std::nullopt;
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
     throw Error(name, ", line ", line, ": 'answer_start' must be a number of characters, found '", text, "'");
-  }
   return number;
 }
 

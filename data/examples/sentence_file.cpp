@@ -66,9 +66,8 @@ Shape shape_of(Names found, FileColumns& names) {
   }
   Shape shape;
   shape.scored = !has(found, "anchor") && (has(found, kScored[0]) || has(found, kScored[1]));
-  for (const std::string& name : found) {
+  for (const std::string& name : found)
     if (numbers_a_negative(name)) shape.negatives.push_back(name);
-  }
   return shape;
 }
 

@@ -12,9 +12,8 @@ namespace {
 std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
                                      const std::string& name) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_array() || found->empty()) {
+  if (found == object.end() || !found->is_array() || found->empty())
     throw Error(name, ", line ", line.number, ": '", key, "' must be a list of texts, and not an empty one");
-  }
   std::vector<std::string> texts;
   for (const auto& item : *found) {
     if (!item.is_string() || item.get_ref<const std::string&>().empty())

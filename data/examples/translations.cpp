@@ -131,9 +131,8 @@ constexpr std::size_t kTurn = 9;
 bool any_apart(const std::vector<std::size_t>& nouns, const std::vector<std::size_t>& others,
                std::size_t first) {
   for (const std::size_t noun : nouns) {
-    for (const std::size_t other : others) {
+    for (const std::size_t other : others)
       if ((noun + other) % kTurn == first) return true;
-    }
   }
   return false;
 }

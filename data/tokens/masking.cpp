@@ -61,14 +61,12 @@ std::vector<TokenMask> draw_masks(std::span<const std::int32_t> words, const Mas
   if (options.whole_words) {
     chosen = choose_words(words, options, random);
   } else {
-    for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] >= 0) chosen[i] = random.uniform() < options.probability;
-    }
   }
   std::vector<TokenMask> masks(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i)
     if (chosen[i]) masks[i] = draw_action(options, random);
-  }
   return masks;
 }
 

@@ -89,9 +89,8 @@ TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_k
 std::size_t validation_begin(std::string_view text) {
   // In double precision, as Python's int(n * 0.9).
   auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i)
     if (!continues_character(text[i]) && left-- == 0) return i;
-  }
   return text.size();
 }
 
@@ -173,9 +172,8 @@ bool is_token_dataset(const fs::path& directory) {
 TokenDataset load_token_dataset(const fs::path& directory) {
   const fs::path train = directory / kTrain, val = directory / kVal;
   std::error_code error;
-  if (!fs::exists(directory / "meta.json", error)) {
+  if (!fs::exists(directory / "meta.json", error))
     return {.train = TokenFile(train, TokenWidth::kUint16), .val = TokenFile(val, TokenWidth::kUint16)};
-  }
   const Meta meta(directory / "meta.json");
   meta.integer("format_version", kFormatVersion, kFormatVersion);
   const std::int64_t vocab_size = meta.integer("vocab_size", 1, std::numeric_limits<TokenId>::max());

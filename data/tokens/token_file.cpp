@@ -58,9 +58,8 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width, std::s
     : name_(name.empty() ? path.string() : std::move(name)) {
   const auto file = std::make_shared<const MappedFile>(path);
   const std::size_t bytes = file->bytes().size(), each = static_cast<std::size_t>(width);
-  if (bytes % each != 0) {
+  if (bytes % each != 0)
     throw Error(path, ": expected ids of ", each, " bytes each, the file has ", bytes, " bytes");
-  }
   size_ = bytes / each;
   if (width == TokenWidth::kUint16) {
     narrow_ = reinterpret_cast<const std::uint16_t*>(file->data());
@@ -77,9 +76,8 @@ TokenFile::TokenFile(TokenIds tokens, std::string name) : size_(tokens.size()), 
 }
 
 void TokenFile::copy(std::size_t begin, std::span<std::int64_t> out) const {
-  if (out.size() > size_ || begin > size_ - out.size()) {
+  if (out.size() > size_ || begin > size_ - out.size())
     throw std::out_of_range(name_ + ": tokens are read past the end");
-  }
   if (narrow_ != nullptr) {
     std::copy_n(narrow_ + begin, out.size(), out.begin());
   } else {

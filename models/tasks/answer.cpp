@@ -49,9 +49,8 @@ class AnswerCollector {
     for (std::size_t i = 1; i < window.size(); ++i) {
       const std::size_t stop =
           std::min(window.size(), i + static_cast<std::size_t>(rules_.max_answer_length));
-      for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j) {
+      for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j)
         if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
-      }
     }
     keep_best(spans, rules_.top_k);
     for (const Span& span : spans)

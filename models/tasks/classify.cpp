@@ -175,9 +175,8 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
   std::vector<TextLabels> results(texts.size());
   for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
     std::vector<const Encoding*> batch;
-    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i) {
+    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i)
       batch.push_back(&encodings[order[i]]);
-    }
     run([&] {
       const at::NoGradGuard no_grad;
       const at::Tensor logits =

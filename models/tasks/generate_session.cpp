@@ -86,9 +86,8 @@ bool TextIds::contains(TokenId id) const {
 
 std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
   TokenIds kept;
-  for (std::size_t i = first; i < ids.size(); ++i) {
+  for (std::size_t i = first; i < ids.size(); ++i)
     if (contains(ids[i])) kept.push_back(ids[i]);
-  }
   return tokenizer_.decode(kept);
 }
 

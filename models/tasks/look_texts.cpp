@@ -84,9 +84,8 @@ void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
     if (config.shape != Shape::kEncoderDecoder) throw UnfitField(Field{"text_pair"}, kOnly);
     throw UnfitField(Field{"text_pair"}, kOnly, "; the decoder's text is ", Field{"target"});
   }
-  if (texts.target && config.shape != Shape::kEncoderDecoder) {
+  if (texts.target && config.shape != Shape::kEncoderDecoder)
     throw UnfitField(Field{"target"}, ": only an encoder-decoder has a target, and this model is not one");
-  }
 }
 
 NamedLogit label_named(const TextModel& model, const std::string& field, const std::string& word,

@@ -68,9 +68,8 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
                 ": expected a cross-encoder, a regression with one label; it has ",
                 model.checkpoint.config.num_labels, " labels and a ", name_of(model.head), " head");
   const bool sigmoid = has_sigmoid(model.checkpoint);
-  for (std::size_t i = 0; i < asked.documents.size(); ++i) {
+  for (std::size_t i = 0; i < asked.documents.size(); ++i)
     if (asked.documents[i].empty()) throw Error("document ", i + 1, " is empty, so that it makes no pair");
-  }
   const ClassifyRequest pairs{.texts = std::vector<std::string>(asked.documents.size(), asked.query),
                               .pairs = asked.documents,
                               .batch_size = asked.batch_size};

@@ -254,9 +254,8 @@ std::vector<PoolingMode> modes_of(const JsonSection& section) {
     const json list = names->is_array() ? *names : json::array({*names});
     for (const json& name : list) modes.push_back(mode_of(section, name));
   } else {
-    for (const LegacyKey& legacy : kLegacyKeys) {
+    for (const LegacyKey& legacy : kLegacyKeys)
       if (section.flag(legacy.key, false)) modes.push_back(legacy.mode);
-    }
   }
   if (modes.empty()) modes.push_back(PoolingMode::kMean);
   return modes;

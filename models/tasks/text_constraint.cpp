@@ -104,9 +104,8 @@ class TextConstraint : public TokenConstraint {
 std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
                                                            const GenerateSession& session,
                                                            std::vector<std::string> tokens) {
-  for (const TokenId id : session.defaults.eos_token_ids) {
+  for (const TokenId id : session.defaults.eos_token_ids)
     if (id < static_cast<std::int64_t>(tokens.size())) tokens[static_cast<std::size_t>(id)].clear();
-  }
   return std::make_shared<TokenAutomaton>(pattern, std::move(tokens));
 }
 

@@ -28,9 +28,8 @@ std::optional<std::size_t> length_limit(const Model& model, const Tokenizer& tok
 
 bool is_special(const Tokenizer& tokenizer, TokenId id) {
   using enum SpecialToken;
-  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask}) {
+  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
     if (tokenizer.special_id(role) == id) return true;
-  }
   return false;
 }
 

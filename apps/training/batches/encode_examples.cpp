@@ -38,9 +38,8 @@ Example example_of(Encoding encoding) {
   example.words = encoding.words.size() == example.input_ids.size()
                       ? std::move(encoding.words)
                       : std::vector<std::int32_t>(example.input_ids.size(), 0);
-  for (std::size_t i = 0; i < example.words.size(); ++i) {
+  for (std::size_t i = 0; i < example.words.size(); ++i)
     if (encoding.texts[i] < 0) example.words[i] = -1;
-  }
   return example;
 }
 
@@ -294,13 +293,11 @@ void require_all_labels(const std::vector<Example>& examples, const std::vector<
                         const std::string& name) {
   std::vector<bool> found(labels.size());
   for (const Example& example : examples) {
-    for (const std::int64_t label : example.labels) {
+    for (const std::int64_t label : example.labels)
       if (label >= 0) found[static_cast<std::size_t>(label)] = true;
-    }
   }
-  for (std::size_t i = 0; i < labels.size(); ++i) {
+  for (std::size_t i = 0; i < labels.size(); ++i)
     if (!found[i]) throw Error(name, ": the label '", labels[i], "' has no example to train on");
-  }
 }
 
 std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes) {

@@ -35,9 +35,7 @@ Adafactor::Adafactor(const torch::nn::Module& module, const Options& options, Ra
 }
 
 at::Tensor Adafactor::inverse_root(std::size_t i, const at::Tensor& g, double forget) {
-  if (!decays(i)) {
-    return means_->tensors[i].lerp_(g.square(), forget).clamp_min(kEpsilon * kEpsilon).rsqrt_();
-  }
+  if (!decays(i)) return means_->tensors[i].lerp_(g.square(), forget).clamp_min(kEpsilon * kEpsilon).rsqrt_();
   at::Tensor &rows = row_means_->tensors[i], &columns = column_means_->tensors[i];
   const at::Tensor squares = g.square();
   rows.lerp_(squares.mean(-1, /*keepdim=*/true), forget);

@@ -39,9 +39,8 @@ at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
 
 Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* ranks)
     : grad_clip_(grad_clip), ranks_(ranks) {
-  for (const auto& entry : module.named_parameters()) {
+  for (const auto& entry : module.named_parameters())
     if (entry.value().requires_grad()) parameters_.emplace_back(entry.key(), entry.value());
-  }
   TORCH_CHECK(!parameters_.empty(), "the model has nothing to train");
   if (ranks_ != nullptr) divide_parameters();
   step_ = at::zeros({}, parameters_[0].second.options().dtype(at::kFloat).requires_grad(false));
@@ -76,18 +75,16 @@ void Optimizer::divide_parameters() {
 
 std::vector<at::Tensor> Optimizer::gradients() const {
   std::vector<at::Tensor> gradients;
-  for (const auto& [name, parameter] : parameters_) {
+  for (const auto& [name, parameter] : parameters_)
     if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  }
   return gradients;
 }
 
 void Optimizer::step(double learning_rate) {
   const at::NoGradGuard no_grad;
   Update now{.learning_rate = learning_rate};
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameter(i).grad().defined()) now.active.push_back(i);
-  }
   if (now.active.empty()) return;
   norm_ = norm_of(gradients());
   // 1e-6 as in torch.nn.utils.clip_grad_norm_.
@@ -131,9 +128,8 @@ void Optimizer::load_state(const SafetensorsFile& file) {
   const at::NoGradGuard no_grad;
   const auto load = [&](const std::string& name, const at::Tensor& tensor) {
     const auto& entry = file.entry(name);
-    if (tensor.sizes() != at::IntArrayRef(entry.shape) || tensor.scalar_type() != entry.dtype) {
+    if (tensor.sizes() != at::IntArrayRef(entry.shape) || tensor.scalar_type() != entry.dtype)
       throw Error(file.path(), ": tensor '", name, "' has another shape or type than the model's parameter");
-    }
     if (!tensor.is_meta()) tensor.copy_(file.tensor(name));
   };
   for (const auto& state : states_) {

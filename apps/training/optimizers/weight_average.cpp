@@ -32,9 +32,8 @@ void WeightAverage::swap() {
 void WeightAverage::load_state(const SafetensorsFile& file) {
   const at::NoGradGuard no_grad;
   for (auto& [name, tensor] : averages_) {
-    if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape)) {
+    if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape))
       throw Error(file.path(), ": tensor '", name, "' has another shape than the model's parameter");
-    }
     tensor.copy_(file.tensor(name));
   }
 }

@@ -56,9 +56,8 @@ void MetricsLog::write(const Metrics& metrics) {
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
   const std::string line = json_text(object) + "\n";
   const ssize_t written = ::write(descriptor_, line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size())) {
+  if (written != static_cast<ssize_t>(line.size()))
     throw Error("cannot write ", path_, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
-  }
 }
 
 }  // namespace zoo

@@ -32,9 +32,8 @@ void list_as_json() {
                             {"sha256", corpus.sha256},
                             {"url", corpus.url}});
   }
-  for (const ToySet& set : toy_sets()) {
+  for (const ToySet& set : toy_sets())
     toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
-  }
   std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
 }
 

@@ -112,9 +112,8 @@ TokenIds parse_ids(const std::string& line) {
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
   };
-  if (!values.is_array() || !std::all_of(values.begin(), values.end(), is_id)) {
+  if (!values.is_array() || !std::all_of(values.begin(), values.end(), is_id))
     throw Error("expected token ids, such as [3, 1, 2] or 3 1 2, got '", excerpt(line, 60), "'");
-  }
   return values.get<TokenIds>();
 }
 

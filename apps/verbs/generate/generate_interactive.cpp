@@ -27,9 +27,8 @@ class Conversation {
     if (session_.has_encoder()) return;
     said_ = std::move(ids);
     const TextIds text_ids(session_);
-    for (const TokenId id : result.ids[0]) {
+    for (const TokenId id : result.ids[0])
       if (text_ids.contains(id)) said_.push_back(id);
-    }
   }
 
  private:

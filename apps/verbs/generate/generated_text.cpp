@@ -70,9 +70,8 @@ void print_json(const GenerationResult& result, const GenerateSession& session) 
   }
   if (!result.log_probabilities.empty()) json["logprobs"] = result.log_probabilities;
   if (!result.scores.empty()) json["scores"] = result.scores;
-  if (result.drafted > 0) {
+  if (result.drafted > 0)
     json["acceptance_rate"] = static_cast<double>(result.accepted) / static_cast<double>(result.drafted);
-  }
   std::cout << json_text(json) << "\n";
 }
 

@@ -145,9 +145,8 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
                              const std::vector<TokenIds>& prompts) {
   GenerationOptions options = generation_options(flags);
   std::size_t longest = session.has_encoder() ? 1 : 0;
-  for (const TokenIds& prompt : prompts) {
+  for (const TokenIds& prompt : prompts)
     if (!session.has_encoder()) longest = std::max(longest, prompt.size());
-  }
   options.max_new_tokens = flags.new_token_limit(static_cast<std::int64_t>(longest));
   complete(options, session);
   note_length(session.checkpoint.config, static_cast<std::int64_t>(longest) + options.max_new_tokens,

@@ -147,9 +147,8 @@ std::vector<std::size_t> numbers_of(std::optional<std::int64_t> choice, std::siz
 // The heads that the flags select.
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::vector<HeadNumber> numbers;
-  for (const std::size_t layer : numbers_of(flags.layer, maps.layers)) {
+  for (const std::size_t layer : numbers_of(flags.layer, maps.layers))
     for (const std::size_t head : numbers_of(flags.head, maps.heads)) numbers.push_back({layer, head});
-  }
   return numbers;
 }
 
@@ -195,9 +194,8 @@ Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
   for (const auto [layer, head] : chosen(flags, maps)) {
     const HeadPattern p = pattern_of(maps, layer, head);
     Json strongest = Json::array();
-    for (std::size_t query = 0; query < maps.queries.size(); ++query) {
+    for (std::size_t query = 0; query < maps.queries.size(); ++query)
       strongest.push_back(maps.strongest_key(layer, head, query));
-    }
     json["patterns"].push_back({{"layer", layer},
                                 {"head", head},
                                 {"entropy", rounded(p.entropy)},
@@ -219,9 +217,8 @@ Json weights_of(const AttentionMaps& maps) {
       const auto map = maps.head(layer, head);
       for (std::size_t begin = 0; begin < map.size(); begin += maps.keys.size()) {
         Json row = Json::array();
-        for (const float weight : map.subspan(begin, maps.keys.size())) {
+        for (const float weight : map.subspan(begin, maps.keys.size()))
           row.push_back(rounded(static_cast<double>(weight)));
-        }
         rows.push_back(std::move(row));
       }
       heads.push_back(std::move(rows));
@@ -262,9 +259,8 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::st
     return;
   }
   AttentionPage page{.model = title_of(flags.model, family), .text = flags.texts.text};
-  for (const auto& more : {flags.texts.text_pair, flags.texts.target}) {
+  for (const auto& more : {flags.texts.text_pair, flags.texts.target})
     if (more) page.text += " → " + *more;
-  }
   page.layer = flags.layer;
   page.head = flags.head;
   write_file(path, attention_page(page, all));

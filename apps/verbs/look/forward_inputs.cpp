@@ -58,9 +58,8 @@ at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& ra
 // Parses "[…]" as [B].
 at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
   std::vector<std::int64_t> ids;
-  for (const nlohmann::json& id : read_list(flag, text, "classes such as [0, 2]")) {
+  for (const nlohmann::json& id : read_list(flag, text, "classes such as [0, 2]"))
     ids.push_back(read_id(flag, id, {0, classes - 1, kIgnored}));
-  }
   return at::tensor(ids);
 }
 
@@ -184,9 +183,8 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
     return ids.to(device);
   };
   inputs.attention_mask = read_beside("attention_mask", texts.attention_mask, {0, 1, std::nullopt});
-  if (texts.token_type_ids && config.type_vocab_size == 0) {
+  if (texts.token_type_ids && config.type_vocab_size == 0)
     throw UsageError("--token_type_ids: ", loaded.family->model_type, " has no token types");
-  }
   inputs.token_type_ids =
       read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
   read_decoder_ids(texts, loaded, inputs);

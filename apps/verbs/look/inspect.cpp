@@ -38,9 +38,8 @@ std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
     const bool has_state = fs::exists(path / kTrainerStateFile);
     found.push_back({path, has_state ? read_trainer_state(path).iteration : step});
   }
-  for (const char* name : {"best", "final"}) {
+  for (const char* name : {"best", "final"})
     if (fs::is_directory(directory / name)) found.push_back({directory / name, std::nullopt});
-  }
   return found;
 }
 
@@ -51,9 +50,8 @@ const RunEntry& newest(const std::vector<RunEntry>& entries) {
     return fs::last_write_time(entry.path / "model.safetensors", none);
   };
   const RunEntry* latest = &entries.front();
-  for (const RunEntry& entry : entries) {
+  for (const RunEntry& entry : entries)
     if (written(entry) >= written(*latest)) latest = &entry;
-  }
   return *latest;
 }
 
@@ -153,9 +151,8 @@ nlohmann::json to_json(const Findings& findings) {
   for (const auto& [name, bytes] : findings.sizes) json["files"][name] = bytes;
   for (const auto& [name, has_checksums] : findings.verified)
     json["verified"][name] = has_checksums ? nlohmann::json(true) : nlohmann::json(nullptr);
-  if (!findings.tokenizer_kind.empty()) {
+  if (!findings.tokenizer_kind.empty())
     json["tokenizer"] = {{"kind", findings.tokenizer_kind}, {"vocabulary", findings.tokenizer_size}};
-  }
   if (findings.tokens_without_row > 0) json["tokenizer"]["without_row"] = findings.tokens_without_row;
   if (!findings.tokenizer_fault.empty()) json["tokenizer"]["fault"] = findings.tokenizer_fault;
   return json;
@@ -198,9 +195,8 @@ void print_model(const Findings& findings) {
   if (findings.packed)
     table.row({"packed", findings.packed->weights() + ", from " + findings.packed->source()});
   std::string dtypes;
-  for (const auto& [name, count] : findings.dtypes) {
+  for (const auto& [name, count] : findings.dtypes)
     dtypes += (dtypes.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
-  }
   table.row({"tensors", dtypes});
   table.row({"tokenizer", tokenizer_text(findings)});
   table.row({"files", ""});

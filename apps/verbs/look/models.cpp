@@ -141,9 +141,8 @@ void print_json(const Entry& entry, const Model& model) {
   nlohmann::json json = describe(entry, model);
   const std::int64_t total = model.parameter_count();
   json["components"] = nlohmann::json::array();
-  for (const auto& [name, count] : model.components()) {
+  for (const auto& [name, count] : model.components())
     json["components"].push_back({{"name", name}, {"parameters", count}, {"share", share(count, total)}});
-  }
   for (const WeightBytes& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
   std::cout << json_text(json) << "\n";
 }
@@ -174,9 +173,8 @@ void print_text(const Entry& entry, const Model& model) {
 
   const std::int64_t total = model.parameter_count();
   Table parts({{"component"}, number("parameters"), number("share")});
-  for (const auto& [name, count] : model.components()) {
+  for (const auto& [name, count] : model.components())
     parts.row({name, with_separators(count), percent(share(count, total))});
-  }
   parts.row({"all", with_separators(total), percent(1)});
   std::cout << "\n";
   parts.print(std::cout);

@@ -119,17 +119,15 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
 
 std::string text_of(const Tokenizer& tokenizer, const TokenIds& ids) {
   TokenIds known;
-  for (const TokenId id : ids) {
+  for (const TokenId id : ids)
     if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(id);
-  }
   return tokenizer.decode(known);
 }
 
 TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
   TokenIds row;
-  for (std::int64_t t = 0; t < ids.size(0); ++t) {
+  for (std::int64_t t = 0; t < ids.size(0); ++t)
     if (kept[t].item<bool>()) row.push_back(ids[t].item<TokenId>());
-  }
   return row;
 }
 

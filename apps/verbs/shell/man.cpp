@@ -25,9 +25,8 @@ constexpr std::array<std::pair<char32_t, const char*>, 7> kSpecial{{{U'\\', "\\(
                                                                     {U'"', "\\(dq"}}};
 
 std::string escaped(char32_t letter) {
-  for (const auto& [special, text] : kSpecial) {
+  for (const auto& [special, text] : kSpecial)
     if (special == letter) return text;
-  }
   if (letter < 0x80) return {static_cast<char>(letter)};
   // By code point: groff reads bytes as Latin 1.
   return format_text("\\[u%04X]", static_cast<unsigned>(letter));
@@ -130,30 +129,26 @@ void print_verbs(std::ostream& out, const std::vector<const CommandOutline*>& co
   out << ".SH VERBS\n";
   for (const CommandOutline* command : commands) {
     out << ".SS " << roff(command->command);
-    for (const FlagOutline& flag : command->flags) {
+    for (const FlagOutline& flag : command->flags)
       if (flag.positional) out << " " << roff(flag.usage);
-    }
     out << "\n" << roff(command->description) << "\n";
-    for (const FlagOutline& flag : command->flags) {
+    for (const FlagOutline& flag : command->flags)
       if (!flag.of_every_verb) print_flag(out, flag);
-    }
   }
 }
 
 void print_flags_of_every_verb(std::ostream& out, const CommandOutline& any) {
   out << ".SH FLAGS OF EVERY VERB\n"
          "A flag may be written with \\- in place of _, and as\n.BI \\-\\-flag= value\n.PP\n";
-  for (const FlagOutline& flag : any.flags) {
+  for (const FlagOutline& flag : any.flags)
     if (flag.of_every_verb) print_flag(out, flag);
-  }
   out << ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nshow the flags of the verb\n";
 }
 
 void print_examples(std::ostream& out, const std::vector<const CommandOutline*>& commands) {
   out << ".SH EXAMPLES\n.nf\n";
-  for (const CommandOutline* command : commands) {
+  for (const CommandOutline* command : commands)
     for (const std::string& example : command->examples) out << roff(example) << "\n";
-  }
   out << ".fi\n";
 }
 

@@ -59,9 +59,8 @@ std::vector<RankedDocument> ranked(const RankFlags& flags) {
   if (!SentenceConfig::pools(flags.model)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
     if (checkpoint.head == Head::kSequenceClassification) {
-      for (const auto& name : {flags.query_prompt_name, flags.document_prompt_name}) {
+      for (const auto& name : {flags.query_prompt_name, flags.document_prompt_name})
         if (name) throw UsageError("a cross-encoder has no prompts; leave '", *name, "' out");
-      }
       return rank(load_text_model(checkpoint, flags.compute), flags.request);
     }
   }

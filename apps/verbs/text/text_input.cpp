@@ -102,9 +102,8 @@ std::vector<std::string> TextInput::next(std::size_t most) {
 }
 
 Record TextInput::read_line(const std::string& line) {
-  if (const auto fault = invalid_utf8_at(line)) {
+  if (const auto fault = invalid_utf8_at(line))
     throw Error(name_, ", line ", line_, ": not UTF-8 at byte ", *fault);
-  }
   const auto number = static_cast<std::int64_t>(line_);
   if (line.empty() && !takes_empty_) throw Error(name_, ", line ", line_, ": the text is empty");
   if (!objects_) return {number, {line, ""}};

@@ -60,9 +60,8 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       documents.push_back(&row->texts[1]);
       scores.push_back(row->score);
     }
-    for (const EmbeddingRow* row : rows) {
+    for (const EmbeddingRow* row : rows)
       for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
-    }
     EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors),
                         .documents = vectors(embedders_.documents, documents)};
     if (takes_scores(options_.loss.loss))

@@ -199,9 +199,8 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
   std::int64_t done = 0;
   for (const std::vector<std::int64_t>& batch : batches_by_length(lengths, batch_size)) {
     Answers answers;
-    for (const std::int64_t i : batch) {
+    for (const std::int64_t i : batch)
       for (const Answer& answer : rows[static_cast<std::size_t>(i)].answers) answers.push_back(&answer);
-    }
     all.index_copy_(0, at::tensor(batch, at::kLong),
                     log_probs(model, tokenizer, answers, /*whole=*/false).sums.cpu().view({-1, 2}));
     progress.update(done += static_cast<std::int64_t>(batch.size()));

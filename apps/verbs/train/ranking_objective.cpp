@@ -96,9 +96,8 @@ class RankingObjective final : public RowObjective<RankingRow> {
 
   void measure(const Rows& rows, const at::Tensor& logits) {
     const double* logit = logits.const_data_ptr<double>();
-    for (const RankingRow* row : rows) {
+    for (const RankingRow* row : rows)
       for (const double label : row->labels) measured_[row->query].emplace_back(*logit++, label);
-    }
   }
 
   std::shared_ptr<const Tokenizer> tokenizer_;

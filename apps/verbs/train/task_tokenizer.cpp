@@ -58,9 +58,8 @@ class TokenAdder {
     const auto id = known ? ids_[token].get<std::int64_t>() : static_cast<std::int64_t>(ids_.size());
     ids_[token] = id;
     root_["model"]["vocab"][token] = id;
-    for (const json& added : root_["added_tokens"]) {
+    for (const json& added : root_["added_tokens"])
       if (added["content"] == token) return;
-    }
     root_["added_tokens"].push_back(added_token_json(id, token));
   }
 
@@ -148,9 +147,8 @@ TokenIds sentinels_of(const Tokenizer& tokenizer) {
     const TokenIds found = tokenizer.encode(sentinel(i));
     // A tokenizer without this sentinel encodes it as text; some tokenizers add a space before it.
     TokenIds named;
-    for (const TokenId id : found) {
+    for (const TokenId id : found)
       if (tokenizer.token_text(id) == sentinel(i)) named.push_back(id);
-    }
     if (named.size() != 1) break;
     ids.push_back(named.front());
   }

@@ -281,9 +281,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   options.updater.optimizer.stacked_rows = stacked_rows(loaded);
-  if (start.resumed && *start.resumed > options.max_iters) {
+  if (start.resumed && *start.resumed > options.max_iters)
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
-  }
   const Task task = flags.data.task;
   const BatchPlan plan = batch_plan(flags, session);
   std::optional<EmbeddingTask> embedding;

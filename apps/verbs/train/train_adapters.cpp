@@ -31,9 +31,8 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
   std::vector<std::string> names;
   const WeightTable table = loaded.family->weight_table(loaded.model->config());
   for (const WeightName& name : expand_layers(table.names, loaded.model->config().num_layers)) {
-    for (const std::string& fresh : loaded.report.fresh) {
+    for (const std::string& fresh : loaded.report.fresh)
       if (fresh.ends_with(name.theirs.front())) names.push_back(name.ours);
-    }
   }
   return names;
 }

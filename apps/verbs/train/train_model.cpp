@@ -78,9 +78,8 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   config.max_positions = sizes.positions + skipped;
   if (!flags.bias) remove_biases(config);
   if (flags.initializer_range) config.initializer_range = *flags.initializer_range;
-  for (const auto field : kDropouts) {
+  for (const auto field : kDropouts)
     if (family.keys.find(field) != nullptr) config.*field = flags.dropout;
-  }
   if (flags.activation) {
     const ConfigKey* key = family.keys.find(&C::activation);
     if (key == nullptr)
@@ -187,9 +186,8 @@ nlohmann::json flags_of(const CheckpointConfig& checkpoint, const KnownModel& kn
   remove_biases(without);
   flags["bias"] = fields_of(without) != fields_of(config);
   std::set<double> dropouts;
-  for (const auto field : kDropouts) {
+  for (const auto field : kDropouts)
     if (family.keys.find(field) != nullptr) dropouts.insert(config.*field);
-  }
   flags["dropout"] = dropouts.size() == 1 ? json(*dropouts.begin()) : json(dropouts);
   if (known.tokenizer) {
     flags["vocab_size"] = known.tokenizer->vocab_size();

@@ -38,9 +38,8 @@ void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.aside("sampling");
   progress_.print(format_text("sample after %lld iterations:", static_cast<long long>(done)));
   std::istringstream lines(samples_.text());
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line);)
     if (!line.empty()) progress_.print("  " + line);
-  }
   progress_.aside(status_);
 }
 

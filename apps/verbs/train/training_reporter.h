@@ -13,6 +13,12 @@
 
 namespace zoo {
 
+/// Texts that a model generates while it learns.
+struct TextSamples {
+  std::int64_t interval = 0;  // iterations between two texts; 0: none
+  std::function<std::string()> text;
+};
+
 /// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
 /// evaluation. Ctrl-C, SIGTERM and SIGHUP end the training (see StopSignal).
 class TrainingReporter : public TrainingObserver {
@@ -41,12 +47,6 @@ class TrainingReporter : public TrainingObserver {
   std::int64_t max_iters_;
   double ms_per_iter_ = 0;
   bool can_draw_ = true;
-};
-
-/// Texts that a model generates while it learns.
-struct TextSamples {
-  std::int64_t interval = 0;  // iterations between two texts; 0: none
-  std::function<std::string()> text;
 };
 
 /// The texts of --sample_interval and --sample_prompt; both must outlive them. They draw from generators of

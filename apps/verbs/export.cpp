@@ -13,6 +13,7 @@
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/export_html.h"
 #include "apps/verbs/export_huggingface.h"
 #include "apps/verbs/export_packed.h"
 #include "apps/verbs/verbs.h"
@@ -49,18 +50,24 @@ struct ExportFlags {
 // Throws UsageError for flags that do not go together.
 void check_together(ExportFlags& values) {
   const bool gguf = values.format == "gguf", packed = values.format == "packed",
-             onnx = values.format == "onnx";
-  if (values.verify && (gguf || packed || onnx))
+             onnx = values.format == "onnx", html = values.format == "html";
+  if (values.verify && (gguf || packed || onnx || html))
     throw UsageError("--verify does not go with --format ", values.format);
   if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
     throw UsageError("--calibration needs --format packed --weights int4");
-  if (!gguf && !packed) {
-    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf or packed");
+  if (!gguf && !packed && !html) {
+    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf, packed or html");
     return;
   }
-  if (packed && values.dtype_given)
-    throw UsageError("--dtype does not go with --format packed; --weights names the type");
+  if (!gguf && values.dtype_given)
+    throw UsageError("--dtype does not go with --format ", values.format, "; --weights names the type");
+  if (html) {
+    if (values.weights.empty()) values.weights = "int8";
+    if (values.weights != "int8" && values.weights != "float32")
+      throw UsageError("--format html needs --weights float32 or int8, not ", values.weights);
+    return;
+  }
   if (gguf && values.weights.empty()) values.weights = "f16";
   // Flags read "bf16" as "bfloat16".
   if (gguf && values.weights == "bfloat16") values.weights = "bf16";
@@ -76,13 +83,14 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed"},
+      "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed", "html"},
       "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
       "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
       "decoders have "
       "their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
       "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
-      "that inference starts at once");
+      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
+      "file, offline, and shows its inside as tzoo serve does");
   flags
       .add("output", values.output,
            "file or directory to write; replaces an earlier export or another checkpoint there")
@@ -92,7 +100,8 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
       "weights", values.weights,
       {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
       "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
-      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4");
+      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
+      "--format html: float32 or int8 (default)");
   flags
       .add("calibration", values.calibration,
            "int4: a text like those that the model will read, by which the weights are rounded so that its "
@@ -113,11 +122,12 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
 // An export replaces a file that an earlier one wrote, and no other.
 void check_export_file(const ExportFlags& values) {
   const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
-  if ((!script && !pt2 && values.format != "gguf") || !fs::exists(values.output)) return;
+  const bool html = values.format == "html";
+  if ((!script && !pt2 && !html && values.format != "gguf") || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
   check_output_file(values.model, values.output);
-  const std::string_view begin = script || pt2 ? "PK\3\4" : "GGUF";
+  const std::string_view begin = script || pt2 ? "PK\3\4" : html ? kHtmlBegin : "GGUF";
   std::string found(begin.size(), '\0');
   std::ifstream(values.output, std::ios::binary)
       .read(found.data(), static_cast<std::streamsize>(found.size()));
@@ -125,6 +135,7 @@ void check_export_file(const ExportFlags& values) {
     throw Error("--output: ", values.output, " exists and is no ",
                 script ? "TorchScript"
                 : pt2  ? "PT2"
+                : html ? "HTML"
                        : "GGUF",
                 " file; expected a new file, or an earlier export");
 }
@@ -277,6 +288,11 @@ Exported export_packed_directory(const ExportFlags& values) {
   return made;
 }
 
+Exported export_page(const ExportFlags& values) {
+  const HtmlExport written = export_html(values.model, values.output, values.weights);
+  return {.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+}
+
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
 GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& checkpoint) {
   GgufMetadata metadata;
@@ -329,6 +345,7 @@ int run_export(const Arguments& arguments) {
                         : values.format == "onnx"      ? export_onnx_directory(values)
                         : values.format == "gguf"      ? export_gguf(values)
                         : values.format == "packed"    ? export_packed_directory(values)
+                        : values.format == "html"      ? export_page(values)
                                                        : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
   if (made.report) require_good(values, *made.report);

@@ -6,9 +6,17 @@ const numberBelow = (param, value, count) => {
   if (!Number.isInteger(value) || value < 0 || value >= count) refuse(param, `must be from 0 to ${count - 1}`);
   return value;
 };
+// Indices of the largest numbers, in their order; of equal ones the first.
 const largest = (numbers, count) => {
-  const order = Array.from(numbers.keys()).sort((a, b) => numbers[b] - numbers[a] || a - b);
-  return order.slice(0, count);
+  const best = [];
+  for (let i = 0; i < numbers.length; ++i) {
+    if (best.length === count && numbers[i] <= numbers[best[count - 1]]) continue;
+    let place = best.length;
+    while (place > 0 && numbers[best[place - 1]] < numbers[i]) --place;
+    best.splice(place, 0, i);
+    if (best.length > count) best.pop();
+  }
+  return best;
 };
 const bitsBetween = (of, from) => of.reduce((sum, log, i) => sum + (log === -Infinity ? 0 : Math.exp(log) * (log - from[i])), 0) / Math.LN2;
 
@@ -138,11 +146,11 @@ class Looker {
     return { ...answer, plain: { logits: of(plain), rest: rest(plain) }, divergence: bitsBetween(logSoftmax(plain), logSoftmax(logits)) };
   }
   lens({ stream }, position, logits) {
-    const states = new Float32Array(stream.length * stream[0].width), size = logits.length;
-    stream.forEach((rows, layer) => states.set(rows.row(position), layer * rows.width));
+    const before = stream.slice(0, -1), states = new Float32Array(before.length * stream[0].width), size = logits.length;
+    before.forEach((rows, layer) => states.set(rows.row(position), layer * rows.width));
     const all = this.model.logits(states), last = logSoftmax(logits);
     return stream.map((_, layer) => {
-      const log = logSoftmax(all.subarray(layer * size, (layer + 1) * size));
+      const log = layer < before.length ? logSoftmax(all.subarray(layer * size, (layer + 1) * size)) : last;
       return { answers: largest(log, kLensAnswers).map((id) => ({ id, name: this.name(id), probability: Math.exp(log[id]) })),
         entropy: -log.reduce((sum, each) => sum + Math.exp(each) * each, 0) / Math.LN2, divergence: bitsBetween(last, log) };
     });

@@ -60,6 +60,7 @@ const logSoftmax = (logits) => {
   let most = -Infinity, sum = 0;
   for (const logit of logits) most = Math.max(most, logit);
   for (const logit of logits) sum += Math.exp(logit - most);
-  const log = most + Math.log(sum);
-  return Float64Array.from(logits, (logit) => logit - log);
+  const log = most + Math.log(sum), out = new Float64Array(logits.length);
+  for (let i = 0; i < out.length; ++i) out[i] = logits[i] - log;
+  return out;
 };

@@ -1,20 +1,27 @@
 // ---- Products of a matrix with rows, in float64 sums of float32. int8 weights are multiplied as they are; the sum has the
-// scale of its row. Four rows share each weight that is loaded.
-const dot = (data, at, x, from, columns) => {
-  let a = 0, b = 0, c = 0, d = 0, i = 0;
-  for (; i + 4 <= columns; i += 4) {
-    a += data[at + i] * x[from + i];
-    b += data[at + i + 1] * x[from + i + 1];
-    c += data[at + i + 2] * x[from + i + 2];
-    d += data[at + i + 3] * x[from + i + 3];
-  }
-  for (; i < columns; ++i) a += data[at + i] * x[from + i];
-  return a + b + (c + d);
-};
+// scale of its row. Several sums at once, which share what is loaded, are twice as fast as one.
 const oneRow = ({ rows, columns, data, scales }, bias, x, from, out, to) => {
-  for (let r = 0; r < rows; ++r) {
-    const sum = dot(data, r * columns, x, from, columns);
-    out[to + r] = (scales ? sum * scales[r] : sum) + (bias ? bias[r] : 0);
+  const put = (r, sum) => { out[to + r] = (scales ? sum * scales[r] : sum) + (bias ? bias[r] : 0); };
+  let r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const first = r * columns, second = first + columns, third = second + columns, fourth = third + columns;
+    let a = 0, b = 0, c = 0, d = 0;
+    for (let i = 0; i < columns; ++i) {
+      const value = x[from + i];
+      a += data[first + i] * value;
+      b += data[second + i] * value;
+      c += data[third + i] * value;
+      d += data[fourth + i] * value;
+    }
+    put(r, a);
+    put(r + 1, b);
+    put(r + 2, c);
+    put(r + 3, d);
+  }
+  for (; r < rows; ++r) {
+    let sum = 0;
+    for (let i = 0; i < columns; ++i) sum += data[r * columns + i] * x[from + i];
+    put(r, sum);
   }
 };
 const fourRows = ({ rows, columns, data, scales }, bias, x, from, out, to) => {

@@ -1,7 +1,11 @@
 // ---- The engine answers the page's requests by their paths in the server's API.
+const bytesIn = (base64) => {
+  const letters = atob(base64), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+};
 const makeEngine = (header, base64) => {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const tensors = tensorsOf(header.tensors, bytes.buffer), tokenizer = makeTokenizer(header.tokenizer);
+  const tensors = tensorsOf(header.tensors, bytesIn(base64).buffer), tokenizer = makeTokenizer(header.tokenizer);
   const looker = new Looker(header, makeModel(header, tensors), tokenizer);
   // Texts that tzoo has encoded: a tokenizer that gives other ids is an error before it misleads.
   for (const { text, ids } of header.probes) {

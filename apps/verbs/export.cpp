@@ -62,19 +62,17 @@ void check_together(ExportFlags& values) {
   }
   if (!gguf && values.dtype_given)
     throw UsageError("--dtype does not go with --format ", values.format, "; --weights names the type");
-  if (html) {
-    if (values.weights.empty()) values.weights = "int8";
-    if (values.weights != "int8" && values.weights != "float32")
-      throw UsageError("--format html needs --weights float32 or int8, not ", values.weights);
-    return;
-  }
+  if (html && values.weights.empty()) values.weights = "int8";
   if (gguf && values.weights.empty()) values.weights = "f16";
   // Flags read "bf16" as "bfloat16".
   if (gguf && values.weights == "bfloat16") values.weights = "bf16";
   if (gguf && values.weights == "float32") values.weights = "f32";
-  if (packed != weight_type_named(values.weights).has_value())
+  if (html ? values.weights != "int8" && values.weights != "float32"
+           : gguf == weight_type_named(values.weights).has_value())
     throw UsageError("--format ", values.format, " needs --weights ",
-                     packed ? "float32, bfloat16, int8 or int4" : "f32, f16, bf16, q8_0 or q4_0",
+                     html     ? "float32 or int8"
+                     : packed ? "float32, bfloat16, int8 or int4"
+                              : "f32, f16, bf16, q8_0 or q4_0",
                      values.weights.empty() ? "" : ", not ", values.weights);
 }
 
@@ -289,8 +287,10 @@ Exported export_packed_directory(const ExportFlags& values) {
 }
 
 Exported export_page(const ExportFlags& values) {
-  const HtmlExport written = export_html(values.model, values.output, values.weights);
-  return {.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+  const std::int64_t tensors = export_html(values.model, values.output, values.weights);
+  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+          .tensors = tensors,
+          .type = values.weights};
 }
 
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.

@@ -1,7 +1,6 @@
 #include "apps/verbs/export_html.h"
 
-#include <map>
-#include <sstream>
+#include <algorithm>
 
 #include <ATen/core/grad_mode.h>
 #include <nlohmann/json.hpp>
@@ -25,79 +24,65 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-bool has_word(std::string_view words, std::string_view word) {
-  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+// What the engine computes: heads; fields of the configuration with any value (those that change no numbers
+// of an inference too) or one of some values, of which the first word counts; parts of a tokenizer.json.
+const Json& known() {
+  static const Json parsed = Json::parse(embedded::kPageEngine.style);
+  return parsed;
+}
+bool has(const Json& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
 }
 
-// The fields that the engine computes, or that change no numbers of an inference. All others must be at
-// their defaults.
-constexpr const char* kFields =
-    "shape vocab_size hidden_size num_layers num_decoder_layers num_heads num_kv_heads head_dim "
-    "intermediate_size max_positions type_vocab_size embedding_size num_labels pad_token_id eos_token_id "
-    "label_names problem_type sentence_pooling trains_padding decoder_start_token_id shifted_labels norm "
-    "norm_placement first_attention_norm sublayer_order layer_norm_eps position position_count "
-    "position_offset sinusoid_order rope_theta rope_scaling rotary_dim window_rope_theta rotary_layers "
-    "relative_buckets relative_max_distance bucket_tables activation sliding_window window_layers "
-    "query_key_norm attention_scale attention_softcap cross_attention sharing tie_word_embeddings "
-    "tie_prediction_bias embedding_scale residual_scale logits_scale logits_softcap output_bias lm_head_bias "
-    "qkv_bias attention_output_bias feed_forward_bias norm_bias embedding_norm embedding_dropout "
-    "attention_dropout activation_dropout dropout final_dropout layer_dropout decoder_layer_dropout "
-    "classifier_dropout token_dropout answer_dropout initializer_range initial_weights";
-// Of these, not every value: the first word of each one that it computes.
-const std::map<std::string_view, const char*> kValues{
-    {"position", "none sinusoidal learned t5_buckets rotary alibi"},
-    {"rope_scaling", "none linear llama3 yarn"}};
-
+// All fields that the engine does not know must be at their defaults.
 Json known_config(const TransformerConfig& config) {
   Json json;
   const auto plain = fields_of(TransformerConfig());
   for (const auto& [name, text] : fields_of(config)) {
     const auto at_default = std::ranges::find(plain, name, [](const auto& field) { return field.first; });
-    const auto values = kValues.find(name);
-    const bool known = values != kValues.end() ? has_word(values->second, text.substr(0, text.find(' ')))
-                                               : has_word(kFields, name) || text == at_default->second;
-    if (!known) throw Error("--format html: the page's engine has no ", name, " = ", text);
+    const auto values = known()["values"].find(name);
+    const bool fits = values != known()["values"].end()
+                          ? has(*values, text.substr(0, text.find(' ')))
+                          : has(known()["fields"], name) || text == at_default->second;
+    if (!fits) throw Error("--format html: the page's engine has no ", name, " = ", text);
     json[std::string(name)] = text;
   }
   return json;
 }
 
-// Types of the parts of a tokenizer.json that the page has.
-const std::map<std::string_view, const char*> kParts{
-    {"normalizer",
-     "Sequence BertNormalizer Lowercase StripAccents Strip Replace Prepend Precompiled NFC NFD NFKC NFKD"},
-    {"pre_tokenizer",
-     "Sequence ByteLevel Metaspace Split BertPreTokenizer Whitespace WhitespaceSplit Punctuation Digits"},
-    {"model", "BPE WordPiece Unigram WordLevel"},
-    {"post_processor", "Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel"},
-    {"decoder", "Sequence WordPiece ByteLevel Metaspace BPEDecoder ByteFallback Fuse Replace Strip"}};
-
-void check_part(std::string_view part, const nlohmann::json& section) {
+void check_part(const std::string& part, const nlohmann::json& section) {
   if (section.is_null()) return;
   const std::string type = section.value("type", "");
-  if (!has_word(kParts.at(part), type))
+  if (!has(known()["tokenizer"][part], type))
     throw Error("--format html: the page has no ", part, " ", type.empty() ? "without a type" : type);
   for (const char* list : {"normalizers", "pretokenizers", "processors", "decoders"})
-    if (section.contains(list))
-      for (const auto& each : section[list]) check_part(part, each);
-  const std::string expression =
-      section.contains("pattern") ? section["pattern"].value("Regex", "") : std::string();
-  if (!expression.empty() && expression != " {2,}" && !split_pattern_of(expression))
-    throw Error("--format html: the page does not know the regular expression ", expression, " of the ",
-                part);
+    for (const auto& each : section.value(list, nlohmann::json::array())) check_part(part, each);
+  const std::string text = section.value(nlohmann::json::json_pointer("/pattern/Regex"), "");
+  if (!text.empty() && !has(known()["regular_expressions"], text) && !split_pattern_of(text))
+    throw Error("--format html: the page does not know the regular expression ", text, " of the ", part);
+}
+
+// The page knows the file's tokens alone.
+void check_count(const nlohmann::json& parts, const Tokenizer& tokenizer) {
+  std::int64_t count = 0;
+  for (const auto& each : parts["model"]["vocab"])
+    count = std::max(count, 1 + (each.is_number() ? each.get<std::int64_t>() : count));
+  for (const auto& each : parts.value("added_tokens", nlohmann::json::array()))
+    count = std::max(count, 1 + each["id"].get<std::int64_t>());
+  if (tokenizer.vocab_size() > count)
+    throw Error("--format html: the page has no ", tokenizer.token_text(static_cast<TokenId>(count)),
+                ", a token that tokenizer.json lacks");
 }
 
 // Texts and what tzoo makes of them, which the page compares with its own when it opens. None for a
 // vocabulary without their characters.
 Json probes_of(const Tokenizer& tokenizer) {
-  std::string own;
-  for (TokenId id = 0; id < std::min<TokenId>(300, static_cast<TokenId>(tokenizer.vocab_size())); ++id)
-    own += tokenizer.decode(TokenIds{id});
+  TokenIds first;
+  for (TokenId id = 0; id < 300 && id < tokenizer.vocab_size(); ++id) first.push_back(id);
+  std::vector<std::string> texts = known()["probes"];
+  texts.push_back(replace_invalid_utf8(tokenizer.decode(first)));
   Json probes = Json::array();
-  for (const std::string& text :
-       {std::string("In the beginning God created the heaven and the earth."),
-        std::string("  I'll buy 1234567 NAÏVE cafés, don't WE'VE\n\n\tx = y+1;  ½ ﬁ 北京 🙂 "),
-        replace_invalid_utf8(own)}) {
+  for (const std::string& text : texts) {
     try {
       probes.push_back({{"text", text}, {"ids", tokenizer.encode(text, EncodeOptions()).ids}});
     } catch (const Error&) {
@@ -115,56 +100,48 @@ Json added(const std::string& name, const at::Tensor& tensor, bool quantizes, st
   };
   const bool rounds = quantizes && floats.dim() == 2 && name.find("position") == std::string::npos &&
                       name.find("token_type") == std::string::npos;
-  Json entry{{"name", name},
-             {"shape", floats.sizes().vec()},
-             {"type", rounds ? "int8" : "float32"},
-             {"at", bytes.size()}};
-  if (!rounds) {
-    append(floats);
-    return entry;
-  }
-  const at::Tensor scales = floats.abs().amax(1) / 127.0;
-  append((floats / scales.clamp_min(1e-30).unsqueeze(1)).round().to(at::kChar).contiguous());
-  append(scales.contiguous());
+  Json entry{{"name", name}, {"shape", floats.sizes().vec()}, {"at", bytes.size()}};
+  entry["type"] = rounds ? "int8" : "float32";
+  const at::Tensor scales = rounds ? floats.abs().amax(1) / 127.0 : at::Tensor();
+  append(rounds ? (floats / scales.clamp_min(1e-30).unsqueeze(1)).round().to(at::kChar) : floats);
+  if (rounds) append(scales);
   return entry;
 }
 
-// The page may run its own script and the worker made of the engine, and reaches no network.
-constexpr const char* kPolicy =
-    "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-    "script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'\">";
-
+// The head of the page gets the model, and a policy by which it reaches no network.
 std::string page_with(const Json& header, const std::string& weights) {
   using embedded::replaced;
-  std::string page = replaced(embedded::whole_page(embedded::kFilePage), "<!DOCTYPE html>", kHtmlBegin);
-  page = replaced(page, "<meta charset=\"utf-8\">", kPolicy);
-  std::string model = replaced(embedded::kPageEngine.html, "/*SCRIPT*/", embedded::kPageEngine.script);
   const std::string json = header.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-  model = replaced(model, "/*HEADER*/", embedded::inside_script(json));
-  return replaced(page, "<script>", replaced(model, "/*WEIGHTS*/", encode_base64(weights)) + "<script>");
+  std::string head = replaced(embedded::kPageEngine.html, "/*SCRIPT*/", embedded::kPageEngine.script);
+  head = replaced(head, "/*HEADER*/", embedded::inside_script(json));
+  head = replaced(head, "/*WEIGHTS*/", encode_base64(weights));
+  const std::string page = replaced(embedded::whole_page(embedded::kFilePage), "<!DOCTYPE html>", kHtmlBegin);
+  return replaced(page, "<meta charset=\"utf-8\">", head);
 }
 
 }  // namespace
 
-HtmlExport export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
+std::int64_t export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
-  if (!has_word("causal-lm masked-lm seq2seq-lm", name_of(checkpoint.head)))
+  if (!has(known()["heads"], name_of(checkpoint.head)))
     throw Error("--format html: the page has no ", name_of(checkpoint.head), " head");
-  Json header{{"model", model_name(source)},
-              {"family", checkpoint.family->model_type},
-              {"head", name_of(checkpoint.head)}};
+  Json header{{"model", model_name(source)}, {"head", name_of(checkpoint.head)}};
+  header["family"] = checkpoint.family->model_type;
   header["config"] = known_config(checkpoint.config);
-  if (!fs::exists(source / "tokenizer.json"))
+  const fs::path file = source / "tokenizer.json", settings = source / "tokenizer_config.json";
+  if (!fs::exists(file))
     throw Error("--format html: ", source, " has no tokenizer.json, from which the page encodes texts");
   const auto tokenizer = load_tokenizer(source, checkpoint.json.get());
   require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
-  const nlohmann::json parts = read_json(source / "tokenizer.json", kMostVocabulary);
-  for (const auto& [part, types] : kParts) check_part(part, parts.value(std::string(part), nlohmann::json()));
+  const nlohmann::json parts = read_json(file, kMostVocabulary);
+  for (const auto& [part, types] : known()["tokenizer"].items())
+    check_part(part, parts.value(part, nlohmann::json()));
+  check_count(parts, *tokenizer);
   header["tokenizer"] = parts;
   header["tokenizer"]["kind"] = tokenizer->kind();
-  if (fs::exists(source / "tokenizer_config.json") && parts["model"].value("type", "") != "BPE")
+  if (fs::exists(settings) && parts["model"].value("type", "") != "BPE")
     header["tokenizer"]["cleans_up_spaces"] =
-        read_json(source / "tokenizer_config.json").value("clean_up_tokenization_spaces", false);
+        read_json(settings).value("clean_up_tokenization_spaces", nlohmann::json()) == true;
   header["probes"] = probes_of(*tokenizer);
   if (const auto mask = tokenizer->special_id(SpecialToken::mask))
     header.update({{"mask_id", *mask}, {"mask_token", tokenizer->token_text(*mask)}});
@@ -172,21 +149,18 @@ HtmlExport export_html(const ModelPath& source, const fs::path& target, const st
       decoder_start(defaults_of(read_generation_config(source, checkpoint.json)), checkpoint.config);
   if (checkpoint.config.shape == Shape::kEncoderDecoder && header["decoder_start"] < 0)
     throw Error("--format html: ", source, " has no decoder_start_token_id");
-
   const at::NoGradGuard no_grad;
   const LoadedModel loaded = load_model(checkpoint);
   header["head_activation"] = name_of(loaded.model->parts().head.activation);
   header["parameters"] = loaded.model->parameter_count();
-  if (checkpoint.config.has_position_table()) header["context"] = checkpoint.config.max_length();
+  if (checkpoint.config.takes_positions()) header["context"] = checkpoint.config.max_length();
   std::string bytes;
   for (const auto& entry : loaded.model->named_parameters())
     header["tensors"].push_back(added(entry.key(), entry.value(), weights == "int8", bytes));
-  for (const auto& entry : loaded.model->named_buffers())  // of others, the engine computes the numbers
-    if (entry.key() == "output_bias")
-      header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
+  if (const at::Tensor* bias = loaded.model->named_buffers().find("output_bias"))
+    header["tensors"].push_back(added("output_bias", *bias, false, bytes));
   write_file(target, page_with(header, bytes));
-  return {.tensors = static_cast<std::int64_t>(header["tensors"].size()),
-          .bytes = static_cast<std::int64_t>(fs::file_size(target))};
+  return static_cast<std::int64_t>(header["tensors"].size());
 }
 
 }  // namespace zoo

@@ -31,6 +31,10 @@ class EvaluateSuite(CommandTest):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         cls.model = write_checkpoint(cls.folder / "model", tokenizer=True, change=zero)
+        tokenizer = json.loads((cls.folder / "model/tokenizer.json").read_text())
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        tokenizer["added_tokens"] = [{"id": 0, "content": "\n", "special": True, **flags}]
+        write_json(cls.model, "tokenizer.json", tokenizer)
         write_json(cls.model, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "\n"})
 
     def write_lines(self, name, documents):

@@ -1,6 +1,7 @@
 #include "apps/verbs/measure/yaml_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include <nlohmann/json.hpp>

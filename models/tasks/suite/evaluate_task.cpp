@@ -76,7 +76,7 @@ std::pair<double, double> value_of(const std::string& metric, const SuiteTask& t
   if (task.output_type == "generate_until") return {std::ranges::count(question.targets, answer.text) > 0, 1};
   if (metric == "exact_match") return {answer.greedy[question.right], 1};
   if (task.output_type == "multiple_choice") return {best(question, answer, metric) == question.right, 1};
-  if (task.output_type == "loglikelihood") return {metric == "acc" ? double{answer.greedy[0]} : known[0], 1};
+  if (task.output_type == "loglikelihood") return {metric == "acc" ? double(answer.greedy[0]) : known[0], 1};
   return {std::reduce(known.begin(), known.end()),
           metric == "word_perplexity" ? count_words(text) : static_cast<double>(text.size())};
 }

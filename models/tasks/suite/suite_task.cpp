@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <sstream>
 
@@ -19,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
-
-constexpr std::uint32_t kSeed = 1234;  // the harness', of its examples
 
 // The metrics of each output type with their aggregations.
 const std::map<std::string, std::map<std::string, std::string>> kMetrics{
@@ -56,15 +53,12 @@ class TaskReader {
           "target_delimiter "
           "fewshot_delimiter filter_list generation_kwargs "
           "tag task_alias metadata should_decontaminate doc_to_decontamination_query");
-    task_.name = get("task", "");
-    task_.output_type = get("output_type", "generate_until");
+    task_.name = get<std::string>("task", "");
+    task_.output_type = get<std::string>("output_type", "generate_until");
     chooses_ = task_.output_type == "multiple_choice";
-    has_choices_ = !get("doc_to_choice", Json()).is_null();
-    for (const auto& [key, is_there] : {std::pair("doc_to_text", !get("doc_to_text", Json()).is_null()),
-                                        {"doc_to_choice", has_choices_ || !chooses_},
-                                        {"doc_to_target", !get("doc_to_target", Json()).is_null()},
-                                        {"task", !task_.name.empty()}})
-      if (!is_there) refuse(key, "is missing");
+    has_choices_ = given("doc_to_choice");
+    for (const char* key : {"task", "doc_to_text", "doc_to_target", chooses_ ? "doc_to_choice" : "task"})
+      if (!given(key)) refuse(key, "is missing");
     for (const Json& entry : get("filter_list", Json::array()))
       if (entry.at("filter").dump() != R"([{"function":"take_first"}])")
         refuse("filter_list", "has more than take_first");
@@ -72,12 +66,10 @@ class TaskReader {
     read_generation();
     const Json split = get("test_split", get("validation_split", Json()));
     const std::vector<Json> documents = read_documents(split);
-    shots_ =
-        static_cast<std::size_t>(options.num_fewshot.value_or(get("num_fewshot", 0).get<std::int64_t>()));
+    shots_ = static_cast<std::size_t>(options.num_fewshot.value_or(get<std::int64_t>("num_fewshot", 0)));
     if (shots_ > 0)
       examples_ = read_documents(get("fewshot_split", get("training_split", get("validation_split", split))));
-    const auto limit =
-        static_cast<std::size_t>(options.limit.value_or(std::numeric_limits<std::int64_t>::max()));
+    const auto limit = static_cast<std::size_t>(options.limit.value_or(std::ssize(documents)));
     for (std::size_t i = 0; i < std::min(documents.size(), limit); ++i) {
       place_ = ", question " + std::to_string(i + 1);
       task_.questions.push_back(question(documents[i]));
@@ -100,9 +92,11 @@ class TaskReader {
         refuse("'" + key + "'", "is not supported" + did_you_mean(key, known));
   }
 
-  Json get(const char* key, Json absent) const {
-    const auto found = keys_.find(key);
-    return found == keys_.end() || found->is_null() ? absent : *found;
+  bool given(const char* key) const { return !keys_.value(key, Json()).is_null(); }
+
+  template <class T = Json>
+  T get(const char* key, T absent) const {
+    return given(key) ? keys_[key].template get<T>() : absent;
   }
 
   void read_metrics() {
@@ -110,13 +104,14 @@ class TaskReader {
     if (known == kMetrics.end())
       refuse("output_type", "is '" + task_.output_type + "', which is not supported");
     for (const Json& entry : get("metric_list", Json::array())) {
-      const auto metric = known->second.find(task_.metrics.emplace_back(entry.at("metric")));
+      const auto metric =
+          known->second.find(task_.metrics.emplace_back(entry.at("metric").get<std::string>()));
       check(entry, "metric aggregation higher_is_better");
       if (metric == known->second.end() || entry.value("aggregation", metric->second) != metric->second)
         refuse("metric_list", "has " + entry.dump() + ", which is not supported for " + known->first);
     }
     for (const auto& [name, aggregation] : known->second)
-      if (get("metric_list", Json()).is_null() && (!chooses_ || name == "acc" || name == "acc_norm"))
+      if (!given("metric_list") && (!chooses_ || name == "acc" || name == "acc_norm"))
         task_.metrics.push_back(name);
   }
 
@@ -125,15 +120,16 @@ class TaskReader {
     check(options, "until max_gen_toks do_sample temperature");
     if (options.value("do_sample", false) || options.value("temperature", 0.0) != 0)
       refuse("generation_kwargs", "asks for sampling; expected greedy decoding");
-    const Json until = options.value("until", get("fewshot_delimiter", "\n\n"));
-    for (const Json& text : until.is_array() ? until : Json::array({until})) task_.until.push_back(text);
+    const Json until = options.value("until", get<Json>("fewshot_delimiter", "\n\n"));
+    for (const Json& text : until.is_array() ? until : Json::array({until}))
+      task_.until.push_back(text.get<std::string>());
     task_.max_gen_toks = options.value("max_gen_toks", task_.max_gen_toks);
   }
 
   // The objects of a split's file; a column that some lack is null there.
   std::vector<Json> read_documents(const Json& split) {
     Json name = get("data", Json());
-    if (name.is_null() && get("dataset_path", "") == "json") {
+    if (name.is_null() && get<std::string>("dataset_path", "") == "json") {
       name = get("dataset_kwargs", Json::object()).value("data_files", Json());
       if (name.is_object() && split.is_string()) name = name.value(split.get<std::string>(), Json());
       if (name.is_string() && !split.is_string()) refuse("test_split", "is missing");
@@ -186,16 +182,20 @@ class TaskReader {
   std::string rendered(const std::string& key, const std::string& source, const Json& document) {
     const auto made = templates_.try_emplace(source, with_white_space(source), file_.string() + ": " + key,
                                              TemplateValues::kRequired);
-    return made.first->second.render(document);
+    try {
+      return made.first->second.render(document);
+    } catch (const Error& error) {
+      throw Error(error.what(), place_);
+    }
   }
 
   // What a key gives for a document: a column, or a template's text. A template of one expression may give a
   // list; where there are choices, digits are a number.
   Json value_of(const std::string& key, const Json& document) {
-    const Json spec = get(key.c_str(), "");
+    const Json spec = get<Json>(key.c_str(), "");
     if (spec.is_object()) return Json(std::vector<Json>(spec.begin(), spec.end()));
     if (!spec.is_string()) return spec;
-    const std::string source = spec;
+    const auto source = spec.get<std::string>();
     if (std::ranges::find(columns_, source) != columns_.end()) return document.value(source, Json());
     if (source.find("tojson") != std::string::npos)
       refuse(key, "has the filter tojson, which is not supported");
@@ -252,9 +252,10 @@ class TaskReader {
     Json& number = chooses_ && is_index(asked) ? asked : answer;
     if (has_choices_ && is_index(number)) number = choices[index_of("doc_to_target", number, choices)];
     if (answer.is_array()) answer = answer.at(0);
-    const std::string text = written("doc_to_text", asked), end = get("fewshot_delimiter", "\n\n");
+    const std::string text = written("doc_to_text", asked);
     if (answer.is_null() || answer == "") return text;
-    return text + get("target_delimiter", " ").get<std::string>() + written("doc_to_target", answer) + end;
+    return text + get<std::string>("target_delimiter", " ") + written("doc_to_target", answer) +
+           get<std::string>("fewshot_delimiter", "\n\n");
   }
 
   // A text that is a number has its choices in the context, before the target, as in WinoGrande.
@@ -268,7 +269,7 @@ class TaskReader {
     if (inside_.value_or(inside) != inside) refuse("doc_to_text", "gives numbers and texts");
     inside_ = inside;
     if (!inside) context += written("doc_to_text", asked);
-    const std::string delimiter = get("target_delimiter", " ");
+    const auto delimiter = get<std::string>("target_delimiter", " ");
     if (has_choices_) question.right = index_of("doc_to_target", inside ? asked : target, question.choices);
     if (chooses_) {
       for (const std::string& choice : question.choices) {
@@ -298,7 +299,7 @@ class TaskReader {
   std::size_t shots_ = 0;
   bool chooses_ = false, has_choices_ = false;
   std::optional<bool> inside_;
-  std::mt19937 random_ = python_random(kSeed);
+  std::mt19937 random_ = python_random(1234);  // the harness' seed
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ tzoo train --recipe kjv-char --out_dir "$run" "$@"
 trained=$SECONDS
 tzoo generate --model "$run/final" --prompt "In the beginning " --max_new_tokens 230 --temperature 0.6 --seed 1
 tzoo export --model "$run/final" --format torchscript --output "$run/kjv.pt" --verify
+tzoo export --model "$run/final" --format html --output "$run/kjv.html"
 
 cat <<END
 
@@ -38,6 +39,7 @@ Done in $SECONDS s: $installed s to install, $((built - installed)) s to build, 
   $run/metrics.jsonl    the same in numbers
   $run/final/           the model, as a Hugging Face directory
   $run/kjv.pt           the model as TorchScript: torch.jit.load needs nothing else
+  $run/kjv.html         the model as a page: open it in a browser, or mail it to somebody
 
 What to try next:
 

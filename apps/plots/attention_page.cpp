@@ -69,19 +69,6 @@ Json json_of(const AttentionMaps& maps) {
   return json;
 }
 
-// In a script element, "</script" ends it and "<!--" begins a comment, even inside quotes.
-std::string inside_script(const Json& json) {
-  std::string text;
-  for (const char letter : json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace)) {
-    if (letter == '<') {
-      text += "\\u003c";
-    } else {
-      text += letter;
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps) {
@@ -92,7 +79,9 @@ std::string attention_page(const AttentionPage& page, std::span<const AttentionM
   data["head"] = page.head ? Json(*page.head) : Json();
   data["maps"] = Json::array();
   for (const AttentionMaps& each : maps) data["maps"].push_back(json_of(each));
-  return embedded::replaced(embedded::whole_page(embedded::kAttentionPage), "/*DATA*/", inside_script(data));
+  return embedded::replaced(
+      embedded::whole_page(embedded::kAttentionPage), "/*DATA*/",
+      embedded::inside_script(data.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace)));
 }
 
 }  // namespace zoo

@@ -55,6 +55,9 @@ class DecodingBatch {
   /// Reads each row's tokens since the last call; returns logits [B, V] of the next token.
   at::Tensor next_logits();
 
+  /// The rows as next_logits() left them, for a caller that reads on by itself.
+  DecodingSession& session() { return *session_; }
+
   /// Replaces row b by row rows[b].
   void select(const std::vector<std::int64_t>& rows);
 

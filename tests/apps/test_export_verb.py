@@ -1,8 +1,10 @@
 """tzoo export from outside: what it writes, what it says, and what it refuses."""
 
+import base64
 import fcntl
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -239,6 +241,65 @@ class PlaceTest(ExportTest):
             self.assertEqual(file.read(), before)
         self.assertEqual(run(*forward, self.path("out.safetensors")).code, 0)
         self.assertEqual(run(*forward, self.path("out.safetensors")).code, 0)
+
+
+class HtmlTest(ExportTest):
+    """What the page computes is tested in a browser: tests/interop/test_html_page.py."""
+
+    def page(self, output):
+        """(header, bytes of the weights) of a page."""
+        with open(output, encoding="utf-8") as file:
+            text = file.read()
+        self.assertTrue(text.startswith("<!DOCTYPE html><!-- tzoo export -->\n"), text[:100])
+        parts = {name: re.search(rf'id="{name}">(.*?)</script>', text, re.DOTALL)[1] for name in ("model-header", "model-weights")}
+        return json.loads(parts["model-header"]), base64.b64decode(parts["model-weights"])
+
+    def test_writes_rounded_or_exact_rows(self):
+        exact, rounded = self.path("exact.html"), self.path("rounded.html")
+        self.assertRegex(self.succeed(*self.export("html", rounded)), rf"wrote {rounded}: [\d.]+ kB, 28 tensors, int8\n")
+        self.succeed(*self.export("html", exact, "--weights", "float32"))
+        (header, floats), (other, bytes_) = self.page(exact), self.page(rounded)
+        self.assertEqual(header["head"], "causal-lm")
+        self.assertEqual({entry["type"] for entry in header["tensors"]}, {"float32"})
+        whole = next(entry for entry in header["tensors"] if entry["name"] == "embeddings.token.weight")
+        row = next(entry for entry in other["tensors"] if entry["name"] == "embeddings.token.weight")
+        rows, columns = whole["shape"]
+        self.assertEqual((row["type"], row["shape"]), ("int8", [rows, columns]))
+        weights = struct.unpack_from(f"<{columns}f", floats, whole["at"] + 4 * columns * (rows - 1))
+        levels = struct.unpack_from(f"<{columns}b", bytes_, row["at"] + columns * (rows - 1))
+        scale = struct.unpack_from("<f", bytes_, row["at"] + -(-rows * columns // 4) * 4 + 4 * (rows - 1))[0]
+        self.assertAlmostEqual(scale, max(map(abs, weights)) / 127, places=7)
+        self.assertEqual(max(map(abs, levels)), 127)
+        for weight, level in zip(weights, levels, strict=True):
+            self.assertLessEqual(abs(weight - level * scale), 0.501 * scale)
+        self.assertEqual({entry["type"] for entry in other["tensors"] if len(entry["shape"]) == 1 or "position" in entry["name"]}, {"float32"})
+
+    def test_names_what_the_page_lacks(self):
+        output = self.path("model.html")
+        without = write_checkpoint(self.path("without"))
+        self.assert_one_error(run(*self.export("html", output, model=without)), 1, "has no tokenizer.json")
+        base = write_checkpoint(self.path("base"), tokenizer=True)
+        write_json(base, "config.json", read_json(base, "config.json") | {"architectures": ["GPT2Model"]})
+        self.assert_one_error(run(*self.export("html", output, model=base)), 1, "the page has no base head")
+        for part, section in (("normalizer", {"type": "Nmt"}), ("pre_tokenizer", {"type": "CharDelimiterSplit", "delimiter": "x"})):
+            model = write_checkpoint(self.path(part), tokenizer=True)
+            file = read_json(model, "tokenizer.json")
+            write_json(model, "tokenizer.json", file | {part: {"type": "Sequence", part.replace("_", "") + "s": [section]}})
+            self.assert_one_error(run(*self.export("html", output, model=model)), 1, f"the page has no {part} {section['type']}")
+        write_json(model, "tokenizer.json", file | {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a+b"}, "behavior": "Isolated", "invert": False}})
+        self.assert_one_error(run(*self.export("html", output, model=model)), 1, "the page does not know the regular expression a+b of the pre_tokenizer")
+        for words, named in ((("--weights", "int4"), "float32 or int8, not int4"), (("--dtype", "float32"), "--dtype"), (("--verify",), "--verify")):
+            self.assert_one_error(run(*self.export("html", output, *words)), 2, named)
+        self.assertFalse(os.path.exists(output))
+
+    def test_replaces_an_earlier_page_and_no_other(self):
+        output = self.path("model.html")
+        self.succeed(*self.export("html", output))
+        self.succeed(*self.export("html", output))
+        with open(output, "w", encoding="utf-8") as file:
+            file.write("<!DOCTYPE html>\n<p>mine</p>")
+        self.assert_one_error(run(*self.export("html", output)), 1, "is no HTML file")
+        self.assertEqual(os.path.getsize(output), 27)
 
 
 class UsageTest(ExportTest):

@@ -108,6 +108,25 @@ class OpenAiTest(ServeTest):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(check, prompts))
 
+    def test_requests_of_lm_evaluation_harness(self):
+        """Its local-completions (0.4.13) sends ids, several prompts at once, and reads the log-probabilities of an echo, whose last
+        token is the one that it has to ask for; a written answer ends at its stop texts."""
+        contexts = [self.tokenizer.encode(text) for text in ("In the beginning", "and the", "word")]
+        rows = [ids + self.tokenizer.encode(text) for ids, text in zip(contexts, (" and the earth", " in", "and void"), strict=True)]
+        found = self.post("/v1/completions", model="gpt", prompt=rows, temperature=0, max_tokens=1, logprobs=1, seed=1234, echo=True)
+        for choice, ids, context in zip(sorted(found["choices"], key=lambda each: each["index"]), rows, contexts, strict=True):
+            with torch.no_grad():
+                known = torch.log_softmax(self.gpt(torch.tensor([ids])).logits[0].double(), -1)[len(context) - 1:-1]
+            lists, after = choice["logprobs"], ids[len(context):]
+            self.assertAlmostEqual(sum(lists["token_logprobs"][len(context):-1]), known[range(len(after)), after].sum().item(), places=4)
+            pairs = zip(lists["token_logprobs"][len(context):-1], lists["top_logprobs"][len(context):-1], strict=True)
+            self.assertEqual(all(value == max(top.values()) for value, top in pairs), known.argmax(-1).tolist() == after)
+        ids, _ = self.continued(contexts[0], 20)
+        expected = self.tokenizer.decode(ids, skip_special_tokens=True)
+        stop = expected[len(expected) // 2]
+        found = self.post("/v1/completions", model="gpt", prompt=[contexts[0]], max_tokens=20, temperature=0, stop=[stop, "</s>"], seed=1234)
+        self.assertEqual(found["choices"][0]["text"], expected.split(stop)[0])
+
     def test_scores_of_a_prompt(self):
         ids = self.tokenizer.encode("In the beginning and the earth")
         found = self.client.completions.create(model="gpt", prompt=ids, max_tokens=0, echo=True, logprobs=1).choices[0]

@@ -113,15 +113,17 @@ bool has_generation(const chat::Statements& body) {
 
 struct ChatTemplate::Parsed {
   chat::Statements body;
-  bool marks_answers;
+  bool marks_answers, strict;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source, std::string name) : name_(std::move(name)) {
+ChatTemplate::ChatTemplate(std::string_view source, std::string name, TemplateValues required)
+    : name_(std::move(name)) {
   require_utf8(source, name_);
   try {
     chat::Statements body = chat::parse(source);
     const bool marks_answers = has_generation(body);
-    parsed_ = std::make_unique<const Parsed>(Parsed{std::move(body), marks_answers});
+    parsed_ = std::make_unique<const Parsed>(
+        Parsed{std::move(body), marks_answers, required == TemplateValues::kRequired});
   } catch (const chat::SyntaxFault& fault) {
     throw Error(name_, ", line ", fault.line, ": ", fault.what);
   }
@@ -143,7 +145,7 @@ RenderedChat ChatTemplate::rendered(const nlohmann::ordered_json& variables) con
   } catch (const chat::Fault& fault) {
     throw Error("the chat's messages: ", fault.what());
   }
-  chat::Renderer renderer(heap, std::move(values));
+  chat::Renderer renderer(heap, std::move(values), parsed_->strict);
   try {
     RenderedChat chat{.text = renderer.render(parsed_->body), .marks_answers = parsed_->marks_answers};
     chat.answers = renderer.generated();

@@ -85,6 +85,15 @@ Value call_function(std::string_view name, const Arguments& arguments, Heap& hea
 }  // namespace
 
 Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
+  return defined(evaluate_or_undefined(expression, frame));
+}
+
+Value Renderer::defined(Value value) const {
+  if (strict_ && is_undefined(value)) throw Fault(std::get<Undefined>(value).what + " is undefined");
+  return value;
+}
+
+Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame& frame) {
   const Level level(*this);
   const auto& parts = expression.parts;
   const auto part = [&](std::size_t i) { return evaluate(*parts[i], frame); };
@@ -117,7 +126,8 @@ Value Renderer::evaluate(const Expression& expression, const Frame& frame) {
     case Kind::call:
       return call(expression, frame);
     case Kind::filter: {
-      const Value value = part(0);
+      const bool defaults = expression.name == "default" || expression.name == "d";
+      const Value value = defaults ? evaluate_or_undefined(*parts[0], frame) : part(0);
       return apply_filter(expression.name, value, arguments_of(expression, frame), heap_);
     }
     case Kind::test:
@@ -210,8 +220,9 @@ bool Renderer::compares(const Expression& expression, const Frame& frame) {
 
 bool Renderer::passes_test(const Expression& expression, const Frame& frame) {
   const Expression& operand = *expression.parts[0];
-  const Value value =
-      operand.kind == Expression::Kind::name ? variable(operand.name, frame) : evaluate(operand, frame);
+  Value value = operand.kind == Expression::Kind::name ? variable(operand.name, frame)
+                                                       : evaluate_or_undefined(operand, frame);
+  if (!expression.name.ends_with("defined")) value = defined(std::move(value));
   return apply_test(expression.name, value, arguments_of(expression, frame), heap_);
 }
 

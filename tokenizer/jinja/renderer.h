@@ -13,8 +13,9 @@ namespace zoo::chat {
 /// Renders a template once. Throws Fault; line() is then the line of its cause.
 class Renderer {
  public:
-  Renderer(Heap& heap, std::vector<std::pair<std::string, Value>> variables)
-      : heap_(heap), globals_{nullptr, std::move(variables)} {}
+  /// `strict`: using a value that is not there is a Fault, as with jinja2's StrictUndefined.
+  Renderer(Heap& heap, std::vector<std::pair<std::string, Value>> variables, bool strict = false)
+      : heap_(heap), globals_{nullptr, std::move(variables)}, strict_(strict) {}
 
   std::string render(const Statements& body);
   /// The bytes of the text that blocks `generation` have printed; none of those inside macros and set blocks.
@@ -54,6 +55,8 @@ class Renderer {
   void assign(const std::vector<Target>& targets, const Value& value, Frame& frame);
 
   Value evaluate(const Expression& expression, const Frame& frame);
+  Value defined(Value value) const;
+  Value evaluate_or_undefined(const Expression& expression, const Frame& frame);
   /// Undefined if there is no such variable.
   Value variable(const std::string& name, const Frame& frame);
   Value arithmetic_value(const Expression& expression, const Frame& frame);
@@ -68,6 +71,7 @@ class Renderer {
 
   Heap& heap_;
   Frame globals_;
+  bool strict_;
   std::string output_;
   std::vector<ByteRange> generated_;
   int captures_ = 0;  // how many captured() run

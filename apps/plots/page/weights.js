@@ -1,5 +1,5 @@
-// ---- Attention weights, one byte each: [heads][queries][keys].
-const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+// ---- Attention weights, one byte each: [heads][queries][keys]. A server sends bytes as base64.
+const bytesOf = (sent) => (sent instanceof Uint8Array ? sent : Uint8Array.from(atob(sent), (letter) => letter.charCodeAt(0)));
 
 // One head, or the mean of all (head -1), as a function of query and key.
 const headOf = (map, head) => {

@@ -68,7 +68,7 @@ const renderLists = (answer) => {
 const renderAnswer = () => {
   const { answer } = state.seen, moved = answer?.divergence;
   byId("answer-title").textContent = answer ? titleOf(state.seen) : "Answer";
-  byId("run").hidden = byId("undo").hidden = !grows();
+  byId("run").hidden = byId("undo").hidden = byId("seed-label").hidden = !grows();
   byId("run").textContent = state.running ? "Stop" : "Run";
   byId("undo").disabled = state.append.length === 0;
   byId("more").hidden = !answer || answer.count <= kFew;

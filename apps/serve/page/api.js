@@ -1,18 +1,4 @@
-// ---- The server. One request of /look at a time; later changes are sent after its answer.
-const headers = () => ({ "Content-Type": "application/json", ...(byId("key").value ? { Authorization: `Bearer ${byId("key").value}` } : {}) });
-
-const answered = async (reply) => {
-  const body = await reply.json().catch(() => ({}));
-  if (reply.status === 401) byId("key-label").hidden = false;
-  if (!reply.ok) throw Object.assign(new Error(body.error?.message ?? `The server answered ${reply.status}.`), { param: body.error?.param });
-  return body;
-};
-const reach = (path, how) => fetch(path, { headers: headers(), ...how }).catch(() => {
-  throw new Error("The server does not answer. Is tzoo serve still running?");
-}).then(answered);
-const ask = (path, fields) => reach(path, { method: "POST", body: JSON.stringify(fields) });
-const listModels = () => reach("/v1/models");
-
+// ---- One request of /look at a time; later changes are sent after its answer.
 const say = (text, isError = false) => {
   byId("status").textContent = text;
   byId("status").classList.toggle("error", isError);

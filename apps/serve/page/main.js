@@ -1,7 +1,8 @@
 // ---- The page.
 const render = () => {
-  const { family, head } = about(state.model);
-  byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}`;
+  const { family, head, parameters, context } = about(state.model);
+  byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}` +
+    (parameters ? `, ${shortCount(parameters)} parameters` : "") + (context ? `, context of ${context} tokens` : "");
   renderText();
   renderAnswer();
   renderChips();

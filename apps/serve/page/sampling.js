@@ -39,10 +39,22 @@ const distribution = (part) => {
   return { of: (logit) => (Math.fround(logit) >= least ? mass(logit) / sum : 0), kept };
 };
 
+// Numbers in [0, 1). With a seed, the same ones in each run.
+let random = Math.random;
+const seedRandom = (text) => {
+  let state = Number.parseInt(text, 10);
+  random = Number.isNaN(state) ? Math.random : () => {
+    state = (state + 0x9e3779b9) | 0;  // steps of the golden ratio, whose bits are mixed
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
+  };
+};
+
 // Samples the number of an answer. Only named ones can be appended, so others are drawn again.
 const drawn = (answer) => {
   const shares = answer.logits.map(distribution(answer).of);
-  let left = Math.random() * shares.reduce((sum, share) => sum + share, 0);
+  let left = random() * shares.reduce((sum, share) => sum + share, 0);
   const at = shares.findIndex((share) => (left -= share) < 0);
   return answer.ids[at < 0 ? 0 : at];
 };

@@ -14,3 +14,4 @@ const answerTokens = () => (isPair() ? state.seen.written : state.seen.tokens);
 const stackTokens = () => (isPair() && shape().stack === "decoder" ? state.seen.written : state.seen.tokens);
 const labels = (tokens) => tokens.map((token) => visible(token.token));
 const percent = (share) => share >= 0.9995 ? "100 %" : share >= 0.1 ? `${(100 * share).toFixed(1)} %` : `${(100 * share).toPrecision(3)} %`;
+const shortCount = (count) => count >= 1e6 ? `${(count / 1e6).toPrecision(3)} M` : count.toLocaleString("en");

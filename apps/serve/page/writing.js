@@ -26,6 +26,7 @@ const slides = ({ param, message }) => {
 const kMostRun = 60;
 const run = async () => {
   state.running = !state.running;
+  seedRandom(byId("seed").value);
   for (let count = 0; state.running && count < kMostRun && state.seen?.answer; ++count) {
     renderAnswer();
     await appendToken(drawn(state.seen.answer));

@@ -12,6 +12,7 @@
 #include "apps/training/records/run_directory.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
+#include "apps/verbs/measure/suite_evaluation.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/train/train_objective.h"
@@ -32,6 +33,7 @@ using Json = nlohmann::ordered_json;
 struct EvaluateFlags {
   ModelPath model;
   DataFlags data{.dataset = ""};
+  SuiteFlags suite;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
   bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
@@ -65,11 +67,11 @@ std::vector<std::string> words_of_run(const std::filesystem::path& run_config, c
 
 // False if the flags only ask for help.
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
-  Flags flags(
-      arguments.command,
-      "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
-      "F1, exact match, BLEU). Without --dataset it takes the validation set of the run that the model "
-      "belongs to, and the flags that the run was evaluated with.");
+  Flags flags(arguments.command,
+              "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
+              "F1, exact match, BLEU), or on tasks of lm-evaluation-harness. Without --dataset it takes the "
+              "validation set of the run that the model "
+              "belongs to, and the flags that the run was evaluated with.");
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
   flags.group("Evaluation");
@@ -77,13 +79,20 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
   flags.add("eval_iters", values.eval_iters,
             "number of batches drawn from a text; a table is always read to its end", between(1, 100000));
   flags.add("json", values.json, "print one JSON object");
+  declare_suite(flags, values.suite);
   flags.add_weights(values.compute);
   flags.add_cache(values.compute);
   flags.add_compute(values.compute);
   flags.example("tzoo evaluate --model runs/kjv/final --dataset kjv --weights int8");
   flags.example("tzoo evaluate --model runs/reverse/final --dataset reverse.tsv");
   flags.example("tzoo evaluate --model runs/groups/final --dataset kjv-groups-held-out");
+  flags.example("tzoo evaluate --model runs/kjv/final --suite piqa.yaml --output answers.jsonl");
   if (!flags.parse(arguments)) return false;
+  check_suite(flags, values.suite);
+  if (!values.suite.files.empty()) {
+    if (!flags.given("weights")) values.compute.weights = "auto";
+    return true;
+  }
   if (values.data.dataset.empty()) {
     const auto run = run_config_of(values.model);
     if (!run)
@@ -202,6 +211,10 @@ int run_evaluate(const Arguments& arguments) {
   bool names_task = false, names_block = false;
   if (!read_flags(arguments, flags, names_task, names_block)) return 0;
   apply_threads(flags.compute);
+  if (!flags.suite.files.empty()) {
+    evaluate_suite(flags.suite, flags.model, flags.compute, flags.json);
+    return 0;
+  }
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
   if (!names_task) flags.data.task = task_of(checkpoint, flags.model);
   if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);

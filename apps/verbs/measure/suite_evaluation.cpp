@@ -1,0 +1,126 @@
+#include "apps/verbs/measure/suite_evaluation.h"
+
+#include <iostream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/answers/number_text.h"
+#include "apps/command/output.h"
+#include "apps/command/progress.h"
+#include "apps/verbs/measure/yaml_file.h"
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json_text.h"
+#include "models/tasks/inference_loading.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The keys of a task's file; those that it includes are overridden by its own.
+Json task_keys(const fs::path& file, int depth = 0) {
+  Json own = read_yaml(file), keys = Json::object();
+  if (!own.is_object() || depth > 8)
+    throw Error(file, ": expected the keys of a task, or a list of files with such");
+  Json included = own.value("include", Json::array());
+  own.erase("include");
+  for (const Json& other : included.is_string() ? Json::array({included}) : included)
+    keys.update(task_keys(file.parent_path() / other.get<std::string>(), depth + 1));
+  keys.update(own);
+  return keys;
+}
+
+std::vector<SuiteTask> read_tasks(const SuiteFlags& flags) {
+  std::vector<SuiteTask> tasks;
+  for (const fs::path file : flags.files) {
+    const Json content = read_yaml(file);
+    std::vector<fs::path> paths;
+    if (!content.is_array())
+      paths = {file};
+    else
+      for (const Json& each : content)
+        paths.push_back(file.parent_path() / (each.is_string() ? each.get<std::string>() : each.dump()));
+    for (const fs::path& path : paths) tasks.push_back(read_suite_task(path, task_keys(path), flags.options));
+  }
+  return tasks;
+}
+
+Json answer_json(const SuiteTask& task, std::size_t number, const SuiteAnswer& answer) {
+  const SuiteQuestion& question = task.questions[number];
+  Json json{{"task", task.name}, {"question", number}};
+  if (task.output_type == "generate_until")
+    json.update({{"text", answer.text}, {"targets", question.targets}});
+  else
+    json.update({{"log_probabilities", answer.log_probabilities}, {"greedy", answer.greedy}});
+  if (task.output_type == "multiple_choice")
+    json.update({{"chosen", answer.chosen}, {"right", question.right}});
+  for (std::size_t i = 0; i < task.metrics.size(); ++i) json[task.metrics[i]] = answer.values[i].first;
+  return json;
+}
+
+}  // namespace
+
+void declare_suite(Flags& flags, SuiteFlags& values) {
+  flags.group("Tasks of lm-evaluation-harness");
+  flags.add("suite", values.files,
+            "a task's file in YAML or JSON, or a list of such files; the answers are those of its hf backend",
+            {.placeholder = "FILE"});
+  flags.add("num_fewshot", values.options.num_fewshot,
+            "examples before each question; default: as the task says", at_least(0));
+  flags.add("limit", values.options.limit, "number of questions of each task; default: all", at_least(1));
+  flags.add("output", values.output,
+            "write a JSON line for each question: log-probabilities, the choice, the metrics",
+            {.placeholder = "FILE"});
+}
+
+void check_suite(const Flags& flags, const SuiteFlags& values) {
+  static const std::set<std::string> kOwn{"suite", "num_fewshot", "limit", "output"},
+      kShared{"model", "adapter", "json", "weights", "cache", "device", "dtype", "threads", "seed"};
+  for (const auto& [name, value] : flags.given_values().items()) {
+    if (values.files.empty() && kOwn.contains(name)) throw UsageError("--", name, ": needs --suite");
+    if (!values.files.empty() && !kOwn.contains(name) && !kShared.contains(name))
+      throw UsageError("--", name, ": has no meaning with --suite, whose tasks name their data");
+  }
+}
+
+void evaluate_suite(const SuiteFlags& flags, const ModelPath& model, const ComputeOptions& compute,
+                    bool as_json) {
+  const std::vector<SuiteTask> tasks = read_tasks(flags);
+  const CheckpointConfig checkpoint = read_writing_checkpoint(model);
+  const GenerationConfig config = read_generation_config(model, checkpoint.json);
+  GenerationSettings settings{.temperature = 0};
+  apply_generation_config(settings, config, [](std::string_view name) { return name == "temperature"; });
+  const GenerateSession session = open_generate_session(checkpoint, config, {}, TokenizerUse::kNeeded);
+  if (!session.tokenizer) throw Error(model, " holds no tokenizer, which texts need");
+  const auto decoder = load_decoding_model(checkpoint, compute);
+  std::optional<AtomicFile> output;
+  if (!flags.output.empty()) output.emplace(flags.output);
+  Json json = Json::array();
+  Table table({{"task"}, {"metric"}, number("value"), number("stderr"), number("n")});
+  for (const SuiteTask& task : tasks) {
+    Progress progress(std::ssize(task.questions), "questions of " + task.name);
+    const SuiteResult result =
+        evaluate_task(task, *decoder, session, settings, [&](std::int64_t done) { progress.update(done); });
+    for (std::size_t i = 0; output && i < result.answers.size(); ++i)
+      output->write(json_text(answer_json(task, i, result.answers[i])) + "\n");
+    for (const SuiteScore& score : result.scores) {
+      json.push_back({{"task", task.name},
+                      {"metric", score.metric},
+                      {"value", score.value},
+                      {"stderr", score.error ? Json(*score.error) : Json()},
+                      {"n", task.questions.size()}});
+      table.row({task.name, score.metric, decimal(score.value, 4),
+                 score.error ? decimal(*score.error, 4) : "", std::to_string(task.questions.size())});
+    }
+  }
+  if (output) output->commit();
+  if (as_json)
+    std::cout << json_text(json) << "\n";
+  else
+    table.print(std::cout);
+}
+
+}  // namespace zoo

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "data/base/error.h"
+#include "models/tasks/suite/scored_tokens.h"
+#include "models/tasks/suite/suite.h"
+#include "tokenizer/jinja/python_text.h"
+
+namespace zoo {
+namespace {
+
+// Bounds of a batch: tokens of its KV cache, and numbers of its logits.
+constexpr std::size_t kTokens = 8192, kLogits = std::size_t{1} << 25;
+
+// A question's tokens; of one whose answer is written, the prompt.
+std::vector<ScoredTokens> rows_of(const SuiteTask& task, const SuiteQuestion& question,
+                                  const SuiteEncoder& encoder) {
+  if (task.output_type == "loglikelihood_rolling") return encoder.windows(question.continuations[0]);
+  std::vector<ScoredTokens> rows;
+  if (task.output_type == "generate_until") {
+    TokenIds ids = encoder.encode(question.contexts[0]);
+    const std::int64_t room = encoder.max_length - task.max_gen_toks;
+    if (room < 1) throw Error("max_gen_toks leaves no room in the model's context of ", encoder.max_length);
+    if (std::ssize(ids) > room) ids.erase(ids.begin(), ids.end() - room);
+    return {{std::move(ids)}};
+  }
+  for (std::size_t i = 0; i < question.contexts.size(); ++i)
+    rows.push_back(encoder.pair(question.contexts[i], question.continuations[i]));
+  return rows;
+}
+
+// Greedy decoding with generation_config.json's rules, as generate() of transformers.
+struct Writer {
+  Writer(const SuiteTask& task, const GenerateSession& given, const GenerationSettings& settings)
+      : session(given), options(settings.generation_options()) {
+    std::vector<std::string> ends = task.until;
+    if (const auto eos = session.tokenizer->eos_id()) {
+      ends.push_back(session.tokenizer->decode_with_special_tokens({{*eos}}));
+      session.defaults.eos_token_ids.push_back(*eos);
+    }
+    session.stop = StopStrings(std::move(ends));
+    options.max_new_tokens = task.max_gen_toks;
+    complete(options, session);
+  }
+  GenerateSession session;
+  GenerationOptions options;
+};
+
+// The number of parts between runs of white space, empty ones included.
+double count_words(const std::string& text) {
+  double count = 1;
+  for (std::size_t at = 0, spaces = 0; at < text.size();) {
+    spaces = chat::is_python_space(next_code_point(text, at)) ? spaces + 1 : 0;
+    count += spaces == 1 ? 1 : 0;
+  }
+  return count;
+}
+
+// The choice with the largest log-probability, divided by the length that the metric counts.
+std::size_t best(const SuiteQuestion& question, const SuiteAnswer& answer, const std::string& metric) {
+  std::vector<double> scores = answer.log_probabilities;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (metric == "acc_norm") scores[i] /= static_cast<double>(count_characters(question.choices[i]));
+    if (metric == "acc_bytes") scores[i] /= static_cast<double>(question.choices[i].size());
+  }
+  return static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
+}
+
+// A metric's value, and its weight in the mean.
+std::pair<double, double> value_of(const std::string& metric, const SuiteTask& task,
+                                   const SuiteQuestion& question, const SuiteAnswer& answer) {
+  const std::vector<double>& known = answer.log_probabilities;
+  const std::string& text = question.continuations[0];
+  if (task.output_type == "generate_until") return {std::ranges::count(question.targets, answer.text) > 0, 1};
+  if (metric == "exact_match") return {answer.greedy[question.right], 1};
+  if (task.output_type == "multiple_choice") return {best(question, answer, metric) == question.right, 1};
+  if (task.output_type == "loglikelihood") return {metric == "acc" ? double(answer.greedy[0]) : known[0], 1};
+  return {std::reduce(known.begin(), known.end()),
+          metric == "word_perplexity" ? count_words(text) : static_cast<double>(text.size())};
+}
+
+SuiteScore score_of(const std::string& metric, std::size_t number, const std::vector<SuiteAnswer>& answers) {
+  double sum = 0, weights = 0, squares = 0;
+  for (const SuiteAnswer& answer : answers) {
+    sum += answer.values[number].first;
+    weights += answer.values[number].second;
+  }
+  const double mean = sum / weights, count = static_cast<double>(answers.size());
+  if (metric == "bits_per_byte") return {metric, -mean / std::log(2), {}};
+  if (metric.ends_with("perplexity")) return {metric, std::exp(-mean), {}};
+  for (const SuiteAnswer& answer : answers) squares += std::pow(answer.values[number].first - mean, 2);
+  return {metric, mean, count > 1 ? std::optional(std::sqrt(squares / (count - 1) / count)) : std::nullopt};
+}
+
+using QuestionRows = std::vector<std::vector<ScoredTokens>>;
+
+// The questions of a batch, in the order of `left`, which it takes them from.
+std::vector<std::size_t> next_batch(std::span<const std::size_t>& left, const QuestionRows& rows,
+                                    std::size_t vocabulary) {
+  std::size_t count = 0, longest = 0, scored = 0, questions = 0;
+  for (const std::size_t i : left) {
+    count += rows[i].size();
+    for (const ScoredTokens& row : rows[i])
+      longest = std::max(longest, row.ids.size()), scored = std::max(scored, row.scored);
+    if (questions > 0 && (count * longest > kTokens || count * scored * vocabulary > kLogits)) break;
+    ++questions;
+  }
+  const std::vector<std::size_t> batch(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(questions));
+  left = left.subspan(questions);
+  return batch;
+}
+
+void answer_batch(const std::vector<std::size_t>& batch, const QuestionRows& rows, DecodingModel& model,
+                  const Writer& writer, bool writes, std::vector<SuiteAnswer>& answers) {
+  std::vector<ScoredTokens> together;
+  std::vector<TokenIds> prompts;
+  for (const std::size_t i : batch) together.insert(together.end(), rows[i].begin(), rows[i].end());
+  if (writes) {
+    for (const ScoredTokens& row : together) prompts.push_back(row.ids);
+    const GenerationResult written = generate(model, prompts, writer.options);
+    for (std::size_t row = 0; row < batch.size(); ++row)
+      answers[batch[row]].text = text_of_row(written.ids[row], writer.session);
+    return;
+  }
+  const std::vector<Likelihood> found =
+      together.empty() ? std::vector<Likelihood>() : likelihoods(model, together);
+  auto next = found.begin();
+  for (const std::size_t i : batch)
+    for (std::size_t row = 0; row < rows[i].size(); ++row, ++next) {
+      answers[i].log_probabilities.push_back(next->log_probability);
+      answers[i].greedy.push_back(next->greedy);
+    }
+}
+
+}  // namespace
+
+SuiteResult evaluate_task(const SuiteTask& task, DecodingModel& model, const GenerateSession& session,
+                          const GenerationSettings& settings, const std::function<void(std::int64_t)>& done) {
+  if (session.has_encoder())
+    throw Error(session.checkpoint.directory, ": expected a decoder, not an encoder-decoder");
+  const SuiteEncoder encoder(session);
+  const Writer writer(task, session, settings);
+  QuestionRows rows;
+  for (const SuiteQuestion& question : task.questions) try {
+      rows.push_back(rows_of(task, question, encoder));
+    } catch (const Error& error) {
+      throw Error(task.name, ", question ", rows.size() + 1, ": ", error.what());
+    }
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  // The longest first: there is little padding.
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t i) { return rows[i].empty() ? 0 : rows[i][0].ids.size(); });
+  SuiteResult result{.scores = {}, .answers = std::vector<SuiteAnswer>(rows.size())};
+  for (std::span<const std::size_t> left = order; !left.empty(); done(std::ssize(rows) - std::ssize(left)))
+    answer_batch(next_batch(left, rows, static_cast<std::size_t>(model.config().vocab_size)), rows, model,
+                 writer, task.output_type == "generate_until", result.answers);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SuiteAnswer& answer = result.answers[i];
+    if (task.output_type == "multiple_choice") answer.chosen = best(task.questions[i], answer, "acc");
+    for (const std::string& metric : task.metrics)
+      answer.values.push_back(value_of(metric, task, task.questions[i], answer));
+  }
+  for (const std::string& metric : task.metrics)
+    result.scores.push_back(score_of(metric, result.scores.size(), result.answers));
+  return result;
+}
+
+}  // namespace zoo

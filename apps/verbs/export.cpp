@@ -13,9 +13,7 @@
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
-#include "apps/verbs/export_html.h"
-#include "apps/verbs/export_huggingface.h"
-#include "apps/verbs/export_packed.h"
+#include "apps/verbs/export_formats.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
@@ -48,32 +46,25 @@ struct ExportFlags {
 };
 
 // Throws UsageError for flags that do not go together.
-void check_together(ExportFlags &values) {
+void check_together(ExportFlags& values) {
   const bool gguf = values.format == "gguf", packed = values.format == "packed",
              onnx = values.format == "onnx", html = values.format == "html";
   if (values.verify && (gguf || packed || onnx || html))
     throw UsageError("--verify does not go with --format ", values.format);
-  if (values.decoding && values.format != "pt2")
-    throw UsageError("--decoding needs --format pt2");
+  if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
     throw UsageError("--calibration needs --format packed --weights int4");
   if (!gguf && !packed && !html) {
-    if (!values.weights.empty())
-      throw UsageError("--weights needs --format gguf, packed or html");
+    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf, packed or html");
     return;
   }
   if (!gguf && values.dtype_given)
-    throw UsageError("--dtype does not go with --format ", values.format,
-                     "; --weights names the type");
-  if (html && values.weights.empty())
-    values.weights = "int8";
-  if (gguf && values.weights.empty())
-    values.weights = "f16";
+    throw UsageError("--dtype does not go with --format ", values.format, "; --weights names the type");
+  if (html && values.weights.empty()) values.weights = "int8";
+  if (gguf && values.weights.empty()) values.weights = "f16";
   // Flags read "bf16" as "bfloat16".
-  if (gguf && values.weights == "bfloat16")
-    values.weights = "bf16";
-  if (gguf && values.weights == "float32")
-    values.weights = "f32";
+  if (gguf && values.weights == "bfloat16") values.weights = "bf16";
+  if (gguf && values.weights == "float32") values.weights = "f32";
   if (html ? values.weights != "int8" && values.weights != "float32"
            : gguf == weight_type_named(values.weights).has_value())
     throw UsageError("--format ", values.format, " needs --weights ",
@@ -83,72 +74,57 @@ void check_together(ExportFlags &values) {
                      values.weights.empty() ? "" : ", not ", values.weights);
 }
 
-bool parse(const Arguments &arguments, ExportFlags &values) {
+bool parse(const Arguments& arguments, ExportFlags& values) {
   Flags flags(arguments.command, "Converts a model for use in other programs.");
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format,
-      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed", "html"},
-      "torchscript: one file that runs without tzoo; pt2: the forward pass as "
-      "an ExportedProgram of PyTorch, "
-      "for torch.export.load and its compilers; onnx: a directory for ONNX "
-      "Runtime and Optimum, whose "
-      "decoders have their caches as inputs and outputs; huggingface: a "
-      "directory for transformers; gguf: "
-      "one file for llama.cpp; packed: a directory whose weights tzoo maps as "
-      "its kernels read them, so "
-      "that inference starts at once; html: one page with the model in it, "
-      "which runs in a browser from a "
+      "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed", "html"},
+      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
+      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
+      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
+      "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
+      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
       "file, offline, and shows its inside as tzoo serve does");
   flags.add("output", values.output,
-            "file or directory to write; replaces an earlier export or another "
-            "checkpoint there",
+            "file or directory to write; replaces an earlier export or another checkpoint there",
             {.placeholder = "PATH", .required = true});
-  flags.choice("weights", values.weights,
-               {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16",
-                "int8", "int4"},
-               "type of matrices; with --format gguf: f32, f16 (default), "
-               "bf16, q8_0 or q4_0, and those whose rows "
-               "the blocks of 32 do not divide are f16; with --format packed: "
-               "float32, bfloat16, int8 or int4; with "
-               "--format html: float32 or int8 (default)");
+  flags.choice(
+      "weights", values.weights,
+      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
+      "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
+      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
+      "--format html: float32 or int8 (default)");
   flags.add("calibration", values.calibration,
-            "int4: a text like those that the model will read, by which the "
-            "weights are rounded so that its "
+            "int4: a text like those that the model will read, by which the weights are rounded so that its "
             "outputs change least (GPTQ); takes minutes",
             {.placeholder = "PATH|NAME"});
   flags.add("decoding", values.decoding,
-            "pt2: also the steps of generation, whose caches of keys and "
-            "values are inputs and outputs");
-  flags.add("verify", values.verify,
-            "load the result and compare its outputs with the model's");
+            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
+  flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
   flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
-  flags.example(
-      "tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
-  if (!flags.parse(arguments))
-    return false;
+  flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
+  if (!flags.parse(arguments)) return false;
   values.dtype_given = flags.given("dtype");
   check_together(values);
   return true;
 }
 
-// An export replaces a file that an earlier one wrote, and no other.
-void check_export_file(const ExportFlags &values) {
-  const bool script = values.format == "torchscript",
-             pt2 = values.format == "pt2";
+// An export replaces a file that an earlier one wrote, and no other; nor what a training has made.
+void check_export_file(const ExportFlags& values) {
+  const fs::path output = values.output.has_filename() ? values.output : values.output.parent_path();
+  const std::string name = output.filename().string();
+  if ((name == "final" || name == "best") && fs::exists(output / "config.json") &&
+      fs::exists(output.parent_path() / "run_config.json"))
+    throw Error("--output: ", values.output, " is what a training has made; expected another directory");
+  const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
   const bool html = values.format == "html";
-  if ((!script && !pt2 && !html && values.format != "gguf") ||
-      !fs::exists(values.output))
-    return;
+  if ((!script && !pt2 && !html && values.format != "gguf") || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
-    throw Error("--output: ", values.output,
-                " is a directory; expected a file");
+    throw Error("--output: ", values.output, " is a directory; expected a file");
   check_output_file(values.model, values.output);
-  const std::string_view begin = script || pt2 ? "PK\3\4"
-                                 : html        ? kHtmlBegin
-                                               : "GGUF";
+  const std::string_view begin = script || pt2 ? "PK\3\4" : html ? kHtmlBegin : "GGUF";
   std::string found(begin.size(), '\0');
   std::ifstream(values.output, std::ios::binary)
       .read(found.data(), static_cast<std::streamsize>(found.size()));
@@ -167,72 +143,55 @@ std::string scientific(double value) {
   return text.str();
 }
 
-const char *dtype_word(at::ScalarType dtype) {
-  return dtype == at::kFloat  ? "float32"
-         : dtype == at::kHalf ? "float16"
-                              : "bfloat16";
+const char* dtype_word(at::ScalarType dtype) {
+  return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
 }
 
 // The result of an export.
 struct Exported {
   std::int64_t bytes = 0, tensors = 0;
   std::string type;
-  std::vector<std::string> left_out;    // tensors of another head
-  std::vector<std::string> not_carried; // files of the model's directory
+  std::vector<std::string> left_out;     // tensors of another head
+  std::vector<std::string> not_carried;  // files of the model's directory
   std::optional<VerifyReport> report;
   std::optional<std::int64_t> equal_tensors, calibration_tokens;
 };
 
-void print_text(const ExportFlags &values, const Exported &made) {
-  std::cout << "wrote " << values.output.string() << ": "
-            << human_bytes(made.bytes) << ", " << made.tensors << " tensors, "
-            << made.type << "\n";
+void print_text(const ExportFlags& values, const Exported& made) {
+  std::cout << "wrote " << values.output.string() << ": " << human_bytes(made.bytes) << ", " << made.tensors
+            << " tensors, " << made.type << "\n";
   if (made.calibration_tokens)
-    std::cout << "rounded by " << *made.calibration_tokens << " tokens of "
-              << values.calibration << "\n";
-  for (const std::string &name : made.left_out)
-    std::cout << "left out, of another head: " << name << "\n";
+    std::cout << "rounded by " << *made.calibration_tokens << " tokens of " << values.calibration << "\n";
+  for (const std::string& name : made.left_out) std::cout << "left out, of another head: " << name << "\n";
   if (!made.not_carried.empty())
-    std::cout << "not in a file of this format: " << joined(made.not_carried)
-              << "\n";
+    std::cout << "not in a file of this format: " << joined(made.not_carried) << "\n";
   if (made.equal_tensors) {
-    std::cout << "verified " << *made.equal_tensors
-              << " tensors: equal in every bit\n";
+    std::cout << "verified " << *made.equal_tensors << " tensors: equal in every bit\n";
     if (!made.left_out.empty())
-      std::cout << "not verified: " << made.left_out.size()
-                << " tensors of the source that are left out\n";
+      std::cout << "not verified: " << made.left_out.size() << " tensors of the source that are left out\n";
   }
-  if (!made.report)
-    return;
-  for (const VerifyReport::Comparison &entry : made.report->logits) {
-    std::cout << "verified outputs of [" << entry.batch << ", " << entry.length
-              << "]" << (entry.padded ? " padded" : "") << ": relative error "
-              << scientific(entry.error) << "\n";
+  if (!made.report) return;
+  for (const VerifyReport::Comparison& entry : made.report->logits) {
+    std::cout << "verified outputs of [" << entry.batch << ", " << entry.length << "]"
+              << (entry.padded ? " padded" : "") << ": relative error " << scientific(entry.error) << "\n";
   }
-  if (made.report->greedy_tokens == 0)
-    return;
-  std::cout << "verified generate: "
-            << made.report->greedy_tokens - made.report->greedy_different
-            << " of " << made.report->greedy_tokens << " greedy tokens equal\n";
+  if (made.report->greedy_tokens == 0) return;
+  std::cout << "verified generate: " << made.report->greedy_tokens - made.report->greedy_different << " of "
+            << made.report->greedy_tokens << " greedy tokens equal\n";
 }
 
-void print_json(const ExportFlags &values, const Exported &made) {
-  nlohmann::ordered_json line{{"output", values.output.string()},
-                              {"format", values.format},
-                              {"bytes", made.bytes},
-                              {"tensors", made.tensors},
-                              {"type", made.type},
-                              {"left_out", made.left_out},
-                              {"not_carried", made.not_carried}};
-  if (made.calibration_tokens)
-    line["calibration_tokens"] = *made.calibration_tokens;
-  if (made.equal_tensors)
-    line["verified"]["equal_tensors"] = *made.equal_tensors;
+void print_json(const ExportFlags& values, const Exported& made) {
+  nlohmann::ordered_json line{
+      {"output", values.output.string()}, {"format", values.format}, {"bytes", made.bytes},
+      {"tensors", made.tensors},          {"type", made.type},       {"left_out", made.left_out},
+      {"not_carried", made.not_carried}};
+  if (made.calibration_tokens) line["calibration_tokens"] = *made.calibration_tokens;
+  if (made.equal_tensors) line["verified"]["equal_tensors"] = *made.equal_tensors;
   if (made.report) {
     line["verified"] = {{"outputs", nlohmann::ordered_json::array()},
                         {"greedy_tokens", made.report->greedy_tokens},
                         {"greedy_different", made.report->greedy_different}};
-    for (const VerifyReport::Comparison &entry : made.report->logits) {
+    for (const VerifyReport::Comparison& entry : made.report->logits) {
       line["verified"]["outputs"].push_back({{"batch", entry.batch},
                                              {"length", entry.length},
                                              {"padded", entry.padded},
@@ -243,197 +202,153 @@ void print_json(const ExportFlags &values, const Exported &made) {
 }
 
 // A GGUF file has no others beside it.
-std::vector<std::string> left_out_of(const CheckpointConfig &source,
-                                     SingleFile format) {
-  return fs::is_directory(source.directory)
-             ? ModelFiles(source).left_out(format)
-             : std::vector<std::string>();
+std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile format) {
+  return fs::is_directory(source.directory) ? ModelFiles(source).left_out(format)
+                                            : std::vector<std::string>();
 }
 
-Exported export_script(const ExportFlags &values) {
-  std::cerr << "note: PyTorch deprecates TorchScript in favor of torch.export; "
-               "--format pt2 writes a file "
+Exported export_script(const ExportFlags& values) {
+  std::cerr << "note: PyTorch deprecates TorchScript in favor of torch.export; --format pt2 writes a file "
                "for that\n";
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
-  const GenerationDefaults defaults =
-      defaults_of(read_generation_config(values.model, checkpoint.json));
-  const LoadedModel loaded = load_model(
-      checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
-  export_torchscript(
-      *loaded.model, *loaded.family, loaded.head, values.output,
-      {.eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
-  Exported made{
-      .bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-      .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-      .type = dtype_word(dtype),
-      .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
-  if (values.verify)
-    made.report = verify_torchscript(values.output, *loaded.model);
+  const GenerationDefaults defaults = defaults_of(read_generation_config(values.model, checkpoint.json));
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
+  export_torchscript(*loaded.model, *loaded.family, loaded.head, values.output,
+                     {.eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
+  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype),
+                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
+  if (values.verify) made.report = verify_torchscript(values.output, *loaded.model);
   return made;
 }
 
-constexpr const char *kOneText =
-    "batches of several texts, which need a pad_token_id in config.json";
+constexpr const char* kOneText = "batches of several texts, which need a pad_token_id in config.json";
 
 // TorchScript's successor.
-Exported export_program(const ExportFlags &values) {
+Exported export_program(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
-  const LoadedModel loaded = load_model(
-      checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
   if (values.decoding && !loaded.model->parts().generates())
     throw UsageError("--decoding: a model with this head generates no text");
-  const graph::Graph graph =
-      export_pt2(*loaded.model, values.output, values.decoding);
-  Exported made{
-      .bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-      .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-      .type = dtype_word(dtype),
-      .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
-  if (loaded.model->config().type_vocab_size > 1)
-    made.not_carried.emplace_back("token types other than 0");
-  if (takes_one_row(*loaded.model))
-    made.not_carried.emplace_back(kOneText);
-  if (values.verify)
-    made.report = verify_pt2(graph, *loaded.model);
+  const graph::Graph graph = export_pt2(*loaded.model, values.output, values.decoding);
+  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype),
+                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
+  if (loaded.model->config().type_vocab_size > 1) made.not_carried.emplace_back("token types other than 0");
+  if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
+  if (values.verify) made.report = verify_pt2(graph, *loaded.model);
   return made;
 }
 
 // Of several files, if it is an encoder-decoder's.
-Exported export_onnx_directory(const ExportFlags &values) {
+Exported export_onnx_directory(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   if (dtype == at::kBFloat16)
-    throw UsageError("--format onnx needs --dtype float32 or float16: ONNX's "
-                     "runtimes lack operators of bfloat16");
+    throw UsageError(
+        "--format onnx needs --dtype float32 or float16: ONNX's runtimes lack operators of bfloat16");
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   check_export_target(values.model, values.output);
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype});
   AtomicDirectory directory(values.output);
   export_onnx(*loaded.model, directory.path());
-  Exported made{
-      .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-      .type = dtype_word(dtype)};
-  if (takes_one_row(*loaded.model))
-    made.not_carried.emplace_back(kOneText);
-  for (const auto &entry : fs::directory_iterator(directory.path()))
+  Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
+                .type = dtype_word(dtype)};
+  if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
+  for (const auto& entry : fs::directory_iterator(directory.path()))
     made.bytes += static_cast<std::int64_t>(entry.file_size());
-  save_config(*loaded.model, *loaded.family, loaded.head, directory.path(),
-              {.dtype = dtype});
+  save_config(*loaded.model, *loaded.family, loaded.head, directory.path(), {.dtype = dtype});
   ModelFiles(checkpoint).write(directory.path());
   directory.commit();
   return made;
 }
 
-Exported export_directory(const ExportFlags &values) {
+Exported export_directory(const ExportFlags& values) {
   std::optional<at::ScalarType> dtype;
-  if (values.dtype_given)
-    dtype = dtype_of(values.compute);
-  const HuggingFaceExport written =
-      export_huggingface(values.model, values.output, dtype);
+  if (values.dtype_given) dtype = dtype_of(values.compute);
+  const HuggingFaceExport written = export_huggingface(values.model, values.output, dtype);
   Exported made{.bytes = written.bytes,
                 .tensors = written.tensors,
                 .type = dtype_word(written.dtype),
                 .left_out = written.unused};
-  if (values.verify)
-    made.equal_tensors = verify_huggingface(values.model, values.output);
+  if (values.verify) made.equal_tensors = verify_huggingface(values.model, values.output);
   return made;
 }
 
-Exported export_packed_directory(const ExportFlags &values) {
-  const PackedExport written = export_packed(
-      values.model, values.output, values.weights, values.calibration);
-  Exported made{.bytes = written.bytes,
-                .tensors = written.tensors,
-                .type = values.weights};
-  if (!values.calibration.empty())
-    made.calibration_tokens = written.calibration_tokens;
+Exported export_packed_directory(const ExportFlags& values) {
+  const PackedExport written = export_packed(values.model, values.output, values.weights, values.calibration);
+  Exported made{.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
+  if (!values.calibration.empty()) made.calibration_tokens = written.calibration_tokens;
   return made;
 }
 
-Exported export_page(const ExportFlags &values) {
-  const std::int64_t tensors =
-      export_html(values.model, values.output, values.weights);
+Exported export_page(const ExportFlags& values) {
+  const std::int64_t tensors = export_html(values.model, values.output, values.weights);
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
           .tensors = tensors,
           .type = values.weights};
 }
 
-// End tokens beside the tokenizer's, as the two further ones that GGUF has:
-// ends of a turn and of a message.
-GgufMetadata further_ends(const Tokenizer &tokenizer,
-                          const CheckpointConfig &checkpoint) {
+// End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
+GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& checkpoint) {
   GgufMetadata metadata;
-  const GenerationConfig config =
-      read_generation_config(checkpoint.directory, checkpoint.json);
+  const GenerationConfig config = read_generation_config(checkpoint.directory, checkpoint.json);
   TokenIds ends = defaults_of(config).eos_token_ids;
   std::erase(ends, tokenizer.eos_id().value_or(-1));
-  const char *const keys[] = {"tokenizer.ggml.eot_token_id",
-                              "tokenizer.ggml.eom_token_id"};
+  const char* const keys[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
   if (ends.size() > std::size(keys))
     throw Error(config.path, ": 'eos_token_id' has ", ends.size(),
-                " tokens beside the tokenizer's; GGUF has place for ",
-                std::size(keys));
+                " tokens beside the tokenizer's; GGUF has place for ", std::size(keys));
   for (std::size_t i = 0; i < ends.size(); ++i)
     metadata.emplace_back(keys[i], static_cast<std::uint32_t>(ends[i]));
   return metadata;
 }
 
-Exported export_gguf(const ExportFlags &values) {
+Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
-    throw Error("--model: ", values.model,
-                " holds no tokenizer, which GGUF needs");
+    throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
   const auto tokenizer = load_tokenizer(values.model, checkpoint.json.get());
-  GgufMetadata metadata =
-      gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
-  for (auto &entry : ChatFormat::read(values.model).gguf_metadata())
-    metadata.push_back(std::move(entry));
-  for (auto &entry : further_ends(*tokenizer, checkpoint))
-    metadata.push_back(std::move(entry));
+  GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
+  for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
+  for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
   std::string type = values.weights;
-  std::transform(type.begin(), type.end(), type.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
-  save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type,
-            metadata);
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(
-              GgufFile(values.output).tensors().size()),
+          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
           .type = values.weights,
           .not_carried = left_out_of(checkpoint, SingleFile::kGguf)};
 }
 
-void require_good(const ExportFlags &values, const VerifyReport &report) {
-  if (report.good())
-    return;
-  throw Error(values.output,
-              " does not compute what the model computes: relative error ",
-              scientific(report.largest_error()), " (expected at most ",
-              scientific(report.tolerance), "), ", report.greedy_different,
-              " of ", report.greedy_tokens, " greedy tokens differ");
+void require_good(const ExportFlags& values, const VerifyReport& report) {
+  if (report.good()) return;
+  throw Error(values.output, " does not compute what the model computes: relative error ",
+              scientific(report.largest_error()), " (expected at most ", scientific(report.tolerance), "), ",
+              report.greedy_different, " of ", report.greedy_tokens, " greedy tokens differ");
 }
 
-} // namespace
+}  // namespace
 
-int run_export(const Arguments &arguments) {
+int run_export(const Arguments& arguments) {
   ExportFlags values;
-  if (!parse(arguments, values))
-    return 0;
+  if (!parse(arguments, values)) return 0;
   apply_threads(values.compute);
   check_export_file(values);
-  const Exported made =
-      values.format == "torchscript" ? export_script(values)
-      : values.format == "pt2"       ? export_program(values)
-      : values.format == "onnx"      ? export_onnx_directory(values)
-      : values.format == "gguf"      ? export_gguf(values)
-      : values.format == "packed"    ? export_packed_directory(values)
-      : values.format == "html"      ? export_page(values)
-                                     : export_directory(values);
+  const Exported made = values.format == "torchscript" ? export_script(values)
+                        : values.format == "pt2"       ? export_program(values)
+                        : values.format == "onnx"      ? export_onnx_directory(values)
+                        : values.format == "gguf"      ? export_gguf(values)
+                        : values.format == "packed"    ? export_packed_directory(values)
+                        : values.format == "html"      ? export_page(values)
+                                                       : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
-  if (made.report)
-    require_good(values, *made.report);
+  if (made.report) require_good(values, *made.report);
   return 0;
 }
 
-} // namespace zoo
+}  // namespace zoo

@@ -1,5 +1,3 @@
-#include "apps/verbs/export_html.h"
-
 #include <algorithm>
 
 #include <ATen/core/grad_mode.h>
@@ -7,6 +5,7 @@
 
 #include "apps/hub/find_model.h"
 #include "apps/plots/embedded_page.h"
+#include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"

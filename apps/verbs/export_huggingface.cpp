@@ -1,8 +1,7 @@
-#include "apps/verbs/export_huggingface.h"
-
 #include <set>
 
 #include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "models/checkpoint/checkpoint.h"

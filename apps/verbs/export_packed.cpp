@@ -1,11 +1,10 @@
-#include "apps/verbs/export_packed.h"
-
 #include <algorithm>
 #include <string_view>
 
 #include "apps/command/progress.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/corpora/corpora.h"

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+#include "models/checkpoint/model_path.h"
+
+// The formats of tzoo export that no library writes: each in the source file of its name.
+namespace zoo {
+
+struct HuggingFaceExport {
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  std::int64_t tensors = 0;
+  std::int64_t bytes = 0;           // size of the weight files
+  std::vector<std::string> unused;  // skipped tensors of the source, which belong to other heads
+};
+
+/// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
+/// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
+/// config.json; its tokenizer and generation_config.json unchanged.
+///
+/// Replaces an existing directory `target` if it is empty or holds nothing but a checkpoint.
+/// Throws Error naming what prevents this, or the fault of the source.
+HuggingFaceExport export_huggingface(const ModelPath& source, const std::filesystem::path& target,
+                                     std::optional<c10::ScalarType> dtype);
+
+/// Reads the weights of both directories again and returns the number of tensors in `target`. Each must equal
+/// the source's tensor converted to its type, bit for bit, or be a zero bias that the source lacks; the
+/// directory must load. Throws Error naming the first tensor that differs, is missing or is not in the
+/// source.
+std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target);
+
+/// Tensors and bytes of the written file of weights, and the tokens of the text by which they were rounded.
+struct PackedExport {
+  std::int64_t tensors = 0, bytes = 0, calibration_tokens = 0;
+};
+
+/// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all
+/// that belongs to it: config.json, generation_config.json, tokenizer, Sentence-Transformers' files. Replaces
+/// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
+/// prevents this, or the fault of the source. int4 weights are rounded by the text `calibration`
+/// (calibration_text()), if it is not empty.
+PackedExport export_packed(const ModelPath& source, const std::filesystem::path& target,
+                           const std::string& weights, const std::string& calibration);
+
+/// The first bytes of a written page.
+inline constexpr const char* kHtmlBegin = "<!DOCTYPE html><!-- tzoo export -->";
+
+/// Writes the model of `source` with its tokenizer.json as one HTML file (apps/page_engine), atomically. The
+/// rows of matrices are float32, or for the weights "int8" rounded, each by its largest weight / 127; vectors
+/// and tables of positions are float32. Throws Error naming the field of the configuration, the head or the
+/// part of the tokenizer that the page's engine does not know. Returns the number of tensors.
+std::int64_t export_html(const ModelPath& source, const std::filesystem::path& target,
+                         const std::string& weights);
+
+}  // namespace zoo

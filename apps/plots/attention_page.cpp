@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/plots/embedded_page.h"
-#include "apps/plots/level_coder.h"
 #include "data/base/base64.h"
 
 namespace zoo {
@@ -50,11 +49,30 @@ Json patterns_of(const AttentionMaps& maps) {
   return patterns;
 }
 
+// The levels as bytes, of causal maps those up to the diagonal; after a 0 stands how many there are, up to
+// 255: most weights are near 0. apps/plots/page/levels.js reads them.
+std::string without_runs(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
+                         bool causal) {
+  std::string bytes;
+  int zeros = 0;
+  const auto end_run = [&] {
+    if (zeros > 0) bytes += {'\0', static_cast<char>(zeros)};
+    zeros = 0;
+  };
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (causal && i % columns > i / columns % rows) continue;
+    if (levels[i] > 0 || zeros == 255) end_run();
+    if (levels[i] == 0) ++zeros;
+    if (levels[i] > 0) bytes += static_cast<char>(levels[i]);
+  }
+  end_run();
+  return bytes;
+}
+
 Json json_of(const AttentionMaps& maps) {
   const std::vector<std::uint8_t> levels = levels_of(maps.weights);
-  const LevelMaps shape{.rows = maps.queries.size(),
-                        .columns = maps.keys.size(),
-                        .causal = is_causal(levels, maps.queries.size(), maps.keys.size())};
+  const std::size_t rows = maps.queries.size(), columns = maps.keys.size();
+  const bool causal = is_causal(levels, rows, columns);
   Json json;
   json["name"] = maps.name;
   json["queries"] = token_labels(maps.queries);
@@ -63,9 +81,9 @@ Json json_of(const AttentionMaps& maps) {
   json["specialKeys"] = maps.special_keys;
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
-  json["causal"] = shape.causal;
+  json["causal"] = causal;
   json["patterns"] = patterns_of(maps);
-  json["weights"] = encode_base64(encode_levels(levels, shape));
+  json["weights"] = encode_base64(without_runs(levels, rows, columns, causal));
   return json;
 }
 

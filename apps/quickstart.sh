@@ -6,6 +6,7 @@
 #   apps/quickstart.sh                       two to three minutes of training
 #   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
 #   apps/quickstart.sh --dataset YOUR.txt    your own text
+#   apps/quickstart.sh --chat                instead a model that answers questions, in about an hour (apps/chat/train.sh)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,10 +20,12 @@ tzoo() {
   "$tzoo" "$@"
 }
 
-third_party/install.sh --quickstart
+if [[ ${1:-} == --chat ]]; then third_party/install.sh --extras; else third_party/install.sh --quickstart; fi
 installed=$SECONDS
 third_party/build.sh build tzoo -DCMAKE_BUILD_TYPE=Release -DZOO_SANITIZE= -DZOO_BUILD_TESTS=OFF
 built=$SECONDS
+
+if [[ ${1:-} == --chat ]]; then exec apps/chat/train.sh "${@:2}"; fi
 
 rm -rf "$run"
 tzoo train --recipe kjv-char --out_dir "$run" "$@"

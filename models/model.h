@@ -42,6 +42,10 @@ struct ModelInputs {
   /// [N], which of the B T labels are not ignored, in ascending order: a masked-lm head then makes logits
   /// [N, V] of these alone, and a loss that is the same. Undefined: of all.
   at::Tensor label_positions;
+  /// Of a causal model with targets: lengths of the documents that each row packs one after another, B T in
+  /// all, none of which goes on in the next row. Positions count from a document's start and see nothing
+  /// before it. Empty: a row is one document.
+  std::vector<std::int64_t> documents;
   LossOptions loss;
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs

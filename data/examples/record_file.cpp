@@ -108,9 +108,10 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
 }
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
-                                  FileColumns& names) {
+                                  FileColumns& names, std::int64_t first_line) {
   require_utf8(text, name);
-  const std::vector<Line> lines = lines_of(text);
+  std::vector<Line> lines = lines_of(text);
+  for (Line& line : lines) line.number += first_line - 1;
   const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;
   ColumnPositions places;

@@ -32,8 +32,9 @@ struct Columns {
 /// in the file, and receives the ignored ones. Empty lines at the end are ignored. Throws Error naming file
 /// and line: no record, a line of another width than the first, a missing or empty field, invalid JSON, a
 /// header that lacks a required name, and as FileColumns::check() does.
+/// The text's first line is counted as `first_line`.
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
-                                  FileColumns& names);
+                                  FileColumns& names, std::int64_t first_line = 1);
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns);
 
 }  // namespace zoo

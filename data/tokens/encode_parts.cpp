@@ -18,15 +18,15 @@ constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 // Parts of a text that threads encode ahead of the consumer.
 class Parts {
  public:
-  Parts(std::string_view text, const Tokenizer& tokenizer, std::size_t ahead)
-      : text_(text), tokenizer_(tokenizer), slots_(ahead) {}
+  Parts(std::string_view text, const TextEncoder& encoder, std::size_t ahead)
+      : text_(text), encoder_(encoder), slots_(ahead) {}
 
   // Encodes parts until there are none, or stop().
   void work() {
     while (const std::optional<Part> part = next()) {
       Slot slot{.end = part->end};
       try {
-        slot.ids = tokenizer_.encode(text_.substr(part->begin, part->end - part->begin));
+        slot.ids = encoder_.encode(text_.substr(part->begin, part->end - part->begin));
       } catch (...) {
         slot.error = std::current_exception();
       }
@@ -83,12 +83,12 @@ class Parts {
     changed_.wait(lock, [&] { return begin_ == text_.size() || number_ < taken_ + slots_.size(); });
     if (begin_ == text_.size()) return std::nullopt;
     const std::size_t begin = begin_, least = std::min(begin + kPartBytes, text_.size());
-    begin_ = tokenizer_.division(text_, least);
+    begin_ = encoder_.division(text_, least);
     return Part{number_++, begin, begin_};
   }
 
   const std::string_view text_;
-  const Tokenizer& tokenizer_;
+  const TextEncoder& encoder_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::optional<Slot>> slots_;  // by number of the part
@@ -98,11 +98,16 @@ class Parts {
 
 }  // namespace
 
-void encode_in_parts(std::string_view text, const Tokenizer& tokenizer, std::size_t threads,
+TextEncoder TextEncoder::of(const Tokenizer& tokenizer) {
+  return {[&](std::string_view text, std::size_t from) { return tokenizer.division(text, from); },
+          [&](std::string_view part) { return tokenizer.encode(part); }};
+}
+
+void encode_in_parts(std::string_view text, const TextEncoder& encoder, std::size_t threads,
                      const TakeIds& take) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   threads = std::min(threads, text.size() / kPartBytes + 1);
-  Parts parts(text, tokenizer, 2 * threads);
+  Parts parts(text, encoder, 2 * threads);
   std::vector<std::jthread> workers;
   for (std::size_t i = 0; i < threads; ++i) workers.emplace_back([&] { parts.work(); });
   try {

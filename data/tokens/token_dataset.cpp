@@ -9,7 +9,6 @@
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "data/corpora/sha256.h"
-#include "data/tokens/encode_parts.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -98,11 +97,11 @@ namespace {
 
 // Appends the ids of a text to a file, called `name` in messages; returns their number.
 std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer& tokenizer,
-                        const std::string& name, std::size_t threads,
+                        const TextEncoder& encoder, const std::string& name, std::size_t threads,
                         const std::function<void(std::size_t)>& progress) {
   const std::int64_t vocab_size = tokenizer.vocab_size();
   std::size_t count = 0;
-  encode_in_parts(text, tokenizer, threads, [&](std::span<const TokenId> ids, std::size_t bytes) {
+  encode_in_parts(text, encoder, threads, [&](std::span<const TokenId> ids, std::size_t bytes) {
     require_ids_below(ids, vocab_size, name, count);
     write_ids(ids, token_width(vocab_size), file);
     count += ids.size();
@@ -113,11 +112,12 @@ std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer
 
 }  // namespace
 
-TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
-                         const fs::path& directory, const std::function<void(std::size_t)>& progress) {
+TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const TextEncoder& encoder,
+                         const std::string& name, const fs::path& directory,
+                         const std::function<void(std::size_t)>& progress) {
   make_directories(directory);
   AtomicFile file(directory / "tokens.bin");  // never committed: unlinked while it is mapped
-  encode_into(file, text, tokenizer, name, 0, progress);
+  encode_into(file, text, tokenizer, encoder, name, 0, progress);
   return TokenFile(file.written(), token_width(tokenizer.vocab_size()), name);
 }
 
@@ -126,7 +126,7 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
   const std::size_t position = validation_begin(text);
   const auto encoded = [&](std::string_view split, const char* name) {
     TokenIds ids;
-    encode_in_parts(split, tokenizer, 0, [&](std::span<const TokenId> more, std::size_t) {
+    encode_in_parts(split, TextEncoder::of(tokenizer), 0, [&](std::span<const TokenId> more, std::size_t) {
       ids.insert(ids.end(), more.begin(), more.end());
     });
     TokenFile tokens(std::move(ids), name);
@@ -138,10 +138,10 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
           .vocab_size = tokenizer.vocab_size()};
 }
 
-TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view text, const Tokenizer& tokenizer,
-                                 std::size_t threads, const std::function<void(std::size_t)>& progress) {
+TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view text, std::size_t validation,
+                                 const Tokenizer& tokenizer, const TextEncoder& encoder, std::size_t threads,
+                                 const std::function<void(std::size_t)>& progress) {
   require_utf8(text, "the text of the dataset");
-  const std::size_t position = validation_begin(text);
   const std::int64_t vocab_size = tokenizer.vocab_size();
   const TokenWidth width = token_width(vocab_size);
   std::future<std::string> hash = std::async(std::launch::async, [&] { return sha256(text); });
@@ -149,10 +149,10 @@ TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view tex
   remove_token_dataset(directory);
   TokenCounts counts;
   AtomicFile train(directory / kTrain), val(directory / kVal);
-  counts.train =
-      encode_into(train, text.substr(0, position), tokenizer, "the training split", threads, progress);
-  counts.val = encode_into(val, text.substr(position), tokenizer, "the validation split", threads,
-                           [&](std::size_t bytes) { progress(position + bytes); });
+  counts.train = encode_into(train, text.substr(0, validation), tokenizer, encoder, "the training split",
+                             threads, progress);
+  counts.val = encode_into(val, text.substr(validation), tokenizer, encoder, "the validation split", threads,
+                           [&](std::size_t bytes) { progress(validation + bytes); });
   write_meta(directory, width, vocab_size, std::string(tokenizer.kind()), counts, hash.get());
   val.commit();
   train.commit();  // last: marks the dataset as complete

@@ -4,7 +4,8 @@
 /// Use:
 ///
 ///     const auto tokenizer = zoo::CharTokenizer::train(text);  // tokenizer/pipeline/char_tokenizer.h
-///     zoo::write_text_as_tokens("tokens", text, tokenizer, /*threads=*/0, [](std::size_t) {});
+///     zoo::write_text_as_tokens("tokens", text, zoo::validation_begin(text), tokenizer,
+///                               zoo::TextEncoder::of(tokenizer), /*threads=*/0, [](std::size_t) {});
 ///     const zoo::TokenDataset dataset = zoo::load_token_dataset("tokens");
 ///     std::cout << dataset.train.size() << " ids\n";
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/tokens/encode_parts.h"
 #include "data/tokens/token_file.h"
 #include "tokenizer/tokenizer.h"
 
@@ -35,10 +37,11 @@ TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer)
 std::size_t validation_begin(std::string_view text);
 
 /// The ids of a UTF-8 text in an unnamed file in `directory`, which is freed with the last copy: the text may
-/// be mapped, and few ids are in memory at a time. progress(bytes) receives the amount encoded so far. Throws
-/// Error as the tokenizer does, and if the disk is full.
-TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
-                         const std::filesystem::path& directory,
+/// be mapped, and few ids are in memory at a time. `encoder` makes ids of the tokenizer's vocabulary.
+/// progress(bytes) receives the amount encoded so far. Throws Error as the encoder does, and if the disk is
+/// full.
+TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const TextEncoder& encoder,
+                         const std::string& name, const std::filesystem::path& directory,
                          const std::function<void(std::size_t bytes)>& progress);
 
 struct TokenCounts {
@@ -47,11 +50,12 @@ struct TokenCounts {
 
 /// The ids of both splits as meta.json, val.bin and finally train.bin in `directory`, each file written
 /// atomically; creates the directory and first removes an older dataset, so that it never holds parts of
-/// both. Encodes on this many threads (0: one per processor): the text may be mapped, and few ids are in
-/// memory at a time. progress(bytes) receives the amount encoded so far. Throws as tokenize_dataset() does;
-/// the directory then holds no dataset.
+/// both. The validation split begins at the byte `validation`. Encodes on this many threads (0: one per
+/// processor): the text may be mapped, and few ids are in memory at a time. progress(bytes) receives the
+/// amount encoded so far. Throws as tokenize_dataset() does; the directory then holds no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
-                                 const Tokenizer& tokenizer, std::size_t threads,
+                                 std::size_t validation, const Tokenizer& tokenizer,
+                                 const TextEncoder& encoder, std::size_t threads,
                                  const std::function<void(std::size_t bytes)>& progress);
 
 /// Removes train.bin, without which `directory` is no dataset.

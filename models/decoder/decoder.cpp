@@ -1,5 +1,8 @@
 #include "models/decoder/decoder.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+
 #include "models/layers/experts.h"
 
 namespace zoo {
@@ -25,6 +28,17 @@ DecoderModel::DecoderModel(const TransformerConfig& config, Head head) : Model(c
   }
 }
 
+namespace {
+
+// [B, T]: 0, 1, … in each document.
+at::Tensor positions_within(const std::vector<std::int64_t>& documents, const at::Tensor& ids) {
+  std::vector<at::Tensor> counts;
+  for (const std::int64_t length : documents) counts.push_back(at::arange(length, at::kLong));
+  return at::cat(counts).view_as(ids).to(ids.device());
+}
+
+}  // namespace
+
 ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   check_stacks(inputs.interventions, /*has_encoder=*/false, /*has_decoder=*/true);
   const HeadParts head = head_parts();
@@ -32,6 +46,12 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   const bool labelled = inputs.labels.defined() || inputs.targets.defined();
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;
   at::Tensor positions = inputs.position_ids;
+  if (!inputs.documents.empty()) {
+    TORCH_CHECK(!inputs.labels.defined() && !positions.defined() && !balances && !score,
+                "rows of several documents take targets, not labels, position_ids or the labels of rows, and "
+                "have no loss that balances experts");
+    if (config_.has_position_table()) positions = positions_within(inputs.documents, inputs.input_ids);
+  }
   if (!positions.defined() && inputs.attention_mask.defined() &&
       config_.position_count == PositionCount::kNotMasked) {
     const at::Tensor kept = inputs.attention_mask.to(at::kLong);
@@ -42,6 +62,7 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   StackOutput result = stack(StackInputs{.embeddings = embedded,
                                          .attention_mask = inputs.attention_mask,
                                          .positions = inputs.position_ids,
+                                         .documents = inputs.documents,
                                          .cache = inputs.cache,
                                          .output_hidden_states = inputs.output_hidden_states,
                                          .output_attentions = inputs.output_attentions,

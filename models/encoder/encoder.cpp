@@ -117,6 +117,7 @@ StackOutput EncoderModel::encode(const ModelInputs& inputs) {
 
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   check_stacks(inputs.interventions, /*has_encoder=*/true, /*has_decoder=*/false);
+  TORCH_CHECK(inputs.documents.empty(), "rows of several documents are for decoders");
   StackOutput result = encode(inputs);
   ModelOutput output;
   output.last_hidden_state = std::move(result.hidden);

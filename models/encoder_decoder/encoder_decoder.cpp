@@ -38,6 +38,7 @@ EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head h
 }
 
 ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
+  TORCH_CHECK(inputs.documents.empty(), "rows of several documents are for decoders");
   EncoderDecoderInputs stack_inputs{.attention_mask = inputs.attention_mask,
                                     .memory = inputs.memory,
                                     .decoder_attention_mask = inputs.decoder_attention_mask,

@@ -28,9 +28,8 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
   const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
   for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config, i));
   if (config.has_final_norm()) final_norm = register_module("final_norm", Norm(config));
-  if (config.has_t5_buckets() && config.bucket_tables == BucketTables::kOneForAll) {
+  if (config.has_t5_buckets() && config.bucket_tables == BucketTables::kOneForAll)
     position_bias = register_module("position_bias", Embedding(config.relative_buckets, config.num_heads));
-  }
   if (config.position == PositionKind::kDisentangled) {
     distance_vectors =
         register_module("distance_vectors", Embedding(2 * config.relative_buckets, config.hidden_size));
@@ -122,6 +121,24 @@ RotaryTable TransformerStackImpl::rotary_table(const StackInputs& inputs, std::i
   return RotaryTable::make(positions, config_, window);
 }
 
+void TransformerStackImpl::check_documents(const StackInputs& inputs) const {
+  if (inputs.documents.empty()) return;
+  TORCH_CHECK(config_.shape == Shape::kDecoder && !config_.cross_attention && !inputs.cache && !engine_ &&
+                  !inputs.attention_mask.defined() && config_.attention == AttentionKind::kFull &&
+                  !config_.rope_scaling.depends_on_length(),
+              "rows of several documents are for decoders with full attention and positions that do not "
+              "depend on a row's length, without a cache, a mask or another engine");
+  const std::int64_t length = inputs.embeddings.size(1);
+  std::int64_t end = 0;
+  for (const std::int64_t each : inputs.documents) {
+    TORCH_CHECK(each > 0 && each <= length - end % length, "a document of ", each,
+                " positions does not fit into its row of ", length);
+    end += each;
+  }
+  TORCH_CHECK(end == inputs.embeddings.size(0) * length, "documents have ", end, " positions, their rows ",
+              inputs.embeddings.size(0) * length);
+}
+
 void TransformerStackImpl::check_memory(const StackInputs& inputs) const {
   const at::Tensor& memory = inputs.memory;
   TORCH_CHECK(memory.defined() == config_.cross_attention, "a stack ",
@@ -174,6 +191,7 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   check_memory(inputs);
+  check_documents(inputs);
   if (engine_) return engine_->forward(inputs);
   at::Tensor x = inputs.embeddings;
   const std::int64_t length = x.size(1), past = inputs.cache != nullptr ? inputs.cache->length() : 0;
@@ -202,6 +220,7 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     const bool window = config_.has_window(context.layer);
     if (!known[window]) known[window] = positions(inputs, past, window);
     context.mask = known[window]->mask;
+    context.mask.documents = inputs.documents;
     if (const at::Tensor& buckets = known[window]->buckets; buckets.defined())
       context.mask =
           with_bias(context.mask, bucket_bias(block(context.layer).attention->position_bias, buckets));

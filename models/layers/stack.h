@@ -25,6 +25,7 @@ struct StackInputs {
   at::Tensor positions;    // [T] or [B, T], for rotary positions. Undefined: 0, 1, … after the cached ones.
   at::Tensor memory;       // [B, M, C], attended to by a decoder with cross-attention
   at::Tensor memory_mask;  // [B, M], 1 keeps. Undefined: nothing is hidden.
+  std::vector<std::int64_t> documents;  // AttentionMask::documents of a decoder
   KeyValueCache* cache = nullptr;
   bool output_hidden_states = false;
   bool output_attentions = false;
@@ -96,6 +97,7 @@ class TransformerStackImpl : public torch::nn::Module {
   bool drops_layer() const;
   RotaryTable rotary_table(const StackInputs& inputs, std::int64_t past, bool window) const;
   void check_memory(const StackInputs& inputs) const;
+  void check_documents(const StackInputs& inputs) const;
   bool is_hooked(const StackInputs& inputs) const;
   at::Tensor run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                             const CrossAttentionContext& cross) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones_like.h>
@@ -79,17 +80,42 @@ bool is_single_query(const at::Tensor& q, const AttentionMask& mask) {
   return !q.is_cpu() && q.size(2) == 1 && mask.bias.defined() && mask.bias.size(1) == 1 && !mask.causal;
 }
 
+// One attention for each document: none of the scores between two documents is computed.
+AttentionOutput attention_within_documents(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                           const AttentionMask& mask, const AttentionOptions& options) {
+  TORCH_CHECK(!options.need_weights, "rows of several documents have no attention weights [B, H, T, T]");
+  const auto parts_of = [&](const at::Tensor& x) {
+    return x.transpose(0, 1).flatten(1, 2).unsqueeze(0).split_with_sizes(mask.documents, 2);
+  };
+  const auto queries = parts_of(q), keys = parts_of(k), values = parts_of(v);
+  std::vector<at::Tensor> outputs;  // [1, H, length, D]
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const auto square = [length = mask.documents[i]](const at::Tensor& of_pairs, std::int64_t rows) {
+      if (!of_pairs.defined()) return at::Tensor();
+      return of_pairs.slice(rows, 0, length).slice(rows + 1, 0, length);
+    };
+    AttentionOptions own = options;
+    own.relative_keys = square(options.relative_keys, 0);
+    own.relative_values = square(options.relative_values, 0);
+    const AttentionMask seen{.causal = mask.causal, .bias = square(mask.bias, 2)};
+    outputs.push_back(scaled_dot_product_attention(queries[i], keys[i], values[i], seen, own).output);
+  }
+  return {at::cat(outputs, 2).squeeze(0).unflatten(1, {q.size(0), q.size(2)}).transpose(0, 1), at::Tensor()};
+}
+
 }  // namespace
 
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& given) {
   if (is_only_causal(mask, given)) {
     const at::Tensor joint = joint_projection(q, k, v);
-    if (joint.defined() && kernels::has_short_attention(joint)) {
-      const at::Tensor merged = kernels::causal_self_attention(joint, q.size(1));  // [B, T, H D]
+    if (joint.defined() && kernels::has_short_attention(joint, mask.documents)) {
+      const at::Tensor merged =
+          kernels::causal_self_attention(joint, q.size(1), mask.documents);  // [B, T, H D]
       return {merged.unflatten(-1, {q.size(1), q.size(3)}).transpose(1, 2), at::Tensor()};
     }
   }
+  if (!mask.documents.empty()) return attention_within_documents(q, k, v, mask, given);
   AttentionOptions options = given;
   if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   AttentionOutput result;

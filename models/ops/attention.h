@@ -7,6 +7,8 @@
 ///     const auto [output, weights] =
 ///         zoo::ops::scaled_dot_product_attention(q, k, v, mask, {.need_weights = true});
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 namespace zoo {
@@ -23,6 +25,10 @@ struct AttentionMask {
   /// [B, S] bool, true where a key is visible, for attentions that add no bias (AttentionKind other than
   /// kFull). When `causal`, the queries are the last positions of the keys. Undefined: every key.
   at::Tensor key_mask;
+  /// Lengths of the documents that rows of several hold one after another, all B T positions in order, each
+  /// within a row: a query sees only keys of its own, at the distances that `bias` [1, H or 1, T, T] is for.
+  /// Empty: a row is one.
+  std::vector<std::int64_t> documents;
 };
 
 struct AttentionOptions {
@@ -44,7 +50,7 @@ namespace ops {
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
 /// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
 /// kernel runs unless the call asks for weights, keys are relative, scores have a softcap or dropout runs on
-/// a CPU.
+/// a CPU. Throws c10::Error for the weights of rows of several documents.
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
 

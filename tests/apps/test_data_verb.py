@@ -133,6 +133,34 @@ class Prepare(DataTest):
         decoded = self.succeed("tokenizer", "decode", "--model", self.path("out"), stdin=json.dumps(self.ids("out/train.bin")))
         self.assertEqual(decoded, text[: int(len(text) * 0.9)] + "\n")
 
+    def test_the_texts_of_a_jsonl_file_are_documents(self):
+        # Three megabytes, so that several parts are encoded; 257 tokens are the bytes and the end token.
+        texts = [f"{n}: " + "word é " * (n % 50) for n in range(20000)]
+        rows = [json.dumps({"text": text, "id": n}) for n, text in enumerate(texts)]
+        source = self.write("texts.jsonl", "".join(row + "\n" for row in rows).encode())
+        prepare = ["data", "prepare", source, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("out")]
+        result = run(*prepare)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("ignoring id; only 'text' is read", result.err)
+        with open(self.path("out/tokenizer.json")) as file:
+            end = next(token["id"] for token in json.load(file)["added_tokens"] if token["content"] == "<|endoftext|>")
+        lengths, found = [], [self.ids("out/train.bin"), self.ids("out/val.bin")]
+        for ids in found:
+            self.assertEqual(ids[-1], end)
+            begin = 0
+            for place in (i for i, token in enumerate(ids) if token == end):
+                lengths.append(place - begin)
+                begin = place + 1
+        self.assertEqual(lengths, [len(text.encode()) for text in texts])
+        self.assertAlmostEqual(len(found[1]) / sum(map(len, found)), 0.1, delta=0.001)
+        decoded = self.succeed("tokenizer", "decode", "--model", self.path("out"), stdin=json.dumps(found[1]))
+        self.assertEqual(decoded, "".join(texts[found[0].count(end):]) + "\n")
+
+        rows[15000] = '{"text": 1'
+        broken = self.write("broken.jsonl", "\n".join(rows).encode())
+        self.assert_one_error(run(*prepare[:2], broken, *prepare[3:], "--overwrite"), 1, "broken.jsonl, line 15001")
+        self.assert_one_error(run(*prepare[:2], source, "--tokenizer", "char", "--out_dir", self.path("chars")), 1, "no token that ends")
+
     def test_mistakes_are_named_and_nothing_is_written(self):
         source = self.write("text.txt", b"some text")
         bad = self.write("bad.txt", b"line\nline \xff\n")

@@ -298,13 +298,18 @@ class RefusalTest(TaskTest):
         self.refuse("names.tsv", "line 2", task="token_classification", dataset=self.write("names.tsv", ["a\tO", "b"]))
         self.refuse("q.tsv", "line 1", "answer", task="question_answering", dataset=self.write("q.tsv", ["q\tcontext\tmissing"]))
         self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
+        for name, line, fault in (("lines.txt", "a b c", "one text without documents"),
+                                  ("texts.jsonl", '{"text": "a b c d e f"}', "no token that ends a document")):
+            result = run("train", *self.words("run", task="lm", dataset=self.write(name, [line] * 12)), "--documents", "pack")
+            self.assert_one_error(result, 2, "--documents pack", name, fault)
         self.refuse("no masked-lm head", task="mlm", dataset=self.write("t.txt", ["a b c"] * 9), model_type="gpt2", tokenizer="char")
 
     def test_a_flag_that_the_task_does_not_read_is_refused(self):
         pairs = self.write("pairs.tsv", ["a b\tb a"] * 12)
         for task, words in {"seq2seq": ["--labels", "a"], "lm": ["--class_weights", "balanced"], "question_answering": ["--whole_word"],
                             "chat": ["--mlm_probability", 0.3], "mlm": ["--noise_density", 0.2], "classification": ["--target_size", 9],
-                            "token_classification": ["--source_prefix", "x"], "ranking": ["--chat_template", pairs]}.items():
+                            "token_classification": ["--source_prefix", "x"], "ranking": ["--chat_template", pairs],
+                            "span_corruption": ["--documents", "pack"]}.items():
             result = run("train", *self.words("run", task=task, dataset=pairs), *words)
             self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
         self.assertFalse((self.folder / "run").exists())

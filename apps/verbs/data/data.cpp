@@ -8,6 +8,7 @@
 #include "apps/command/progress.h"
 #include "apps/command/terminal.h"
 #include "apps/command/tokenizer_choice.h"
+#include "apps/training/batches/document_encoder.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/json_text.h"
@@ -123,9 +124,12 @@ int prepare(const Arguments& arguments) {
   bool overwrite = false;
   Flags flags(arguments.command,
               "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
-              "and meta.json. The tokenizer's files are saved beside them.");
-  flags.positional("dataset", dataset, "text file, or name of a corpus from 'tzoo data list'",
-                   {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
+              "and meta.json. The tokenizer's files are saved beside them. The texts of a .jsonl file are "
+              "documents, each with the tokenizer's end token after it.");
+  flags.positional(
+      "dataset", dataset,
+      "text file, .jsonl file with a 'text' in each line, or name of a corpus from 'tzoo data list'",
+      {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
   flags.add(
       "tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one",
       {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
@@ -143,17 +147,30 @@ int prepare(const Arguments& arguments) {
                 " already holds a tokenizer or token files; choose another directory, or ",
                 "replace them with --overwrite");
   }
-  const TextFile file(resolve_dataset(dataset));
-  const std::unique_ptr<Tokenizer> tokenizer = choose_tokenizer(choice, file.text(), vocab_size);
+  const fs::path path = resolve_dataset(dataset);
+  const TextFile file(path);
+  const bool has_documents = path.extension() == ".jsonl";
+  const std::unique_ptr<Tokenizer> tokenizer =
+      has_documents ? choose_tokenizer(choice, DocumentEncoder::sample(file.text(), dataset), vocab_size)
+                    : choose_tokenizer(choice, file.text(), vocab_size);
+  std::optional<DocumentEncoder> documents;
+  if (has_documents) documents.emplace(file.text(), dataset, *tokenizer);
   make_directories(out_dir);
   remove_token_dataset(out_dir.string());  // before the tokenizer that its ids are of is replaced
   tokenizer->save(out_dir);
   constexpr std::size_t kMegabyte = 1'000'000;
   Progress progress(static_cast<std::int64_t>(file.text().size() / kMegabyte), "MB");
   const TokenCounts tokens = write_text_as_tokens(
-      out_dir, file.text(), *tokenizer, static_cast<std::size_t>(threads.value_or(0)),
+      out_dir, file.text(), documents ? documents->validation_begin() : validation_begin(file.text()),
+      *tokenizer, documents ? documents->encoder() : TextEncoder::of(*tokenizer),
+      static_cast<std::size_t>(threads.value_or(0)),
       [&](std::size_t bytes) { progress.update(static_cast<std::int64_t>(bytes / kMegabyte)); });
   progress.clear();
+  if (documents && !documents->ignored().empty()) {
+    const std::set<std::string> names = documents->ignored();
+    std::cerr << "note: " << dataset << ": ignoring " << joined(std::vector(names.begin(), names.end()))
+              << "; only 'text' is read\n";
+  }
   Table table({{""}, number(""), {""}});
   const auto count = [](std::size_t value) { return with_separators(static_cast<std::int64_t>(value)); };
   table.row({"vocabulary", with_separators(tokenizer->vocab_size()), std::string(tokenizer->kind())});

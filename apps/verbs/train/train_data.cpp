@@ -6,6 +6,7 @@
 
 #include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
+#include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_examples.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "apps/verbs/train/task_tokenizer.h"
@@ -37,13 +38,14 @@ TaskTextStyle style_of(Task task, Shape shape) {
 // The ids of a text would take four times its size in memory, or more.
 constexpr std::size_t kLargeText = 64'000'000;
 
-TokenFile encode_large(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
+                       const std::string& name) {
   constexpr std::size_t kMegabyte = 1'000'000;
   const fs::path directory = data_directory();
   std::cerr << "note: the ids of " << name << " are on disk meanwhile, in " << directory
             << "; 'tzoo data prepare' makes token files that last\n";
   Progress progress(static_cast<std::int64_t>(text.size() / kMegabyte), "MB encoded");
-  return tokens_on_disk(text, tokenizer, name, directory, [&](std::size_t bytes) {
+  return tokens_on_disk(text, tokenizer, encoder, name, directory, [&](std::size_t bytes) {
     progress.update(static_cast<std::int64_t>(bytes / kMegabyte));
   });
 }
@@ -51,7 +53,7 @@ TokenFile encode_large(const Tokenizer& tokenizer, std::string_view text, const 
 // Encodes a file's text; an error names the file.
 TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
   try {
-    if (text.size() > kLargeText) return encode_large(tokenizer, text, name);
+    if (text.size() > kLargeText) return encode_large(tokenizer, TextEncoder::of(tokenizer), text, name);
     return TokenFile(tokenizer.encode(text), name);
   } catch (const Error& error) {
     throw Error(name, ": ", error.what());
@@ -226,6 +228,28 @@ class DatasetReader {
     set_bytes(bytes);
   }
 
+  // The same of files that memory should not hold.
+  void read_large_documents(const Tokenizer& tokenizer) {
+    DocumentEncoder documents(source_.text, source_.name, tokenizer, names_);
+    const bool divides = !validation_ && !evaluates_;
+    const std::size_t end = divides ? documents.validation_begin() : source_.text.size();
+    const auto encoded = [&](DocumentEncoder& each, std::string_view text, const std::string& name) {
+      return encode_large(tokenizer, each.encoder(), text, name);
+    };
+    const TokenFile train = encoded(documents, source_.text.substr(0, end), source_.name);
+    const std::size_t before = evaluates_ ? 0 : documents.text_bytes();
+    if (validation_) {
+      DocumentEncoder others(validation_->text, validation_->name, tokenizer, names_);
+      data_.tokens = TokenDataset{train, encoded(others, validation_->text, validation_->name)};
+      set_bytes(others.text_bytes());
+    } else {
+      data_.tokens =
+          TokenDataset{train, divides ? encoded(documents, source_.text.substr(end), source_.name) : train};
+      set_bytes(documents.text_bytes() - before);
+    }
+    names_.ignored = documents.ignored();
+  }
+
   // `bytes` of the validation text.
   void set_bytes(std::size_t bytes) {
     if (task_ == Task::kLm)
@@ -236,13 +260,29 @@ class DatasetReader {
     std::vector<Record> records;
     std::string lines, other_lines;
     std::string_view text = source_.text;
-    if (source_.is_table()) {
+    const auto read_all = [&] {
       records = records_of(source_);
       text = lines = lines_of_texts(records);
+    };
+    const auto has_lines = [](const Source& source) { return source.name.ends_with(".jsonl"); };
+    const bool large = task_ == Task::kLm && text.size() > kLargeText && has_lines(source_) &&
+                       (!validation_ || has_lines(*validation_));
+    if (large) {
+      text = lines = DocumentEncoder::sample(source_.text, source_.name, names_);
+    } else if (source_.is_table()) {
+      read_all();
     }
     const Tokenizer& tokenizer = choose([&] { return text; });
+    if (large && tokenizer.eos_id()) return read_large_documents(tokenizer);
+    if (large) read_all();
     if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id())
       return read_documents(records, tokenizer);
+    if (flags_.documents == "pack")
+      throw UsageError("--documents pack: ", source_.name,
+                       source_.is_table()
+                           ? ": the tokenizer has no token that ends a document"
+                           : " is one text; documents are the texts of a table (.jsonl, .tsv), "
+                             "or of token files with an end token after each");
     if (!evaluates_ && !validation_) {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
       set_bytes(text.size() - validation_begin(text));

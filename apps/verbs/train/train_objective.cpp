@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "apps/training/batches/block_batches.h"
+#include "apps/training/batches/packed_batches.h"
 #include "apps/training/parallel/own_launcher.h"
 #include "apps/verbs/train/task_tokenizer.h"
 #include "data/base/environment.h"
@@ -29,6 +30,22 @@ MaskingOptions masking_of(const DataFlags& flags, const Tokenizer& tokenizer) {
   masking.mask_id = *tokenizer.special_id(SpecialToken::mask);
   masking.vocab_size = tokenizer.vocab_size();
   return masking;
+}
+
+void require_packable(const TransformerConfig& config) {
+  if (config.attention != AttentionKind::kFull || config.rope_scaling.depends_on_length() ||
+      config.router_loss)
+    throw UsageError("--documents pack: not for models with ",
+                     config.router_loss                         ? "experts whose load a loss balances"
+                     : config.attention != AttentionKind::kFull ? "sparse or linear attention"
+                                                                : "rope_scaling that depends on the length");
+}
+
+TokenId end_of_documents(const TaskData& data) {
+  if (!data.tokenizer || !data.tokenizer->eos_id())
+    throw UsageError("--documents pack: ", data.source,
+                     " has no tokenizer with a token that ends a document");
+  return *data.tokenizer->eos_id();
 }
 
 }  // namespace
@@ -72,6 +89,13 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
   if (traits_of(task).tunes)
     throw Error("the task ", name_of(task),
                 " is measured while it is trained, by tzoo train alone; see metrics.jsonl");
+  const bool packs = flags.documents == "pack";
+  if (packs) require_packable(config);
+  if (task == Task::kLm && packs)
+    return std::make_unique<PackedBatches>(*data.tokens, end_of_documents(data), flags.block_size, plan, seed,
+                                           device);
+  if (task == Task::kChat && packs)
+    return std::make_unique<PackedBatches>(std::move(data.examples), flags.block_size, plan, seed, device);
   if (task == Task::kLm)
     return std::make_unique<LanguageModelBatches>(*data.tokens, flags.block_size, plan, seed, device);
   const Tokenizer& tokenizer = *data.tokenizer;

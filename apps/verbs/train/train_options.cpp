@@ -257,6 +257,9 @@ void declare_data(Flags& flags, DataFlags& v) {
       "tokens per training example: the context length; default for chat and preference: the model's, at "
       "most 1024; for embedding at most 512, and never more than the model reads",
       at_least(1));
+  flags.choice("documents", v.documents, {"stream", "pack"},
+               "pack: rows of complete documents or conversations, each of which sees only itself; stream: "
+               "documents run on from row to row (lm), a row has one conversation (chat)");
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size",
             at_least(1));
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source");
@@ -299,6 +302,7 @@ void require_task_flags(const TrainFlags& flags) {
       {"target_size", data.target_size.has_value(), {Task::kSeq2Seq, Task::kSpanCorruption}},
       {"source_prefix", !data.source_prefix.empty(), {Task::kSeq2Seq}},
       {"chat_template", !data.chat_template.empty(), {Task::kChat, Task::kPreference}},
+      {"documents", data.documents != "stream", {Task::kLm, Task::kChat}},
       {"preference_loss", flags.preference.loss != PreferenceLoss::kDpo, {Task::kPreference}},
       {"beta", flags.preference.beta != PreferenceLossOptions().beta, {Task::kPreference}},
       {"labels", !data.labels.empty(), classifies},

@@ -45,7 +45,8 @@ constexpr const char* kSha256 =  // of Written's text, from Python's hashlib
     "67cb49d431b986fda806c30a868f45dad4d8764a19ea9d981170b258b3dfec47";
 
 void write(const fs::path& folder, std::string_view text, const zoo::Tokenizer& tokenizer) {
-  zoo::write_text_as_tokens(folder, text, tokenizer, 1, [](std::size_t) {});
+  zoo::write_text_as_tokens(folder, text, zoo::validation_begin(text), tokenizer,
+                            zoo::TextEncoder::of(tokenizer), 1, [](std::size_t) {});
 }
 
 /// A valid dataset directory with 10 + 2 tokens of uint16, to damage.
@@ -77,8 +78,8 @@ TEST_CASE("Ids on disk are those of the text, and leave nothing in the folder") 
   for (int i = 0; i < 300'000; ++i) text += "a \u00e4 " + std::to_string(i);
   const auto tokenizer = zoo::CharTokenizer::train(text);
   std::size_t heard = 0;
-  const TokenFile tokens =
-      tokens_on_disk(text, tokenizer, "the text", folder.path(), [&](std::size_t bytes) { heard = bytes; });
+  const TokenFile tokens = tokens_on_disk(text, tokenizer, TextEncoder::of(tokenizer), "the text",
+                                          folder.path(), [&](std::size_t bytes) { heard = bytes; });
   const TokenIds expected = tokenizer.encode(text);
   REQUIRE(tokens.size() == expected.size());
   bool equal = true;
@@ -88,7 +89,8 @@ TEST_CASE("Ids on disk are those of the text, and leave nothing in the folder") 
   CHECK(tokens.name() == "the text");
   CHECK(fs::is_empty(folder.path()));
   const auto ignore = [](std::size_t) {};
-  CHECK_THROWS_WITH(tokens_on_disk(text + "\u00e9", tokenizer, "the text", folder.path(), ignore),
+  CHECK_THROWS_WITH(tokens_on_disk(text + "\u00e9", tokenizer, TextEncoder::of(tokenizer), "the text",
+                                   folder.path(), ignore),
                     Catch::StartsWith("after byte "));
 }
 

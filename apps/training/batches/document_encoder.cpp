@@ -1,0 +1,64 @@
+#include "apps/training/batches/document_encoder.h"
+
+#include <algorithm>
+
+#include "apps/training/batches/encode_examples.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+std::size_t after_line(std::string_view text, std::size_t from) {
+  const std::size_t end = text.find('\n', from == 0 ? 0 : from - 1);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
+}  // namespace
+
+DocumentEncoder::DocumentEncoder(std::string_view file, std::string name, const Tokenizer& tokenizer,
+                                 FileColumns names)
+    : file_(file), name_(std::move(name)), tokenizer_(tokenizer), names_(std::move(names)) {
+  if (!tokenizer.eos_id())
+    throw Error(name_, ": its texts are documents, but the tokenizer has no token that ends one");
+  end_ = *tokenizer.eos_id();
+}
+
+std::string DocumentEncoder::sample(std::string_view file, const std::string& name, FileColumns names,
+                                    std::size_t bytes) {
+  std::string all;
+  for (const Record& record :
+       parse_records(file.substr(0, after_line(file, std::min(bytes, file.size()))), name, {{"text"}}, names))
+    all += record.fields[0] + "\n";
+  return all;
+}
+
+TextEncoder DocumentEncoder::encoder() {
+  return {after_line, [this](std::string_view part) { return encode(part); }};
+}
+
+std::size_t DocumentEncoder::validation_begin() const {
+  return after_line(file_, file_.size() / 10 * 9);
+}
+
+TokenIds DocumentEncoder::encode(std::string_view part) {
+  FileColumns names{names_.own};
+  // The number of a line costs a look at all before it: an error alone is worth it.
+  const auto documents = [&](std::int64_t first_line) {
+    const auto records = parse_records(part, name_, {{"text"}}, names, first_line);
+    for (const Record& record : records) text_bytes_ += record.fields[0].size();
+    return encode_documents(records, tokenizer_, end_, name_);
+  };
+  TokenIds ids;
+  if (part.find_first_not_of("\r\n") == std::string_view::npos) return ids;
+  try {
+    ids = documents(1);
+  } catch (const Error&) {
+    documents(1 + std::count(file_.data(), part.data(), '\n'));
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  names_.ignored.merge(names.ignored);
+  return ids;
+}
+
+}  // namespace zoo

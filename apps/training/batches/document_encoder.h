@@ -1,0 +1,57 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     zoo::DocumentEncoder documents(file.text(), "stories.jsonl", tokenizer);
+///     const zoo::TokenFile tokens = zoo::tokens_on_disk(file.text(), tokenizer, documents.encoder(),
+///     "stories.jsonl",
+///                                                       "/tmp", [](std::size_t) {});
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "data/examples/file_columns.h"
+#include "data/tokens/encode_parts.h"
+
+namespace zoo {
+
+/// The ids of a .jsonl file of documents, one `text` a line: those of each text, then the tokenizer's end
+/// token. Works in parts, so that a file may be larger than the memory.
+class DocumentEncoder {
+ public:
+  /// `file` is the file's whole text. Throws Error if the tokenizer has no end token.
+  DocumentEncoder(std::string_view file, std::string name, const Tokenizer& tokenizer,
+                  FileColumns names = {});
+
+  /// The texts of a file's first `bytes`, below one another: enough to train a tokenizer on.
+  static std::string sample(std::string_view file, const std::string& name, FileColumns names = {},
+                            std::size_t bytes = 64'000'000);
+
+  /// For parts of the file; refers to this object. Throws Error naming file and line as parse_records() does.
+  TextEncoder encoder();
+
+  /// Where the last tenth of the file begins, at a line.
+  std::size_t validation_begin() const;
+
+  /// Bytes of the texts encoded so far.
+  std::size_t text_bytes() const { return text_bytes_; }
+  /// Keys that were not read, so far.
+  std::set<std::string> ignored() const { return names_.ignored; }
+
+ private:
+  TokenIds encode(std::string_view part);
+
+  std::string_view file_;
+  std::string name_;
+  const Tokenizer& tokenizer_;
+  TokenId end_;
+  FileColumns names_;
+  std::mutex mutex_;
+  std::atomic<std::size_t> text_bytes_ = 0;
+};
+
+}  // namespace zoo

@@ -1,0 +1,56 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     const zoo::TokenDataset dataset = zoo::load_token_dataset("stories");
+///     zoo::PackedBatches batches(dataset, *tokenizer.eos_id(), /*block_size=*/1024, plan, /*seed=*/1337,
+///     c10::kCPU); const zoo::ModelOutput output = model->forward(batches.training(/*micro_step=*/0).inputs);
+
+#include <functional>
+#include <span>
+
+#include "apps/training/batches/example_batches.h"
+#include "data/tokens/token_dataset.h"
+
+namespace zoo {
+
+/// Rows of block_size tokens that hold complete documents one after another (pack_best_fit()), for causal
+/// models: ModelInputs::documents keeps each from seeing the others. Every document is used once per epoch;
+/// what is left of a row is padding without targets.
+class PackedBatches final : public Batches {
+ public:
+  /// The documents of token files end in the id `end`; longer ones are cut. Throws Error if a split has no
+  /// `end`.
+  PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size, const BatchPlan& plan,
+                std::uint64_t seed, c10::Device device);
+
+  /// Examples with a label for each id (LabelShape::kTokens), of at most block_size ids.
+  PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
+                c10::Device device);
+
+  ModelBatch training(std::int64_t micro_step) override;
+  ModelBatch evaluation(Split split, std::int64_t index) override;
+  std::int64_t evaluation_batches(Split split) const override { return order_.evaluation_batches(split); }
+
+ private:
+  struct Packed {
+    std::vector<std::int64_t> lengths;           // of parts
+    std::vector<std::vector<std::size_t>> rows;  // their parts
+    /// Writes the inputs of a part, and the target of each.
+    std::function<void(std::size_t part, std::span<std::int64_t> inputs, std::span<std::int64_t> targets)>
+        copy;
+  };
+  static Packed packed(const TokenFile& tokens, TokenId end, std::int64_t block_size);
+  static Packed packed(std::vector<Example> examples, std::int64_t block_size);
+  PackedBatches(Packed train, Packed val, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
+                c10::Device device);
+  ModelBatch batch(const Packed& split, std::span<const std::int64_t> rows) const;
+
+  std::array<Packed, 2> splits_;
+  std::int64_t block_size_;
+  c10::Device device_;
+  ExampleOrder order_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,98 @@
+"""Rows that pack several documents, beside transformers, which reads each document in a pass of its own: losses of ten updates."""
+
+import json
+import pathlib
+import random
+import string
+import tempfile
+import unittest
+
+import torch
+import transformers
+
+from text_models import byte_level, tzoo
+
+UPDATES = 10
+TEMPLATE = "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}{{ eos_token }}" \
+           "{% endgeneration %}{% else %}{{ m.content }}\n{% endif %}{% endfor %}"
+
+
+class DocumentsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.root = pathlib.Path(folder.name)
+        cls.tokenizer = byte_level(bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+        common = dict(vocab_size=len(cls.tokenizer), bos_token_id=0, eos_token_id=2, pad_token_id=1)
+        cls.configs = {
+            "gpt2": transformers.GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=96, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0, **common),
+            "mistral": transformers.MistralConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+                                                  num_key_value_heads=2, sliding_window=9, max_position_embeddings=96, **common),
+            "bloom": transformers.BloomConfig(hidden_size=32, n_layer=2, n_head=4, hidden_dropout=0, attention_dropout=0, **common)}
+
+    def check(self, name, documents, *words):
+        """documents: the ids and the target of each, as our rows have them; all rows are one batch."""
+        torch.manual_seed(1)
+        model = transformers.AutoModelForCausalLM.from_config(self.configs[name], attn_implementation="eager")
+        model.save_pretrained(self.root / name)
+        self.tokenizer.save_pretrained(self.root / name)
+        out = self.root / f"{name}-run"
+        done = tzoo("train", "--init_from", str(self.root / name), "--out_dir", str(out), "--overwrite", "--documents", "pack",
+                    "--max_iters", str(UPDATES), "--eval_interval", str(UPDATES), "--log_interval", "1", "--decay_lr", "false",
+                    "--learning_rate", "1e-3", "--weight_decay", "0", "--grad_clip", "0", "--device", "cpu", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours = [json.loads(line)["train_loss"] for line in (out / "metrics.jsonl").read_text().splitlines()][:UPDATES]
+
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)
+        targets = sum(target != -100 for _, each in documents for target in each)
+        model.train()
+        for update in range(UPDATES):
+            loss = sum(torch.nn.functional.cross_entropy(model(torch.tensor([ids])).logits[0], torch.tensor(each), reduction="sum")
+                       for ids, each in documents) / targets
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            self.assertAlmostEqual(ours[update] / float(loss.detach()), 1, delta=1e-5, msg=f"{name}, update {update}")
+
+    def write(self, name, rows):
+        path = self.root / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+    def test_texts(self):
+        draw = random.Random(5)
+        texts = ["".join(draw.choices(string.ascii_uppercase, k=length)) for length in (20, 20, 9, 29, 31, 7, 18, 20)]
+        dataset = self.write("texts.jsonl", [{"text": text} for text in texts])
+        documents = []
+        for text in texts:
+            ids = self.tokenizer.encode(text)
+            self.assertEqual(len(ids), len(text))
+            ids = ([2] if documents else []) + ids + [2]  # from the end token of the document before it
+            documents.append((ids[:-1], ids[1:]))
+        # Rows of 41: 32 + 8, 30 + 10, 21 + 19 and 21 + 20.
+        for name in self.configs:
+            self.check(name, documents, "--dataset", dataset, "--val_dataset", dataset, "--block_size", "41", "--batch_size", "4")
+
+    def test_conversations(self):
+        chats = [[{"role": "user", "content": "What is 2+2?"}, {"role": "assistant", "content": "Four."}],
+                 [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"},
+                  {"role": "user", "content": "Bye"}, {"role": "assistant", "content": "See you."}],
+                 [{"role": "user", "content": "Name a colour."}, {"role": "assistant", "content": "Blue, as the sky."}]]
+        dataset = self.write("chats.jsonl", [{"messages": chat} for chat in chats])
+        template = self.root / "chat.jinja"
+        template.write_text(TEMPLATE)
+        documents = []
+        for chat in chats:
+            one = self.tokenizer.apply_chat_template(chat, chat_template=TEMPLATE, return_dict=True, return_assistant_tokens_mask=True)
+            labels = [token if kept else -100 for token, kept in zip(one["input_ids"], one["assistant_masks"])]
+            documents.append((one["input_ids"][:-1], labels[1:]))
+        lengths = sorted(len(ids) for ids, _ in documents)
+        self.assertTrue(sum(lengths[:2]) <= 96 < sum(lengths))  # two rows
+        for name in ("gpt2", "mistral"):
+            self.check(name, documents, "--task", "chat", "--dataset", dataset, "--val_dataset", dataset, "--chat_template", str(template),
+                       "--block_size", "96", "--batch_size", "2")
+
+
+if __name__ == "__main__":
+    unittest.main()

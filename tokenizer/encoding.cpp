@@ -110,9 +110,8 @@ Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* secon
                   const EncodeOptions& options) {
   const std::size_t added = options.add_special_tokens ? num_special_tokens(pieces) : 0;
   if (options.max_length) {
-    if (*options.max_length < added) {
+    if (*options.max_length < added)
       throw Error("max_length ", *options.max_length, " has no room for the ", added, " special tokens");
-    }
     truncate(first, second, *options.max_length - added, options);
   }
   const bool has_offsets = first.offsets.size() == first.size() && options.with_offsets;
@@ -120,9 +119,8 @@ Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* secon
   for (const Piece& piece : pieces) {
     if (piece.kind == Piece::Kind::first_text) append(whole, first, piece.type_id, 0);
     if (piece.kind == Piece::Kind::second_text && second != nullptr) append(whole, *second, piece.type_id, 1);
-    if (piece.kind == Piece::Kind::special && options.add_special_tokens) {
+    if (piece.kind == Piece::Kind::special && options.add_special_tokens)
       append(whole, special_tokens(piece.ids, has_offsets), piece.type_id, -1);
-    }
   }
   return whole;
 }

@@ -286,9 +286,8 @@ set key top right
 set yrange [0:*]
 )gp";
   std::string plot = R"(plot $train using 1:2 with lines lw 1.5 lc rgb "#9db8d9" title "training batch")";
-  if (!curves.val.empty()) {
+  if (!curves.val.empty())
     plot += R"(, $val using 1:2 with linespoints lw 2.5 pt 7 ps 1.1 lc rgb "#c0392b" title "validation")";
-  }
   gnuplot(script + plot + "\n", output);
 }
 

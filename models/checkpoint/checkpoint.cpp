@@ -61,9 +61,8 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
              std::optional<Head> otherwise) {
   const auto found = json.find("architectures");
   if (found == json.end() || found->is_null()) return family.heads.front().head;
-  if (!found->is_array() || found->empty() || !found->front().is_string()) {
+  if (!found->is_array() || found->empty() || !found->front().is_string())
     throw Error(source, ": 'architectures' must be a list of names, got ", found->dump());
-  }
   const auto& name = found->front().get_ref<const std::string&>();
   std::vector<std::string> known;
   for (const auto& entry : family.heads) {

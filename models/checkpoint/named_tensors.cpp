@@ -12,9 +12,8 @@ void add(NamedTensors& tensors, const char* name, const at::Tensor& tensor) {
 }
 
 void add_layers(NamedTensors& tensors, const std::string& name, const std::vector<at::Tensor>& layers) {
-  for (std::size_t i = 0; i < layers.size(); ++i) {
+  for (std::size_t i = 0; i < layers.size(); ++i)
     tensors.emplace_back(name + "." + std::to_string(i), layers[i]);
-  }
 }
 
 }  // namespace
@@ -47,9 +46,8 @@ NamedTensors gradients_of(const LoadedModel& loaded) {
     const at::Tensor* parameter = parameters.find(name.ours);
     if (parameter == nullptr) continue;
     const at::Tensor gradient = parameter->grad().defined() ? parameter->grad() : at::zeros_like(*parameter);
-    for (const auto& [theirs, tensor] : export_tensor(name, gradient, table)) {
+    for (const auto& [theirs, tensor] : export_tensor(name, gradient, table))
       gradients.emplace_back("grad." + theirs, tensor);
-    }
   }
   return gradients;
 }

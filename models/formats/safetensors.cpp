@@ -56,9 +56,8 @@ json parse_header(std::string_view text, const std::filesystem::path& path) {
   const auto watch = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
       twice = value.get<std::string>();
-    }
     return true;
   };
   json header;
@@ -74,9 +73,8 @@ json parse_header(std::string_view text, const std::filesystem::path& path) {
 
 std::string_view header_text(const MappedFile& file) {
   const auto bytes = file.bytes();
-  if (bytes.size() < kLengthSize) {
+  if (bytes.size() < kLengthSize)
     throw Error(file.path(), ": not a safetensors file: ", bytes.size(), " bytes are too short for a header");
-  }
   refuse_lfs_pointer(file.path(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::uint64_t length = 0;
   for (std::size_t i = kLengthSize; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);

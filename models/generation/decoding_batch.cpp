@@ -75,9 +75,8 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
   for (const TokenIds& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
     const auto length = static_cast<std::int64_t>(prompt.size());
-    if (length > limit) {
+    if (length > limit)
       throw Error("a prompt of ", length, " tokens is longer than the context of ", limit, " tokens");
-    }
     for (const TokenId id : prompt) {
       if (id >= 0 && id < config.vocab_size) continue;
       throw Error("the id ", id, " is outside the model's vocabulary of ", config.vocab_size, " ids");
@@ -159,9 +158,8 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
 at::Tensor DecodingBatch::read_first() {
   const std::int64_t count = *std::max_element(first_equal_.begin(), first_equal_.end()) + 1;
   std::vector<TokenIds> different(static_cast<std::size_t>(count));
-  for (const auto row : c10::irange(size())) {
+  for (const auto row : c10::irange(size()))
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
-  }
   at::Tensor logits = beginnings_.empty() ? read_unheld(different) : read_beginnings(different);
   if (different.size() == size()) return logits;
   // Copied before the next call to the session.

@@ -52,9 +52,8 @@ RowRule repetition_penalty(double given) {
   if (!(given > 0) || !std::isfinite(given))
     throw Error("repetition_penalty must be a positive number, got ", given);
   return [penalty = static_cast<float>(given)](float* logits, std::int64_t, const RowHistory& row) {
-    for (const TokenId id : std::set<TokenId>(row.tokens->begin(), row.tokens->end())) {
+    for (const TokenId id : std::set<TokenId>(row.tokens->begin(), row.tokens->end()))
       logits[id] = logits[id] < 0 ? logits[id] * penalty : logits[id] / penalty;
-    }
   };
 }
 

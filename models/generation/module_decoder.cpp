@@ -169,9 +169,7 @@ class ModuleSession : public DecodingSession {
     if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
     const std::int64_t end = begins_[0] + lengths_[0];
     bool same_end = true;
-    for (const auto b : c10::irange(begins_.size())) {
-      same_end = same_end && begins_[b] + lengths_[b] == end;
-    }
+    for (const auto b : c10::irange(begins_.size())) same_end = same_end && begins_[b] + lengths_[b] == end;
     if (same_end && *std::min_element(begins_.begin(), begins_.end()) == 0) return cache_.truncate(end);
     rearrange();
   }

@@ -64,9 +64,8 @@ TokenIds largest(const at::Tensor& logits) {
 class TemperatureFilter : public LogitsFilter {
  public:
   explicit TemperatureFilter(double temperature) : temperature_(temperature) {
-    if (!(temperature > 0) || !std::isfinite(temperature)) {
+    if (!(temperature > 0) || !std::isfinite(temperature))
       throw Error("temperature must be a positive number, got ", temperature);
-    }
   }
 
   at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {

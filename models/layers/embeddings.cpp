@@ -21,12 +21,10 @@ EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config, const Embedding&
     sinusoids_ = register_buffer("sinusoids", sinusoidal_positions(rows, width, config.sinusoid_order));
     if (skips_padding) sinusoids_[config.pad_token_id].zero_();
   }
-  if (config.type_vocab_size > 0) {
+  if (config.type_vocab_size > 0)
     token_type = register_module("token_type", Embedding(config.type_vocab_size, width));
-  }
-  if (config.embedding_norm) {
+  if (config.embedding_norm)
     norm = register_module("norm", Norm(config.norm, width, config.layer_norm_eps, config.norm_bias));
-  }
   if (config.embedding_size > 0)
     projection = register_module("projection", Linear(width, config.hidden_size));
 }

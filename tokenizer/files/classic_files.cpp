@@ -42,9 +42,8 @@ MergePairs read_merges_txt(const fs::path& path) {
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     if (line.starts_with("#version")) return;
     const std::size_t space = line.find(' ');
-    if (space == line.npos || line.find(' ', space + 1) != line.npos) {
+    if (space == line.npos || line.find(' ', space + 1) != line.npos)
       throw Error(path, ": line ", number + 1, " is '", excerpt(line, 60), "': expected two tokens");
-    }
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   });
   return merges;

@@ -38,18 +38,16 @@ MergePairs read_merges(const JsonSection& model) {
     if (!merge.is_string()) model.fail(place, "is ", merge.type_name(), ": expected two tokens");
     const auto& text = merge.get_ref<const std::string&>();
     const std::size_t space = text.find(' ');
-    if (space == text.npos || text.find(' ', space + 1) != text.npos) {
+    if (space == text.npos || text.find(' ', space + 1) != text.npos)
       model.fail(place, "is ", merge.dump(), ": expected two tokens with a space between them");
-    }
     merges.emplace_back(text.substr(0, space), text.substr(space + 1));
   }
   return merges;
 }
 
 void read_bpe(const JsonSection& model, Pipeline& pipeline) {
-  if (const json* dropout = model.find("dropout"); dropout != nullptr && *dropout != 0) {
+  if (const json* dropout = model.find("dropout"); dropout != nullptr && *dropout != 0)
     model.fail("dropout", "is not supported: expected null");
-  }
   BpeOptions options;
   if (model.find("unk_token") != nullptr) options.unk_token = model.text("unk_token");
   options.continuing_subword_prefix = model.text("continuing_subword_prefix", "");

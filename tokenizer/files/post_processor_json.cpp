@@ -16,14 +16,12 @@ std::int32_t type_id(const JsonSection& section) {
 // special_tokens: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}}
 TokenIds special_ids(const JsonSection& processor, const std::string& name) {
   const JsonSection tokens = processor.section("special_tokens");
-  if (tokens.find(name.c_str()) == nullptr) {
+  if (tokens.find(name.c_str()) == nullptr)
     processor.fail("special_tokens", "has no ", json(name).dump(), ", which the template uses");
-  }
   TokenIds ids;
   for (const json& id : tokens.section(name.c_str()).require("ids", JsonType::array)) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > (1u << 30)) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > (1u << 30))
       tokens.fail(name, "has an id that is ", id.is_structured() ? id.type_name() : id.dump());
-    }
     ids.push_back(id.get<TokenId>());
   }
   return ids;
@@ -49,9 +47,8 @@ std::vector<Piece> read_pieces(const JsonSection& processor, const char* key) {
 // ["[SEP]", 102]
 TokenId named_id(const JsonSection& processor, const char* key) {
   const json& pair = processor.require(key, JsonType::array);
-  if (pair.size() != 2 || !pair[1].is_number_unsigned() || pair[1].get<std::uint64_t>() > (1u << 30)) {
+  if (pair.size() != 2 || !pair[1].is_number_unsigned() || pair[1].get<std::uint64_t>() > (1u << 30))
     processor.fail(key, "is not a token with its id");
-  }
   return pair[1].get<TokenId>();
 }
 

@@ -24,9 +24,8 @@ MetaspaceOptions read_metaspace(const JsonSection& section) {
   // Older files have add_prefix_space instead of prepend_scheme.
   const std::string scheme =
       section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never");
-  if (scheme != "always" && scheme != "never" && scheme != "first") {
+  if (scheme != "always" && scheme != "never" && scheme != "first")
     section.fail("prepend_scheme", "is ", scheme, ": expected always, never or first");
-  }
   options.prepend = scheme == "always"  ? Prepend::always
                     : scheme == "never" ? Prepend::never
                                         : Prepend::first;

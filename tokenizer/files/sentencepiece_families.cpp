@@ -33,9 +33,8 @@ void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
 }
 
 void set_unigram(const std::vector<UnigramPiece>& pieces, TokenId unk_id, Pipeline& pipeline) {
-  for (const UnigramPiece& piece : pieces) {
+  for (const UnigramPiece& piece : pieces)
     pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-  }
   pipeline.model = std::make_shared<UnigramModel>(pieces, UnigramOptions{.unk_id = unk_id});
 }
 
@@ -63,9 +62,8 @@ TokenId require_token(const Pipeline& pipeline, SpecialToken role, const fs::pat
 Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
   Pipeline pipeline;
   std::vector<UnigramPiece> pieces = unigram_pieces(file);
-  for (std::int64_t i = settings.extra_ids.value_or(100) - 1; i >= 0; --i) {
+  for (std::int64_t i = settings.extra_ids.value_or(100) - 1; i >= 0; --i)
     pieces.push_back({"<extra_id_" + std::to_string(i) + ">", 0});
-  }
   settings.add_sentinels();
   set_unigram(pieces, 2, pipeline);
   if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap);
@@ -120,9 +118,8 @@ MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
 Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, const fs::path& path) {
   Pipeline pipeline;
   set_class_parts(settings, path, pipeline);
-  for (const SentencePieceFile::Piece& piece : file.pieces) {
+  for (const SentencePieceFile::Piece& piece : file.pieces)
     pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-  }
   BpeOptions options;
   const bool is_gemma = settings.tokenizer_class == "GemmaTokenizer";
   if (is_gemma) options.unk_token = settings.roles.at(SpecialToken::unk).content;
@@ -138,9 +135,8 @@ Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, c
 std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSettings settings) {
   const std::string& name = settings.tokenizer_class;
   const bool is_bpe = name == "LlamaTokenizer" || name == "GemmaTokenizer";
-  if (name != "T5Tokenizer" && name != "AlbertTokenizer" && !is_bpe) {
+  if (name != "T5Tokenizer" && name != "AlbertTokenizer" && !is_bpe)
     return std::make_unique<SentencePieceTokenizer>(SentencePieceTokenizer::load(path));
-  }
   const SentencePieceFile file = SentencePieceFile::parse(read_model_file(path), path.string());
   file.require_utf8_pieces(path.string());
   // The class would give other models different ids: those of another type and those with byte fallback.

@@ -144,9 +144,8 @@ void TokenizerSettings::add_sentinels() {
       std::any_of(additional_special_tokens.begin(), additional_special_tokens.end(),
                   [](const AddedToken& token) { return token.content.starts_with("<extra_id_"); });
   if (names_extra_tokens || has_some) return;
-  for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i) {
+  for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i)
     additional_special_tokens.push_back(special_token("<extra_id_" + std::to_string(i) + ">"));
-  }
 }
 
 void add_class_tokens(TokenizerSettings& settings) {

@@ -157,9 +157,8 @@ void fail_unknown_type(const JsonSection& section, std::string_view what, std::s
 
 TextPattern read_pattern(const JsonSection& section, const char* key) {
   // A plain string in some older files.
-  if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string()) {
+  if (const nlohmann::json* plain = section.find(key); plain != nullptr && plain->is_string())
     return TextPattern::literal(plain->get<std::string>());
-  }
   const JsonSection pattern = section.section(key);
   if (pattern.find("String") != nullptr) return TextPattern::literal(pattern.text("String"));
   const std::string expression = pattern.text("Regex");

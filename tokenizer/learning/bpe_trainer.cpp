@@ -40,9 +40,8 @@ LearntMerges train_bpe(std::string_view text, const BpeTrainerOptions& options) 
                               .min_frequency = options.min_frequency,
                               .special_tokens = options.special_tokens,
                               .on_progress = options.on_progress};
-  for (int byte = 0; byte < 256; ++byte) {
+  for (int byte = 0; byte < 256; ++byte)
     merging.initial_alphabet += byte_level_character(static_cast<unsigned char>(byte));
-  }
   return learn_merges(count_words(text, options), merging);
 }
 

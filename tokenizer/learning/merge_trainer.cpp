@@ -242,9 +242,8 @@ void for_each_training_line(std::string_view text, const TrainingProgress& on_pr
     const std::size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
     take(text.substr(at, line_end - at));
     at = line_end;
-    if (on_progress) {
+    if (on_progress)
       on_progress("bytes", static_cast<std::int64_t>(at), static_cast<std::int64_t>(text.size()));
-    }
   }
 }
 

@@ -43,9 +43,8 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
 void require_special_tokens(const WordPieceTrainerOptions& options) {
   const auto& special = options.special_tokens;
   for (const char* token : {"[UNK]", "[CLS]", "[SEP]"}) {
-    if (std::find(special.begin(), special.end(), token) == special.end()) {
+    if (std::find(special.begin(), special.end(), token) == special.end())
       throw Error("the special tokens of a WordPiece vocabulary lack ", token);
-    }
   }
 }
 

@@ -104,9 +104,8 @@ std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
   };
 
   const auto count = static_cast<std::uint32_t>(symbols.size());
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i)
     nodes[i] = {symbols[i], kNotMerged, i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
-  }
   const auto push = [&](std::uint64_t entry) { queue.push(entry); };
   for (std::uint32_t i = 0; i < count; ++i) link(i, push);
 
@@ -217,9 +216,8 @@ void BpeModel::read_words(const std::vector<VocabularyEntry>& vocabulary) {
 void BpeModel::read_fallback_bytes() {
   fallback_bytes_.fill(kUnknown);
   if (!options_.byte_fallback) return;
-  for (unsigned byte = 0; byte < 256; ++byte) {
+  for (unsigned byte = 0; byte < 256; ++byte)
     fallback_bytes_[byte] = token_id(fallback_token(static_cast<unsigned char>(byte))).value_or(kUnknown);
-  }
 }
 
 void BpeModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const {

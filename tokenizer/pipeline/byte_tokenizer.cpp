@@ -37,9 +37,8 @@ std::string ByteTokenizer::decode(std::span<const TokenId> ids) const {
 
 void ByteTokenizer::save(const std::filesystem::path& directory) const {
   std::vector<std::string> pieces(256);
-  for (std::size_t byte = 0; byte < pieces.size(); ++byte) {
+  for (std::size_t byte = 0; byte < pieces.size(); ++byte)
     append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
-  }
   // The decoder ignores its settings; these are the values that `tokenizers` writes.
   write_tokenizer_json(directory, {{"pre_tokenizer", byte_level_json(false, true, false)},
                                    {"decoder", byte_level_json(true, true, true)},

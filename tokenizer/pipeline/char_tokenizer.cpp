@@ -44,9 +44,8 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std
       pages_.push_back(empty);
     }
     TokenId& entry = pages_[page][c % kPageSize];
-    if (entry != kNoToken) {
+    if (entry != kNoToken)
       throw Error("the character ", describe_character(c), " has two ids, ", entry, " and ", id);
-    }
     entry = static_cast<TokenId>(id);
   }
 }

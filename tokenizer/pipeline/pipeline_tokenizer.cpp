@@ -110,9 +110,8 @@ void PipelineTokenizer::fill_texts() {
     std::string text = normalized(pipeline_, token.content);
     if (text != token.content) decoded_texts_[token.id] = std::move(text);
   }
-  for (std::size_t id = 0; id < texts_.size(); ++id) {
+  for (std::size_t id = 0; id < texts_.size(); ++id)
     is_special_.push_back(special.contains(decoded_text(static_cast<TokenId>(id))));
-  }
 }
 
 const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
@@ -126,9 +125,8 @@ TokenIds PipelineTokenizer::text_ids(std::string_view text) const {
 
 Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) const {
   require_utf8(text, "the text");
-  if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
+  if (text.size() > std::numeric_limits<std::uint32_t>::max())
     throw Error("a tokenizer encodes at most 4 GiB at once, not ", text.size(), " bytes");
-  }
   Encoding encoding;
   if (!with_offsets) {
     encoding.ids.reserve(text.size() / 4 + 4);

@@ -85,17 +85,15 @@ TokenDecoder metaspace_decoder(char32_t mark, bool drops_first) {
   std::string text;
   append_utf8(text, mark);
   return [text, drops_first](std::vector<std::string>& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], text, i == 0 && drops_first ? "" : " ");
-    }
   };
 }
 
 TokenDecoder bpe_decoder(std::string suffix) {
   return [suffix = std::move(suffix)](std::vector<std::string>& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
-    }
   };
 }
 

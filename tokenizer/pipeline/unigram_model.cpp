@@ -38,9 +38,8 @@ UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const Unigra
     lowest = std::min(lowest, piece.score);
   }
   unknown_score_ = lowest - UnigramSegmentation<double>::kUnknownPenalty;
-  for (unsigned byte = 0; byte < bytes_.size(); ++byte) {
+  for (unsigned byte = 0; byte < bytes_.size(); ++byte)
     bytes_[byte] = trie_.find(fallback_token(static_cast<unsigned char>(byte))).value_or(ByteTrie::kNoId);
-  }
 }
 
 void UnigramModel::encode(std::string_view word, TokenIds& ids, std::vector<ByteRange>* ranges) const {

@@ -67,9 +67,8 @@ void UnigramSegmentation<Score>::find(const ByteTrie& trie, const std::vector<Sc
     begin = next;
   }
   ends_.clear();
-  for (std::size_t end = text.size(); end > 0; end = steps_[end].begin) {
+  for (std::size_t end = text.size(); end > 0; end = steps_[end].begin)
     ends_.push_back(static_cast<std::uint32_t>(end));
-  }
 }
 
 }  // namespace zoo

@@ -92,9 +92,8 @@ SentencePieceFile::Piece read_piece(std::string_view bytes, const std::string& w
   }
   if (!std::isfinite(piece.score))
     throw Error(what, ": damaged: the score of piece ", number, " is not a number");
-  if (piece.text.find('\0') != piece.text.npos) {
+  if (piece.text.find('\0') != piece.text.npos)
     throw Error(what, ": piece ", number, " holds a zero byte, which sentencepiece cannot match");
-  }
   return piece;
 }
 
@@ -105,9 +104,8 @@ void read_normalizer(std::string_view spec, const std::string& what, SentencePie
   while (const auto field = message.next()) {
     if (field->number == kName) file.normalization = field->bytes;
     if (field->number == kCharsmap) file.charsmap = field->bytes;
-    if (field->number == kCharsmap && !is_valid_charsmap(field->bytes)) {
+    if (field->number == kCharsmap && !is_valid_charsmap(field->bytes))
       throw Error(what, ": damaged: its normalization table points outside itself");
-    }
     if (field->number == kAddDummyPrefix) file.adds_prefix = field->value != 0;
     if (field->number == kRemoveExtraWhitespaces) file.removes_extra_spaces = field->value != 0;
     if (field->number == kEscapeWhitespaces) file.escapes_spaces = field->value != 0;
@@ -155,9 +153,8 @@ SentencePieceFile SentencePieceFile::parse(std::string_view model, const std::st
   for (const Piece& piece : file.pieces) {
     if (piece.type == Type::user_defined) symbols.push_back(piece.text);
   }
-  if (longest_chain(std::move(symbols)) > kMaxNestedSymbols) {
+  if (longest_chain(std::move(symbols)) > kMaxNestedSymbols)
     throw Error(what, ": more than ", kMaxNestedSymbols, " user-defined symbols begin with one another");
-  }
   return file;
 }
 

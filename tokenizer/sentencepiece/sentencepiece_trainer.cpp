@@ -102,9 +102,8 @@ std::string join_quoted(const std::vector<std::string>& symbols) {
   std::string joined;
   for (const std::string& symbol : symbols) {
     require_utf8(symbol, "a user-defined symbol");
-    if (symbol.empty() || symbol.find('\0') != symbol.npos) {
+    if (symbol.empty() || symbol.find('\0') != symbol.npos)
       throw Error("a user-defined symbol must not be empty or hold a zero byte");
-    }
     joined += joined.empty() ? "\"" : ",\"";
     for (const char c : symbol) joined += c == '"' ? std::string("\"\"") : std::string(1, c);
     joined += '"';
@@ -164,9 +163,8 @@ Arguments arguments_of(const SentencePieceOptions& options) {
       {"num_threads", std::to_string(options.num_threads)},
   };
   for (const auto& [name, id] : special_ids(options)) arguments[name] = std::to_string(id);
-  if (!options.user_defined_symbols.empty()) {
+  if (!options.user_defined_symbols.empty())
     arguments["user_defined_symbols"] = join_quoted(options.user_defined_symbols);
-  }
   return arguments;
 }
 

@@ -15,9 +15,8 @@ constexpr std::size_t kAlphabetEnd = 0x144;  // after the last character, U+0143
 std::array<std::int16_t, kAlphabetEnd> inverse_alphabet() {
   std::array<std::int16_t, kAlphabetEnd> bytes;
   bytes.fill(-1);
-  for (int byte = 0; byte < 256; ++byte) {
+  for (int byte = 0; byte < 256; ++byte)
     bytes[byte_level_character(static_cast<unsigned char>(byte))] = static_cast<std::int16_t>(byte);
-  }
   return bytes;
 }
 

@@ -109,9 +109,8 @@ bool is_valid_charsmap(std::string_view map) {
 }
 
 Charsmap::Charsmap(std::string_view map) {
-  if (map.empty() || !is_valid_charsmap(map)) {
+  if (map.empty() || !is_valid_charsmap(map))
     throw Error("the normalization table is damaged: it points outside itself");
-  }
   std::uint32_t size = 0;
   std::memcpy(&size, map.data(), sizeof size);
   units_.resize(size / sizeof(std::uint32_t));

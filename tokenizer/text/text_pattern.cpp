@@ -47,9 +47,8 @@ TextPattern TextPattern::regex(const std::string& expression) {
   auto compiled = std::make_shared<Regex>();
   compiled->pattern.reset(
       icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(icu_expression(expression)), 0, where, status));
-  if (U_FAILURE(status)) {
+  if (U_FAILURE(status))
     throw Error("not a regular expression that is supported: ICU says ", u_errorName(status));
-  }
   compiled->expression = expression;
   TextPattern pattern;
   pattern.regex_ = std::move(compiled);
@@ -60,9 +59,8 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   if (text.empty()) return;  // here, `tokenizers` finds not even an empty match
   if (regex_ == nullptr) {
     if (text_.empty()) return;
-    for (std::size_t at = 0; (at = text.find(text_, at)) != text.npos; at += text_.size()) {
+    for (std::size_t at = 0; (at = text.find(text_, at)) != text.npos; at += text_.size())
       matches.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + text_.size())});
-    }
     return;
   }
   UErrorCode status = U_ZERO_ERROR;

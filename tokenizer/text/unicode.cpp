@@ -64,9 +64,8 @@ const icu::Normalizer2& normalizer(Decomposition kind) {
 
 std::u32string code_points(const icu::UnicodeString& text) {
   std::u32string result;
-  for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
+  for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1))
     result += static_cast<char32_t>(text.char32At(i));
-  }
   return result;
 }
 
@@ -232,9 +231,8 @@ std::u32string lowercase(char32_t c) {
 
 std::u32string decomposed(char32_t c, Decomposition kind) {
   icu::UnicodeString result;
-  if (c >= 0xA0 && is_known_to_normalization(c) && normalizer(kind).getDecomposition(icu(c), result)) {
+  if (c >= 0xA0 && is_known_to_normalization(c) && normalizer(kind).getDecomposition(icu(c), result))
     return code_points(result);
-  }
   return {c};
 }
 

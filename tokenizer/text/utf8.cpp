@@ -66,9 +66,8 @@ std::optional<std::size_t> invalid_utf8_at(std::string_view text) {
 }
 
 void require_utf8(std::string_view text, std::string_view what) {
-  if (const auto at = invalid_utf8_at(text)) {
+  if (const auto at = invalid_utf8_at(text))
     throw Error("invalid UTF-8 in ", what, " at byte ", *at, " (line ", line_of(text, *at), ")");
-  }
 }
 
 std::size_t line_of(std::string_view text, std::size_t offset) {

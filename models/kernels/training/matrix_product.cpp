@@ -49,9 +49,8 @@ void copy_panel(const Matrix& b, const Panel& panel, float* to) {
   if (b.row == 1) {
     transposed = panel.part.size / kLanes * kLanes;
     for (std::size_t k = 0; k < transposed; k += kLanes) {
-      for (std::size_t j = 0; j < whole_columns; j += kLanes) {
+      for (std::size_t j = 0; j < whole_columns; j += kLanes)
         transpose_block(from + k + j * b.column, b.column, to + k * kPanelColumns + j);
-      }
     }
   }
   for (std::size_t k = 0; k < panel.part.size; ++k) {

@@ -15,9 +15,8 @@ KeyValueCache::KeyValueCache(const TransformerConfig& config, std::int64_t batch
   const bool two_stacks = config.shape == Shape::kEncoderDecoder;
   const std::int64_t layers = two_stacks ? config.decoder_layers() : config.num_layers;
   layers_.reserve(static_cast<std::size_t>(layers));
-  for (std::int64_t i = 0; i < layers; ++i) {
+  for (std::int64_t i = 0; i < layers; ++i)
     layers_.push_back({at::empty(sizes, options), at::empty(sizes, options)});
-  }
   if (two_stacks || config.cross_attention) memory_.resize(layers_.size());
 }
 

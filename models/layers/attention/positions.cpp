@@ -168,9 +168,8 @@ at::Tensor alibi_slopes(std::int64_t num_heads) {
   while (2 * power <= num_heads) power *= 2;
   std::vector<double> slopes;
   for (std::int64_t i = 1; i <= power; ++i) slopes.push_back(std::exp2(-8.0 * i / power));
-  for (std::int64_t i = 1; static_cast<std::int64_t>(slopes.size()) < num_heads; i += 2) {
+  for (std::int64_t i = 1; static_cast<std::int64_t>(slopes.size()) < num_heads; i += 2)
     slopes.push_back(std::exp2(-4.0 * i / power));
-  }
   return at::tensor(slopes, at::kFloat);
 }
 

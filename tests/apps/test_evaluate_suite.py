@@ -99,7 +99,7 @@ class EvaluateSuite(CommandTest):
         # The token 0 is the most probable of equal ones: "\n".
         _, answers = self.evaluate(self.write_task(doc_to_target="\n", **keys), "--limit", 2)
         self.assertEqual([answer["greedy"] for answer in answers], [[True]] * 2)
-        self.refused("question 3", "no tokens to score", doc_to_target="\n", **keys)
+        self.refused("question 3", "adds no token", doc_to_target="\n", **keys)
 
     def test_rolling(self):
         pages = ["the café is in\na  town " * 4, "a"]
@@ -176,7 +176,7 @@ metadata: {version: 1.0}
         self.refused("nothing.jsonl", data="nothing.jsonl")
         self.refused("split \"test\"", data=None, dataset_path="json", test_split="test", dataset_kwargs={"data_files": {"train": "places.jsonl"}})
         self.refused("differs in kind", metric_list=["acc"])
-        self.refused("question 1", "25 tokens", "24", doc_to_choice=["x" * 24, "y"])
+        self.refused("question 1", "26 tokens", "24", doc_to_choice=["x" * 24, "y"])
         self.write_lines("gaps.jsonl", [{"q": "a", "options": ["b", "c"], "label": 0}, {"q": "b", "options": ["c", "d"]}])
         self.refused("question 2", "gives null", data="gaps.jsonl")
         (self.folder / "broken.jsonl").write_text('{"q": "a"}\n[1]\n')

@@ -10,6 +10,14 @@ namespace zoo::chat {
 namespace {
 
 using Call = Value (*)(const Value&, const Arguments&, Heap&);
+Value list_index(const Value& object, const Arguments& arguments, Heap& heap) {
+  const Value& wanted = *arguments.bind({"value"}, 1)[0];
+  const std::vector<Value>& items = list_in(object)->items;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (equal(items[i], wanted, heap)) return static_cast<std::int64_t>(i);
+  throw Fault("the list does not hold " + repr(wanted, heap));
+}
+
 using Methods = std::map<std::string_view, Call>;
 
 const std::string& self(const Value& object) {
@@ -176,8 +184,11 @@ const Methods kTextMethods = {
 const Methods kDictMethods = {
     {"items", view<Part::items>}, {"keys", view<Part::keys>}, {"values", view<Part::values>}, {"get", get}};
 
+const Methods kListMethods = {{"index", list_index}};
+
 const Methods* methods_of(const Value& object) {
   if (text_in(object)) return &kTextMethods;
+  if (const List* list = list_in(object)) return list->kind <= ListKind::range ? &kListMethods : nullptr;
   return dict_in(object) ? &kDictMethods : nullptr;
 }
 
@@ -188,8 +199,8 @@ constexpr std::array kTextLacks = {"casefold",   "center",      "encode",    "ex
                                    "ljust",      "maketrans",   "partition", "rindex",     "rjust",
                                    "rpartition", "swapcase",    "translate", "zfill"};
 constexpr std::array kDictLacks = {"clear", "copy", "fromkeys", "pop", "popitem", "setdefault", "update"};
-constexpr std::array kListLacks = {"append", "clear",   "copy", "count", "extend", "index", "insert", "pop",
-                                   "remove", "reverse", "sort", "start", "stop",   "step",  "mapping"};
+constexpr std::array kListLacks = {"append", "clear",   "copy", "count", "extend", "insert", "pop",
+                                   "remove", "reverse", "sort", "start", "stop",   "step",   "mapping"};
 constexpr std::array kNumberLacks = {"real",      "imag",     "numerator",  "denominator",      "conjugate",
                                      "hex",       "fromhex",  "is_integer", "as_integer_ratio", "bit_length",
                                      "bit_count", "to_bytes", "from_bytes"};

@@ -57,12 +57,12 @@ TokenIds SuiteEncoder::encode(const std::string& text) const {
 
 ScoredTokens SuiteEncoder::pair(const std::string& context, const std::string& continuation) const {
   TokenIds ids = context.empty() ? first : encode(chat::stripped(context, chat::Side::right)), all;
-  if (ids.empty()) throw Error("'", context, "' has no token that the continuation could follow");
+  if (ids.empty()) throw Error("the context has no token that the continuation could follow");
   if (!context.empty()) all = encode(context + continuation);
   if (context.empty()) all = tokenizer.encode(continuation);
   if (context.empty() && (all.empty() || all[0] != ids[0])) all.insert(all.begin(), ids[0]);
   const std::int64_t scored = std::ssize(all) - std::ssize(ids), beyond = std::ssize(all) - max_length - 1;
-  if (scored < 1) throw Error("'", continuation, "' adds no token to '", excerpt(context, 60), "'");
+  if (scored < 1) throw Error("the continuation adds no token to its context");
   if (scored > max_length) throw Error(scored, " tokens exceed the model's context of ", max_length);
   ids.insert(ids.end(), all.end() - scored, all.end());
   if (beyond > 0) ids.erase(ids.begin(), ids.begin() + beyond);

@@ -81,9 +81,8 @@ std::string without_numbers(const std::string& name) {
 
 std::size_t component_of(const std::string& name) {
   const std::string path = without_numbers(name);
-  for (std::size_t i = 0; i < kComponents.size(); ++i) {
+  for (std::size_t i = 0; i < kComponents.size(); ++i)
     if (path.starts_with(kComponents[i].path)) return i;
-  }
   TORCH_CHECK(false, "the parameter '", name, "' belongs to no component");
 }
 

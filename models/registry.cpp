@@ -87,9 +87,8 @@ const std::string& name_of(Head head) {
 }
 
 Head head_named(const std::string& name) {
-  for (std::size_t i = 0; i < kHeadNames.size(); ++i) {
+  for (std::size_t i = 0; i < kHeadNames.size(); ++i)
     if (kHeadNames[i] == name) return static_cast<Head>(i);
-  }
   throw Error("unknown head '", name, "'", did_you_mean(name, kHeadNames),
               " (there are: ", joined(kHeadNames), ")");
 }

@@ -59,10 +59,9 @@ void truncate(Encoding& first, Encoding* second, std::size_t room, const EncodeO
   }
   Encoding& cut_one = how == Truncation::only_first ? first : *second;
   const std::size_t excess = size - room;
-  if (excess >= cut_one.size()) {
+  if (excess >= cut_one.size())
     throw Error("a text of ", cut_one.size(), " tokens cannot be cut by ", excess,
                 " so that the pair fits max_length");
-  }
   cut(cut_one, cut_one.size() - excess, left);
 }
 
@@ -141,11 +140,10 @@ std::vector<Encoding> assemble_windows(std::span<const Piece> pieces, const Enco
     add(0, size);
     return windows;
   }
-  if (most <= taken + stride) {
+  if (most <= taken + stride)
     throw Error("windows of ", most, " tokens, of which ", stride,
                 " are shared, have no room for more beside a text of ", first.size(), " tokens and ",
                 taken - first.size(), " special tokens");
-  }
   const std::size_t room = most - taken;
   for (std::size_t done = 0;; done += room - stride) {
     const std::size_t begin = done, end = std::min(done + room, size);

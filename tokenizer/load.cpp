@@ -58,12 +58,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohm
   if (fs::is_regular_file(directory, ignored)) return read_gguf_tokenizer(directory);
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");
   const Format* format = find_format(directory);
-  if (format == nullptr) {
+  if (format == nullptr)
     throw Error(directory,
                 " has no tokenizer: expected tokenizer.json, spiece.model, tokenizer.model, vocab.txt, "
                 "vocab.json with merges.txt, source.spm with vocab.json, spm.model (DeBERTa), or "
                 "sentencepiece.bpe.model (M2M-100's with vocab.json)");
-  }
   TokenizerSettings settings = TokenizerSettings::read(directory, config);
   // Without a pipeline, the named class of transformers 5 loads its vocabulary, as in transformers 4.
   const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";

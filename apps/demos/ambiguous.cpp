@@ -26,10 +26,9 @@ std::vector<Phrase> read_phrases(const std::string& text) {
   for (const std::string& part : split_list("phrases", text)) {
     phrases.push_back(split_words(part));
     const std::size_t length = phrases.back().size();
-    if (length < 2 || length != phrases.front().size()) {
+    if (length < 2 || length != phrases.front().size())
       throw UsageError("--phrases: expected phrases of the same number of words, two or more, got '", part,
                        "'");
-    }
   }
   return phrases;
 }

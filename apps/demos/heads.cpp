@@ -237,7 +237,7 @@ int zoo::demo_heads(const Arguments& arguments) {
                   std::to_string(length) + " words has " +
                   format_text("%.3f", std::log2(static_cast<double>(length))) + " bits.");
   std::vector<Figure> panels;
-  for (std::int64_t head = 0; head < 4; ++head) {
+  for (std::int64_t head = 0; head < 4; ++head)
     panels.push_back(
         heat_map({.axes = {.title = "Untrained head " + std::to_string(head), .x = "key", .y = "query"},
                   .rows = words,
@@ -246,7 +246,6 @@ int zoo::demo_heads(const Arguments& arguments) {
                   .values = words.size() <= 12,
                   .low = 0,
                   .high = 1}));
-  }
   for (Figure& panel : demos::trained_heads::show(seed)) panels.push_back(std::move(panel));
   show(options, "heads",
        grid("Four of eight untrained heads on one sentence, and two trained ones", panels, 3));

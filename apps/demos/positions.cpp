@@ -141,10 +141,9 @@ void print_decisions() {
 Figure curves() {
   const at::Tensor table = sinusoidal_positions(kPositions, kWidth);
   std::vector<Curve> lines;
-  for (const std::int64_t dimension : {0, 4, 8, 16, 32}) {
+  for (const std::int64_t dimension : {0, 4, 8, 16, 32})
     lines.push_back({"dimension " + std::to_string(dimension), numbers_of(at::arange(kPositions)),
                      numbers_of(table.select(1, dimension))});
-  }
   return line_chart({.title = "Sinusoidal: a wave for each dimension", .x = "position", .y = "PE"}, lines);
 }
 
@@ -175,10 +174,9 @@ Figure buckets() {
 
 Figure biases() {
   std::vector<Curve> lines;
-  for (const std::int64_t head : {0, 2, 4, 7}) {
+  for (const std::int64_t head : {0, 2, 4, 7})
     lines.push_back({"head " + std::to_string(head), numbers_of(at::arange(65) - 64),
                      numbers_of(alibi_bias(relative_distances(1, 65, at::kCPU), 8)[0][head][0])});
-  }
   return line_chart({.title = "ALiBi: what is added to the scores", .x = "key - query", .y = "bias"}, lines);
 }
 

@@ -103,11 +103,10 @@ std::string difference(const at::Tensor& gradient, const at::Tensor& plain) {
 
 void print_half(const at::Tensor& gradient) {
   Table table({number("loss times"), number("become 0"), number("become infinite")});
-  for (const double scale : {1.0, 1024.0, kLossScale, kLossScale * 4096}) {
+  for (const double scale : {1.0, 1024.0, kLossScale, kLossScale * 4096})
     table.row({with_separators(static_cast<std::int64_t>(scale)),
                format_text("%.3f%%", 100 * lost_in_half(gradient, scale)),
                format_text("%.3f%%", 100 * overflown_in_half(gradient, scale))});
-  }
   std::cout << "\nWhy float16 needs a loss scale: the gradient's numbers that it cannot hold\n";
   table.print(std::cout);
 }
@@ -153,13 +152,12 @@ int zoo::demo_training_memory(const Arguments& arguments) {
       "gradients and the optimizer's state come on top\nof the activations, the same each time: " +
       human_bytes(16 * model->parameter_count()) + " with Adam. Times are the least of several, on " +
       threads_text() + ".");
-  if (kernels::trains_bfloat16_in_float32()) {
+  if (kernels::trains_bfloat16_in_float32())
     std::cout
         << paragraph(
                "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
                "here.")
         << "\n";
-  }
   print_half(plain);
   show(options, "training-memory",
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));

@@ -76,11 +76,10 @@ HubListing read_listing(std::string_view json, const std::string& source) {
   }
   const auto weights = std::stable_partition(listing.files.begin(), listing.files.end(),
                                              [](const HubFile& file) { return !is_weights(file.name); });
-  if (weights == listing.files.end()) {
+  if (weights == listing.files.end())
     throw Error(source,
                 ": the repository has no model.safetensors; the zoo reads no other weights. In Python, ",
                 "save_pretrained() of transformers writes them");
-  }
   return listing;
 }
 

@@ -109,11 +109,10 @@ bool waits_for_retry(const HttpAnswer& answer, int tries) {
 [[noreturn]] void refuse(const std::string& url, const HttpAnswer& answer, const Hub& hub) {
   const std::string words = answer.fault.empty() ? "" : ": " + answer.fault;
   if (answer.status == 0) throw Error(url, words, "; the same command continues the download");
-  if (answer.status == 401 || answer.status == 403) {
+  if (answer.status == 401 || answer.status == 403)
     throw Error(url, ": access denied (", answer.status, ")", words, "; ",
                 hub.token.empty() ? "a private or gated model needs your token in HF_TOKEN"
                                   : "HF_TOKEN does not give access to this model");
-  }
   if (answer.status == 404) throw Error(url, ": not found (404)", words, "; check the name and the revision");
   if (answer.status == 429) throw Error(url, ": too many requests (429)", words, "; try again later");
   throw Error(url, ": the server answered ", answer.status, words);

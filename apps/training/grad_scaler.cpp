@@ -25,10 +25,9 @@ double GradScaler::scale() const {
 bool GradScaler::unscale(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   found_inf_.zero_();
-  if (!gradients.empty()) {
+  if (!gradients.empty())
     at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_,
                                                    scale_.to(at::kDouble).reciprocal().to(at::kFloat));
-  }
   return found_inf_.item<float>() == 0;
 }
 

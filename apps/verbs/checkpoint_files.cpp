@@ -132,18 +132,16 @@ void check_export_target(const fs::path& source, const fs::path& target) {
   if (fs::equivalent(source, target, none))
     throw Error("--output: ", target, " is the model's own directory");
   if (!fs::is_directory(target, none) || fs::is_empty(target, none)) return;
-  if (!fs::exists(target / kConfigFile)) {
+  if (!fs::exists(target / kConfigFile))
     throw Error("--output: ", target,
                 " is not empty and holds no checkpoint; expected a new or empty directory");
-  }
   const std::set<std::string> folders = folders_of(target);
   for (const auto& entry : fs::directory_iterator(target)) {
     const std::string name = entry.path().filename().string();
     const bool known = entry.is_directory() ? folders.contains(name) : is_part_of_checkpoint(name);
-    if (!known || entry.is_symlink() || entry.is_other()) {
+    if (!known || entry.is_symlink() || entry.is_other())
       throw Error("--output: ", target, " holds ", name,
                   ", which would be lost; expected nothing but a checkpoint");
-    }
   }
 }
 

@@ -171,10 +171,9 @@ void print_text(const ExportFlags& values, const Exported& made) {
       std::cout << "not verified: " << made.left_out.size() << " tensors of the source that are left out\n";
   }
   if (!made.report) return;
-  for (const VerifyReport::Comparison& entry : made.report->logits) {
+  for (const VerifyReport::Comparison& entry : made.report->logits)
     std::cout << "verified outputs of [" << entry.batch << ", " << entry.length << "]"
               << (entry.padded ? " padded" : "") << ": relative error " << scientific(entry.error) << "\n";
-  }
   if (made.report->greedy_tokens == 0) return;
   std::cout << "verified generate: " << made.report->greedy_tokens - made.report->greedy_different << " of "
             << made.report->greedy_tokens << " greedy tokens equal\n";
@@ -191,12 +190,11 @@ void print_json(const ExportFlags& values, const Exported& made) {
     line["verified"] = {{"outputs", nlohmann::ordered_json::array()},
                         {"greedy_tokens", made.report->greedy_tokens},
                         {"greedy_different", made.report->greedy_different}};
-    for (const VerifyReport::Comparison& entry : made.report->logits) {
+    for (const VerifyReport::Comparison& entry : made.report->logits)
       line["verified"]["outputs"].push_back({{"batch", entry.batch},
                                              {"length", entry.length},
                                              {"padded", entry.padded},
                                              {"relative_error", entry.error}});
-    }
   }
   std::cout << json_text(line) << "\n";
 }

@@ -77,10 +77,9 @@ class Reader {
 
   std::string_view bytes(std::uint64_t count, std::string_view what) {
     const auto all = file_.bytes();
-    if (count > all.size() - at_) {
+    if (count > all.size() - at_)
       fail("truncated: ", what, " needs ", count, " bytes at byte ", at_, ", the file has ", all.size() - at_,
            " there");
-    }
     at_ += count;
     return {reinterpret_cast<const char*>(all.data()) + at_ - count, static_cast<std::size_t>(count)};
   }

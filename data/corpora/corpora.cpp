@@ -48,10 +48,9 @@ void check_hash(const Corpus& corpus, const std::string& text, const std::string
 // Extracts the text from its installed package.
 std::string extract(const Corpus& corpus) {
   const bool held_out = corpus.name.ends_with("-held-out");
-  if (corpus.package == "wordnet-base") {
+  if (corpus.package == "wordnet-base")
     return label_definitions(read_dictionary(),
                              held_out ? DefinitionSet::kHeldOut : DefinitionSet::kTraining);
-  }
   if (corpus.name == "kjv") return extract_kjv();
   return label_kjv(extract_kjv(), held_out ? ChapterSet::kHeldOut : ChapterSet::kTraining);
 }
@@ -144,10 +143,9 @@ fs::path data_directory() {
 
 fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file) {
   const Corpus* corpus = find_corpus(name);
-  if (corpus == nullptr) {
+  if (corpus == nullptr)
     throw Error("unknown corpus '", name, "'; the corpora are ", joined(corpus_names()),
                 did_you_mean(name, corpus_names()));
-  }
   const fs::path path = data_directory() / corpus->file;
   std::error_code missing;
   const bool cached =

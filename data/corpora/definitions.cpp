@@ -70,10 +70,9 @@ Dictionary read_dictionary() {
   for (std::size_t part = 0; part < kFiles.size(); ++part) {
     const fs::path path = folder / kFiles[part].file;
     std::error_code error;
-    if (!fs::exists(path, error)) {
+    if (!fs::exists(path, error))
       throw Error("the corpus definitions needs WordNet's ", path.string(), ", which is not there; ",
                   "install it with: apt-get install wordnet-base, or set WNSEARCHDIR to its folder");
-    }
     dictionary[part] = {kFiles[part].part_of_speech, parse_definitions(read_file(path), path.string())};
   }
   return dictionary;

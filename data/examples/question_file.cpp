@@ -32,10 +32,9 @@ void place_answer(const RawAnswer& answer, const std::string& name, Question& qu
     begin = byte && question.context.compare(*byte, answer.text.size(), answer.text) == 0 ? *byte
                                                                                           : std::string::npos;
   }
-  if (begin == std::string::npos) {
+  if (begin == std::string::npos)
     throw Error(name, ", line ", question.line, ": the context does not contain the answer '", answer.text,
                 "'", answer.start ? " at character " + std::to_string(*answer.start) : "");
-  }
   question.answer = {static_cast<std::uint32_t>(begin),
                      static_cast<std::uint32_t>(begin + answer.text.size())};
 }
@@ -56,10 +55,9 @@ RawAnswer read_answers(const nlohmann::json& answers, const Line& line, const st
   const auto starts = answers.find("answer_start");
   const bool good = answers["text"][0].is_string() && starts != answers.end() && starts->is_array() &&
                     !starts->empty() && (*starts)[0].is_number_unsigned();
-  if (!good) {
+  if (!good)
     throw Error(name, ", line ", line.number,
                 ": 'answers' must hold texts, and as many numbers under 'answer_start'");
-  }
   return {answers["text"][0].get<std::string>(), (*starts)[0].get<std::int64_t>()};
 }
 
@@ -69,10 +67,9 @@ Question read_question(const Line& line, const std::string& name, FileColumns& n
   Question question{
       line.number, text_under(object, "question", line, name), text_under(object, "context", line, name), {}};
   for (const auto* part : {&question.question, &question.context}) {
-    if (part->empty()) {
+    if (part->empty())
       throw Error(name, ", line ", line.number, ": '", part == &question.context ? "context" : "question",
                   "' is missing or empty");
-    }
   }
   const auto answers = object.find("answers");
   if (answers != object.end()) {

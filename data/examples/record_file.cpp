@@ -79,10 +79,9 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
                      "' looks like the names of columns, but ", joined(columns.required),
                      " are not all there; name them by ", Field{"columns"}, " ", proposed(parts, names),
                      ", or put a line '", joined(names, "<TAB>"), "' above it if it is an example");
-  if (parts.size() < columns.required.size() || parts.size() > names.size()) {
+  if (parts.size() < columns.required.size() || parts.size() > names.size())
     throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
                 " with tabs between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");
-  }
   for (std::size_t i = 0; i < names.size(); ++i)
     places.of_column[i] = i < parts.size() ? static_cast<std::int64_t>(i) : -1;
   return places;
@@ -90,10 +89,9 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
 
 Record read_columns(const Line& line, const std::string& name, const ColumnPositions& places) {
   const std::vector<std::string_view> parts = split_tabs(line.text);
-  if (parts.size() != places.width) {
+  if (parts.size() != places.width)
     throw Error(name, ", line ", line.number, ": expected ", places.width,
                 " columns as in the first line, found ", parts.size());
-  }
   Record record{line.number, {}};
   for (const std::int64_t place : places.of_column)
     record.fields.emplace_back(place < 0 ? std::string_view() : parts[static_cast<std::size_t>(place)]);

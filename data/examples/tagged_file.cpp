@@ -28,20 +28,18 @@ TaggedSentence read_sentence(const Line& line, const std::string& name, FileColu
   const nlohmann::json object = names.read_object(line, name, known);
   TaggedSentence sentence{
       texts_under(object, "tokens", line, name), texts_under(object, "labels", line, name), {}};
-  if (sentence.words.size() != sentence.tags.size()) {
+  if (sentence.words.size() != sentence.tags.size())
     throw Error(name, ", line ", line.number, ": ", sentence.words.size(), " tokens have ",
                 sentence.tags.size(), " labels");
-  }
   sentence.lines.assign(sentence.words.size(), line.number);
   return sentence;
 }
 
 void read_word(const Line& line, const std::string& name, TaggedSentence& sentence) {
   const std::vector<std::string_view> parts = split_tabs(line.text);
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
     throw Error(name, ", line ", line.number, ": expected a word, a tab and its label, found ", parts.size(),
                 parts.size() == 1 ? " column" : " columns");
-  }
   sentence.words.emplace_back(parts[0]);
   sentence.tags.emplace_back(parts[1]);
   sentence.lines.push_back(line.number);

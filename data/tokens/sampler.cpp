@@ -22,10 +22,9 @@ RandomBlockSampler::RandomBlockSampler(TokenFile tokens, std::int64_t block_size
   if (block_size < 1) throw Error("block_size must be at least 1, found ", block_size);
   if (batch_size < 1) throw Error("batch_size must be at least 1, found ", batch_size);
   // Not block_size + 1 <= size, which could overflow.
-  if (static_cast<std::size_t>(block_size) >= tokens_.size()) {
+  if (static_cast<std::size_t>(block_size) >= tokens_.size())
     throw Error(tokens_.name(), " has ", tokens_.size(), " tokens; block_size ", block_size,
                 " needs at least ", static_cast<std::uint64_t>(block_size) + 1);
-  }
 }
 
 std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) const {

@@ -47,10 +47,9 @@ SpanCorruptionLengths lengths_for_inputs(std::int64_t inputs, const SpanCorrupti
     if (next.inputs > inputs) break;
     best = next;
   }
-  if (best.spans > static_cast<std::int64_t>(options.sentinels.size())) {
+  if (best.spans > static_cast<std::int64_t>(options.sentinels.size()))
     throw Error("span corruption of ", inputs, " tokens hides ", best.spans, " spans, and the tokenizer has ",
                 options.sentinels.size(), " sentinels such as <extra_id_0>");
-  }
   return best;
 }
 

@@ -41,10 +41,9 @@ class Meta {
     const bool fits = value.is_number_unsigned() &&
                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most) &&
                       value.get<std::int64_t>() >= least;
-    if (!fits) {
+    if (!fits)
       throw Error(path_, ": ", key, " must be an integer from ", least, " to ", most, ", found ",
                   value.dump());
-    }
     return value.get<std::int64_t>();
   }
 
@@ -75,10 +74,9 @@ class Meta {
 TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_key, std::int64_t vocab_size) {
   TokenFile tokens(path, meta.width());
   const auto count = meta.integer(count_key, 0, std::numeric_limits<std::int64_t>::max());
-  if (tokens.size() != static_cast<std::size_t>(count)) {
+  if (tokens.size() != static_cast<std::size_t>(count))
     throw Error(path, ": expected ", count, " tokens of ", meta.text("dtype"), " (", count_key,
                 " in meta.json), the file has ", tokens.size());
-  }
   tokens.require_ids_below(vocab_size);
   return tokens;
 }

@@ -30,10 +30,9 @@ at::Tensor chosen_positions(const at::Tensor& states, const std::vector<std::int
   const std::int64_t length = states.size(1);
   const auto options = at::TensorOptions().dtype(at::kLong);
   if (positions.empty()) return at::arange(length, options).to(states.device());
-  for (const std::int64_t position : positions) {
+  for (const std::int64_t position : positions)
     TORCH_CHECK(position >= 0 && position < length, "position ", position, " is not in a sequence of ",
                 length);
-  }
   return at::tensor(positions, options).to(states.device());
 }
 

@@ -120,10 +120,9 @@ std::vector<Intervention> patches(const Model& model, const Run& clean, const st
   std::vector<Intervention> changes;
   for (const Site& site : sites) {
     at::Tensor value = activation_at(model, clean, site);
-    for (const std::int64_t position : positions) {
+    for (const std::int64_t position : positions)
       TORCH_CHECK(position >= 0 && position < value.size(1), "position ", position,
                   " is not in a sequence of ", value.size(1));
-    }
     if (!positions.empty()) value = value.index_select(1, at::tensor(positions).to(value.device()));
     changes.push_back({.site = site, .value = value, .positions = positions});
   }

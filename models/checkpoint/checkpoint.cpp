@@ -183,9 +183,8 @@ void CheckpointConfig::merge(const PeftAdapter& adapter) {
 }
 
 std::string architecture_of(const Family& family, Head head) {
-  for (const auto& entry : family.heads) {
+  for (const auto& entry : family.heads)
     if (entry.head == head) return entry.architecture;
-  }
   throw Error(family.model_type, " has no ", name_of(head), " head");
 }
 
@@ -206,11 +205,10 @@ CheckpointConfig open_checkpoint(const ModelPath& path) {
     checkpoint.files_ = std::make_shared<const WeightFiles>(gguf_tensors(file));
     return checkpoint;
   }
-  if (!fs::is_directory(path)) {
+  if (!fs::is_directory(path))
     throw Error(path,
                 " is not a directory; expected a checkpoint, with config.json and model.safetensors, or a "
                 "GGUF file");
-  }
   checkpoint.config_file = path / kConfigFile;
   if (!fs::exists(checkpoint.config_file)) refuse_without_config(path);
   checkpoint.json = std::make_shared<const nlohmann::json>(read_json(checkpoint.config_file));
@@ -222,10 +220,9 @@ CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optiona
   CheckpointConfig checkpoint = open_checkpoint(directory);
   std::optional<PeftAdapter> adapter;
   if (!directory.adapter.empty()) adapter.emplace(directory.adapter);
-  if (!applies_adapters && fs::exists(directory / kAdaptersFile)) {
+  if (!applies_adapters && fs::exists(directory / kAdaptersFile))
     throw Error(directory, " holds a model before its adapters (", kAdaptersFile,
                 "), which only a resumed run applies; the model in the run's final or best has them merged");
-  }
   const auto said = checkpoint.json;
   const nlohmann::json& json = *said;
   const std::string source = checkpoint.config_file.string();

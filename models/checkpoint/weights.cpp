@@ -168,9 +168,8 @@ class Matcher {
   bool is_ignored(const std::string& name) const {
     for (const std::string& pattern : table_.ignored) {
       if (pattern.ends_with('.') && name.starts_with(pattern)) return true;
-      for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      for (std::int64_t layer = 0; layer < layers_; ++layer)
         if (name == stored(number_layer(pattern, layer))) return true;
-      }
     }
     return false;
   }

@@ -55,13 +55,11 @@ void read_labels(const ConfigReader& reader, TransformerConfig& config) {
   }
   const std::string name = reader.get_string("problem_type", "");
   if (name.empty()) return;
-  for (const ProblemName& entry : kProblems) {
+  for (const ProblemName& entry : kProblems)
     if (name == entry.theirs) config.problem_type = entry.ours;
-  }
-  if (config.problem_type == ProblemType::kByLabels) {
+  if (config.problem_type == ProblemType::kByLabels)
     reader.refuse("problem_type",
                   "expected regression, single_label_classification or multi_label_classification");
-  }
 }
 
 void write_labels(const TransformerConfig& config, json& json) {
@@ -73,9 +71,8 @@ void write_labels(const TransformerConfig& config, json& json) {
       json["label2id"][label] = id;
     }
   }
-  for (const ProblemName& entry : kProblems) {
+  for (const ProblemName& entry : kProblems)
     if (config.problem_type == entry.ours) json["problem_type"] = entry.theirs;
-  }
 }
 
 // One overload for each type of ConfigKey::Field.
@@ -140,16 +137,14 @@ void replace_word(std::string& text, const std::string& word, const std::string&
 }  // namespace
 
 std::optional<Activation> activation_named(const std::string& name) {
-  for (const ActivationName& entry : kActivations) {
+  for (const ActivationName& entry : kActivations)
     if (name == entry.theirs) return entry.ours;
-  }
   return std::nullopt;
 }
 
 std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations) {
+  for (const ActivationName& entry : kActivations)
     if (activation == entry.ours) return entry.theirs;
-  }
   throw Error("config.json has no name for an activation of ", name_of(activation));
 }
 
@@ -307,9 +302,8 @@ json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& c
   json json;
   // Files hold the value where a field's 0 stands for a value that follows from other fields.
   const TransformerConfig resolved = config.resolved();
-  for (const ConfigKey& key : keys_) {
+  for (const ConfigKey& key : keys_)
     if (key.write) key.write(resolved, json);
-  }
   const auto asked = fields_of(config), said = fields_of(read(base, json, "config.json"));
   std::string lost;
   for (std::size_t i = 0; i < asked.size(); ++i) {

@@ -42,9 +42,8 @@ constexpr std::array<TypeName, 10> kTypes{{{at::kDouble, "F64"},
                                            {at::kBool, "BOOL"}}};
 
 std::optional<at::ScalarType> type_named(std::string_view name) {
-  for (const TypeName& entry : kTypes) {
+  for (const TypeName& entry : kTypes)
     if (name == entry.name) return entry.type;
-  }
   return std::nullopt;
 }
 
@@ -80,10 +79,9 @@ std::string_view header_text(const MappedFile& file) {
   for (std::size_t i = kLengthSize; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   if (length > kMaxHeader)
     throw Error(file.path(), ": the safetensors header claims ", length, " bytes, too many");
-  if (length > bytes.size() - kLengthSize) {
+  if (length > bytes.size() - kLengthSize)
     throw Error(file.path(), ": truncated: the header claims ", length, " bytes, the file has ",
                 bytes.size() - kLengthSize, " after its length");
-  }
   return {reinterpret_cast<const char*>(bytes.data()) + kLengthSize, static_cast<std::size_t>(length)};
 }
 
@@ -105,10 +103,9 @@ class EntryParser {
     entry.end = unsigned_number(offsets[1], "data_offsets");
     if (entry.begin > entry.end) fail("begins after it ends");
     const std::size_t needed = bytes_of(entry.shape, c10::elementSize(entry.dtype));
-    if (entry.end - entry.begin != needed) {
+    if (entry.end - entry.begin != needed)
       fail("needs " + std::to_string(needed) + " bytes by its shape and type, its offsets span " +
            std::to_string(entry.end - entry.begin));
-    }
     return entry;
   }
 
@@ -211,10 +208,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   if (!checksums_.empty() && checksums_.size() != kChecksumDigits * (1 + names_.size()))
     throw Error(path, ": '", kChecksums, "' in its __metadata__ is not of as many tensors as it has");
   const std::size_t present = file_->bytes().size() - data_start_;
-  if (present < expected) {
+  if (present < expected)
     throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected,
                 " of the data, which has ", present);
-  }
   if (present > expected)
     throw Error(path, ": ", present - expected, " bytes more than the header describes");
 }
@@ -277,9 +273,8 @@ bool SafetensorsFile::verify() const {
 }
 
 const char* safetensors_name(at::ScalarType dtype) {
-  for (const TypeName& entry : kTypes) {
+  for (const TypeName& entry : kTypes)
     if (dtype == entry.type) return entry.name;
-  }
   return nullptr;
 }
 

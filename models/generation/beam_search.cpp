@@ -213,9 +213,8 @@ class BeamSearch : public TokenLoop {
       for (FoundBeam& found : group.finished()) best.push_back(std::move(found));
     }
     for (const BeamGroup& group : search.groups) {
-      for (const Beam& beam : group.running()) {
+      for (const Beam& beam : group.running())
         if (!group.done() && best.empty()) best.push_back(beam.found);
-      }
     }
     std::stable_sort(best.begin(), best.end(),
                      [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });

@@ -96,9 +96,8 @@ bool ContinuousBatch::step() {
 }
 
 void ContinuousBatch::drop_cancelled() {
-  for (BatchRow& row : rows_) {
+  for (BatchRow& row : rows_)
     if (row.work->request->cancelled) row.end(RowEnd::kCancelled);
-  }
   keep_running_rows();
   std::vector<std::shared_ptr<BatchWork>> dropped;
   {

@@ -86,10 +86,9 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
 
 TokenId start_token(const TransformerConfig& config, std::int64_t given) {
   const std::int64_t start = given >= 0 ? given : config.decoder_start_token_id;
-  if (start < 0 || start >= config.vocab_size) {
+  if (start < 0 || start >= config.vocab_size)
     throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
                 config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
-  }
   return static_cast<TokenId>(start);
 }
 

@@ -105,9 +105,8 @@ RowRule bad_words(std::vector<TokenIds> words, const HistoryContext& context) {
                              }),
               words.end());
   return [words](float* logits, std::int64_t, const RowHistory& row) {
-    for (const TokenIds& word : words) {
+    for (const TokenIds& word : words)
       if (ends_with_beginning(*row.tokens, row.tokens->size(), word)) logits[word.back()] = kForbidden;
-    }
   };
 }
 
@@ -119,9 +118,8 @@ RowRule minimum_length(const HistoryOptions& options, const HistoryContext& cont
   return [length = least, new_tokens = options.min_new_tokens, ends = context.eos_token_ids](
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     if (static_cast<std::int64_t>(row.tokens->size()) >= length && row.new_tokens() >= new_tokens) return;
-    for (const TokenId id : ends) {
+    for (const TokenId id : ends)
       if (id < vocab_size) logits[id] = kForbidden;
-    }
   };
 }
 
@@ -147,18 +145,16 @@ RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& conte
 
 RowRule suppressed_tokens(const HistoryOptions& options) {
   for (const TokenIds* ids : {&options.suppressed, &options.suppressed_first}) {
-    for (const TokenId id : *ids) {
+    for (const TokenId id : *ids)
       if (id < 0) throw Error("suppress_tokens: the id ", id, " is negative");
-    }
   }
   const bool forces = options.forced_bos_token_id.has_value();
   return [forces, always = options.suppressed, first = options.suppressed_first](
              float* logits, std::int64_t vocab_size, const RowHistory& row) {
     const std::int64_t begin = forces && row.given == 1 ? 1 : 0;
     const auto forbid = [&](const TokenIds& ids) {
-      for (const TokenId id : ids) {
+      for (const TokenId id : ids)
         if (id < vocab_size) logits[id] = kForbidden;
-      }
     };
     forbid(always);
     if (row.new_tokens() == begin) forbid(first);

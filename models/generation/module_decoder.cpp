@@ -124,9 +124,8 @@ class ModuleSession : public DecodingSession {
       source_.rows = std::move(sources);
     }
     cache_.select(index, new_sources);
-    for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory}) {
+    for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory})
       if (new_sources && all->defined()) *all = all->index_select(0, index);
-    }
     first_places_ = mask_ = at::Tensor();
   }
 

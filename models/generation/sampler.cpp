@@ -194,18 +194,16 @@ at::Tensor TokenSampler::distribution(const at::Tensor& logits) const {
   const at::Tensor allowed = filtered(logits.to(at::kFloat));
   at::Tensor weights = at::softmax(allowed, -1).to(at::kCPU).contiguous();
   const at::Tensor good = weights.isfinite().all(-1);
-  for (const auto b : c10::irange(weights.size(0))) {
+  for (const auto b : c10::irange(weights.size(0)))
     if (!good.const_data_ptr<bool>()[b]) refuse(allowed[b]);
-  }
   return weights;
 }
 
 at::Tensor TokenSampler::draw_places(const at::Tensor& scores, std::int64_t count, std::size_t row) {
   const at::Tensor noisy = scores.to(at::kCPU, at::kDouble, /*non_blocking=*/false, /*copy=*/true);
   auto* keys = noisy.mutable_data_ptr<double>();
-  for (const auto i : c10::irange(noisy.numel())) {
+  for (const auto i : c10::irange(noisy.numel()))
     if (std::isfinite(keys[i])) keys[i] -= std::log(-std::log1p(-uniform(row)));
-  }
   return std::get<1>(at::topk(noisy, count));
 }
 

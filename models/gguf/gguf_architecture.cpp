@@ -19,9 +19,8 @@ namespace {
 using nlohmann::json;
 
 const GgufFile::Tensor* find_tensor(const GgufFile& file, std::string_view name) {
-  for (const GgufFile::Tensor& tensor : file.tensors()) {
+  for (const GgufFile::Tensor& tensor : file.tensors())
     if (tensor.name == name) return &tensor;
-  }
   return nullptr;
 }
 

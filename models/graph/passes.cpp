@@ -21,14 +21,12 @@ using Views = std::vector<KeyValueCache::View>;
 std::vector<std::int64_t> lengths(std::int64_t largest, std::int64_t first = 5) {
   std::vector<std::int64_t> found;
   const auto is_prime = [](std::int64_t n) {
-    for (std::int64_t d = 2; d * d <= n; ++d) {
+    for (std::int64_t d = 2; d * d <= n; ++d)
       if (n % d == 0) return false;
-    }
     return true;
   };
-  for (std::int64_t n = first; n <= largest && found.size() < 3; ++n) {
+  for (std::int64_t n = first; n <= largest && found.size() < 3; ++n)
     if (is_prime(n)) found.push_back(n);
-  }
   if (found.size() == 3) return found;
   if (largest < 4) throw Error("a context of ", largest, " positions is too short to export: expected 4");
   return {largest - 2, largest - 1, largest};
@@ -203,12 +201,11 @@ Graph forward_pass(Model& model, bool token_types) {
   pass.ids("input_ids", {batch, length}, config.vocab_size);
   pass.ids("attention_mask", {batch, length}, 2);
   if (typed) pass.ids("token_type_ids", {batch, length}, config.type_vocab_size);
-  if (two_stacks) {
+  if (two_stacks)
     pass.ids("decoder_input_ids",
              {batch,
               pass.symbol("decoder_length", 1, reversed(lengths(config.max_length())), config.max_length())},
              config.vocab_size);
-  }
   return pass.trace([&model, typed, two_stacks](const Tensors& in) {
     return exported_outputs(model.forward({.input_ids = in[0],
                                            .attention_mask = in[1],

@@ -30,9 +30,8 @@ std::optional<Size> Size::solve(const std::vector<std::vector<std::int64_t>>& co
   Size size;
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::vector<std::size_t> symbols;
-    for (std::size_t k = 0; k < corners.size(); ++k) {
+    for (std::size_t k = 0; k < corners.size(); ++k)
       if ((i >> k & 1) != 0) symbols.push_back(k);
-    }
     if (values[i] != 0) size.terms_[symbols] = values[i];
   }
   return size;

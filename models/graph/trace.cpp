@@ -205,9 +205,8 @@ bool same(const Argument& a, const Argument& b) {
 
 std::string reader_of(const Graph& graph, ValueId id) {
   for (const Node& node : graph.nodes) {
-    for (const Argument& argument : node.arguments) {
+    for (const Argument& argument : node.arguments)
       if (std::count(argument.tensors.begin(), argument.tensors.end(), id) > 0) return Graph::name_of(node);
-    }
   }
   return "nothing";
 }
@@ -245,9 +244,8 @@ class Solver {
   }
 
   bool fits(const Size& size, const std::vector<std::int64_t>& numbers) const {
-    for (std::size_t i = 0; i < points_.size(); ++i) {
+    for (std::size_t i = 0; i < points_.size(); ++i)
       if (size.value(points_[i]) != numbers[i]) return false;
-    }
     return true;
   }
 

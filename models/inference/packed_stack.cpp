@@ -133,10 +133,9 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   for (Memory& scratch : workspace.scratch)
     scratch.grow_to(kernels::attention_scratch_bytes(head_dim, positions));
   if (pass.cache != nullptr) return;
-  for (Memory& cache : workspace.head_caches) {
+  for (Memory& cache : workspace.head_caches)
     cache.grow_to(kernels::key_bytes(options_.cache, head_dim, whole) +
                   kernels::value_bytes(options_.cache, head_dim, whole));
-  }
 }
 
 void PackedStack::run(const Pass& pass, Workspace& workspace) {

@@ -89,10 +89,9 @@ void check_interventions(const std::vector<Intervention>& interventions, const T
                 "an intervention is on a head of a part that has none");
     TORCH_CHECK(site.head < config.num_heads, "an intervention is on head ", site.head,
                 " of a layer that has ", config.num_heads);
-    for (const std::int64_t position : change.positions) {
+    for (const std::int64_t position : change.positions)
       TORCH_CHECK(position >= 0 && position < embeddings[1], "an intervention is at position ", position,
                   " of a sequence of ", embeddings[1]);
-    }
     const auto unordered = std::adjacent_find(change.positions.begin(), change.positions.end(),
                                               std::greater_equal<std::int64_t>());
     TORCH_CHECK(unordered == change.positions.end(), "an intervention's positions must be ascending, got ",
@@ -106,9 +105,8 @@ void check_interventions(const std::vector<Intervention>& interventions, const T
 LayerHook::LayerHook(const std::vector<Intervention>& interventions, Shape stack, std::int64_t layer,
                      LayerActivations* record)
     : record_(record) {
-  for (const Intervention& change : interventions) {
+  for (const Intervention& change : interventions)
     if (change.site.stack == stack && change.site.layer == layer) on_layer_.push_back(&change);
-  }
 }
 
 at::Tensor LayerHook::sublayer(LayerPart part, at::Tensor output) const {
@@ -121,9 +119,8 @@ at::Tensor LayerHook::sublayer(LayerPart part, at::Tensor output) const {
 }
 
 at::Tensor LayerHook::residual(const at::Tensor& input, at::Tensor output) const {
-  for (const Intervention* change : on_layer_) {
+  for (const Intervention* change : on_layer_)
     if (change->site.part == LayerPart::kResidual) output = replaced(output, *change, input);
-  }
   if (record_ != nullptr) record_->residual = output;
   return output;
 }

@@ -115,9 +115,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
                                              /*create_graph=*/false, /*allow_unused=*/true);
     torch::autograd::variable_list result(tensors.size() + 2);  // no gradient for `part` and `inputs`
     std::size_t next = 0;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
       if (tensors[i].requires_grad()) result[i] = found[next++];
-    }
     return result;
   }
 };
@@ -132,9 +131,8 @@ at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& 
 }
 
 void recompute_blocks(torch::nn::Module& module, bool recomputes) {
-  for (const auto& part : module.modules(/*include_self=*/false)) {
+  for (const auto& part : module.modules(/*include_self=*/false))
     if (auto* stack = part->as<TransformerStackImpl>()) stack->recompute_blocks(recomputes);
-  }
 }
 
 }  // namespace zoo

@@ -155,10 +155,9 @@ bool TransformerStackImpl::is_hooked(const StackInputs& inputs) const {
   if (inputs.interventions.empty() && !inputs.output_activations) return false;
   TORCH_CHECK(!is_training(), "activations are recorded and replaced in evaluation mode alone");
   check_interventions(inputs.interventions, config_, inputs.embeddings.sizes());
-  for (const Intervention& change : inputs.interventions) {
+  for (const Intervention& change : inputs.interventions)
     TORCH_CHECK(inputs.cache == nullptr || change.positions.empty(),
                 "with a cache, interventions are at all positions");
-  }
   return true;
 }
 
@@ -171,9 +170,8 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
   std::vector<at::Tensor> inputs{x};
-  for (const at::Tensor* tensor : {&context.mask.bias, &context.distances.vectors, &cross.memory}) {
+  for (const at::Tensor* tensor : {&context.mask.bias, &context.distances.vectors, &cross.memory})
     if (tensor->defined()) inputs.push_back(*tensor);
-  }
   const auto rotary =
       context.rotary != nullptr ? std::make_shared<const RotaryTable>(*context.rotary) : nullptr;
   const auto part = [this, context, cross, rotary](const std::vector<at::Tensor>& given) {
@@ -181,9 +179,8 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
     CrossAttentionContext other = cross;
     self.rotary = rotary.get();
     std::size_t next = 1;
-    for (at::Tensor* tensor : {&self.mask.bias, &self.distances.vectors, &other.memory}) {
+    for (at::Tensor* tensor : {&self.mask.bias, &self.distances.vectors, &other.memory})
       if (tensor->defined()) *tensor = given[next++];
-    }
     return block(self.layer).forward(given[0], self, other);
   };
   return recompute(part, inputs, block(context.layer).parameters());

@@ -36,10 +36,9 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Activation activation,
                         double dropout, const Residual& residual) {
   const kernels::Pointwise f = pointwise(activation);
-  if (dropout == 0 && f != kernels::Pointwise::kNone && kernels::has_fast_linear(x, weights.up)) {
+  if (dropout == 0 && f != kernels::Pointwise::kNone && kernels::has_fast_linear(x, weights.up))
     return residual.around(
         [&](const at::Tensor& start) { return kernels::feed_forward(x, weights, f, start); });
-  }
   const at::Tensor inner = activate(linear(x, weights.up, weights.up_bias), activation);
   return linear(ops::dropout(inner, dropout), weights.down, weights.down_bias, residual);
 }

@@ -58,9 +58,8 @@ Json double_json(double value) {
 }
 
 std::string identifier(std::string text) {
-  for (char& c : text) {
+  for (char& c : text)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
   return text;
 }
 

@@ -90,11 +90,10 @@ class AnswerCollector {
 
 // Windows over the context, of tokens of one encoding.
 std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& asked) {
-  if (model.tokenizer->limits().pads_left) {
+  if (model.tokenizer->limits().pads_left)
     throw Error(model.checkpoint.directory,
                 ": tokenizer_config.json says padding_side 'left': transformers then puts the context ",
                 "before the question, which tzoo does not");
-  }
   constexpr std::size_t kUsualLength = 384, kUsualStride = 128;  // of transformers' pipeline
   const std::size_t limit = model.max_length();
   const auto length = static_cast<std::size_t>(asked.max_length.value_or(std::min(limit, kUsualLength)));

@@ -23,11 +23,10 @@ std::string type_of(const JsonSection& entry) {
   constexpr std::string_view kPackage = "sentence_transformers.";
   constexpr std::array kKnown{"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"};
   const std::string path = entry.text("type"), name = path.substr(path.rfind('.') + 1);
-  if (!path.starts_with(kPackage) || std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+  if (!path.starts_with(kPackage) || std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
     entry.fail("type", "is '", path,
                "', which tzoo cannot run; it runs Transformer, Pooling, Dense, Normalize, ",
                "LayerNorm and Dropout of sentence_transformers");
-  }
   return name;
 }
 

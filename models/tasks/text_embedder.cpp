@@ -64,10 +64,9 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokeniz
       max_length_(length_limit(*model_, *tokenizer_, config)),
       truncate_dim_(config.truncate_dim) {
   require_fit(*tokenizer_, model_->config(), config.transformer);
-  if (model_->config().shape == Shape::kEncoderDecoder) {
+  if (model_->config().shape == Shape::kEncoderDecoder)
     throw Error(config.transformer,
                 ": an encoder-decoder gives no vector for a text; expected an encoder or a decoder");
-  }
   if (options.max_length)
     max_length_ = std::min(*options.max_length, max_length_.value_or(*options.max_length));
   if (config.lowercase) tokenizer_->lowercase_texts();

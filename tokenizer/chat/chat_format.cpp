@@ -94,9 +94,8 @@ ordered_json cleaned_messages(const ordered_json& messages) {
   ordered_json cleaned = ordered_json::array();
   for (const ordered_json& message : messages) {
     ordered_json kept = ordered_json::object();
-    for (const auto& [key, value] : message.items()) {
+    for (const auto& [key, value] : message.items())
       if (!value.is_null()) kept[key] = value;
-    }
     cleaned.push_back(with_reasoning(kept));
   }
   return cleaned;

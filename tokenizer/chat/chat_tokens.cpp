@@ -28,12 +28,11 @@ std::vector<ByteRange> answers_by_turns(const ChatFormat& format, const ordered_
       const std::string after = format.prompt(part);
       if (after.size() <= before.size())
         throw Error("the chat template writes nothing for message ", i + 1, ", which is the assistant's");
-      if (!after.starts_with(before) || !whole.starts_with(after)) {
+      if (!after.starts_with(before) || !whole.starts_with(after))
         throw Error("message ", i + 1,
                     ": the chat template renders it otherwise in the whole conversation, so "
                     "that the assistant's part cannot be told; put the part between {% generation %} and "
                     "{% endgeneration %} in the template");
-      }
       answers.push_back(
           {static_cast<std::uint32_t>(before.size()), static_cast<std::uint32_t>(after.size())});
     } else {

@@ -115,16 +115,14 @@ std::optional<Json> satisfiable(Json branch, const std::string& place) {
   if (needs_other_type(branch)) branch["type"] = {"string", "number", "boolean", "null"};
   if (branch.contains("enum")) {
     Json kept = Json::array();
-    for (const Json& value : branch["enum"]) {
+    for (const Json& value : branch["enum"])
       if (value_fits(branch, value, place)) kept.push_back(value);
-    }
     if (kept.empty()) return std::nullopt;
     branch["enum"] = kept;
   } else if (branch.contains("type")) {
     Json kept = Json::array();
-    for (const Json& type : branch["type"]) {
+    for (const Json& type : branch["type"])
       if (!type_is_empty(branch, type.get<std::string>())) kept.push_back(type);
-    }
     if (kept.empty()) return std::nullopt;
     branch["type"] = kept;
   }
@@ -136,27 +134,23 @@ Json types_in_both(const Json& a, const Json& b) {
     return contains(list, type) || (type == "integer" && contains(list, "number"));
   };
   Json both = Json::array();
-  for (const Json& type : a) {
+  for (const Json& type : a)
     if (covers(b, type)) both.push_back(type);
-  }
-  for (const Json& type : b) {
+  for (const Json& type : b)
     if (covers(a, type) && !contains(both, type)) both.push_back(type);
-  }
   return both;
 }
 
 Json union_of(Json a, const Json& b) {
-  for (const Json& one : b) {
+  for (const Json& one : b)
     if (!contains(a, one)) a.push_back(one);
-  }
   return a;
 }
 
 Json values_in_both(const Json& a, const Json& b) {
   Json both = Json::array();
-  for (const Json& value : a) {
+  for (const Json& value : a)
     if (contains(b, value)) both.push_back(value);
-  }
   return both;
 }
 
@@ -194,9 +188,8 @@ Json merged_values(const std::string& key, const Json& a, const Json& b) {
 std::optional<Json> merged(const Json& a, const Json& b, const std::string& place) {
   Json both = a;
   if (a.contains("properties") || b.contains("properties")) both["properties"] = merged_properties(a, b);
-  for (const auto& [key, value] : b.items()) {
+  for (const auto& [key, value] : b.items())
     if (key != "properties") both[key] = a.contains(key) ? merged_values(key, a[key], value) : value;
-  }
   return satisfiable(std::move(both), place);
 }
 

@@ -7,9 +7,8 @@
 namespace zoo {
 
 StopStrings::StopStrings(std::vector<std::string> texts) : texts_(std::move(texts)) {
-  for (const std::string& text : texts_) {
+  for (const std::string& text : texts_)
     if (text.empty()) throw Error("a stop string is empty: a text would end before it begins");
-  }
 }
 
 std::size_t StopStrings::longest() const {

@@ -55,10 +55,9 @@ std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
   const json root = read_json(path, kMostVocabulary);
   std::vector<VocabularyEntry> vocabulary;
   for (const auto& [text, id] : root.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000)
       throw Error(path, ": ", json(text).dump(), " is ", id.is_structured() ? id.type_name() : id.dump(),
                   ": expected an id");
-    }
     vocabulary.push_back({text, id.get<TokenId>()});
   }
   if (vocabulary.empty()) throw Error(path, ": is empty: expected tokens with their ids");

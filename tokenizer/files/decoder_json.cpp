@@ -21,11 +21,10 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
   if (type == "ByteFallback") return byte_fallback_decoder();
   if (type == "Fuse") return fuse_decoder();
   if (type == "Replace") return replace_decoder(read_pattern(section, "pattern"), section.text("content"));
-  if (type == "Strip") {
+  if (type == "Strip")
     return strip_decoder(section.character("content", ' '),
                          static_cast<std::size_t>(section.count("start", 0)),
                          static_cast<std::size_t>(section.count("stop", 0)));
-  }
   if (type == "Sequence") {
     std::vector<TokenDecoder> decoders;
     const std::vector<JsonSection> parts = section.sections("decoders");

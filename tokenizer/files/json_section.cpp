@@ -81,10 +81,9 @@ std::int64_t JsonSection::count(const char* key, std::int64_t if_absent) const {
   const nlohmann::json* value = find(key);
   if (value == nullptr) return if_absent;
   constexpr std::uint64_t kLargest = 1u << 31;
-  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLargest) {
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLargest)
     fail(key, "is ", value->is_structured() ? value->type_name() : value->dump(),
          ": expected an integer that is not negative");
-  }
   return value->get<std::int64_t>();
 }
 

@@ -16,10 +16,9 @@ constexpr std::uint64_t kMaxId = 4'000'000;
 std::vector<VocabularyEntry> read_vocabulary(const JsonSection& model) {
   std::vector<VocabularyEntry> vocabulary;
   for (const auto& [text, id] : model.require("vocab", JsonType::object).items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kMaxId) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kMaxId)
       model.fail("vocab[" + json(text).dump() + "]", "is ", id.is_structured() ? id.type_name() : id.dump(),
                  ": expected an integer from 0 to ", kMaxId);
-    }
     vocabulary.push_back({text, id.get<TokenId>()});
   }
   if (vocabulary.empty()) model.fail("vocab", "is empty");
@@ -86,10 +85,9 @@ void read_word_level(const JsonSection& model, Pipeline& pipeline) {
 void read_unigram(const JsonSection& model, Pipeline& pipeline) {
   std::vector<UnigramPiece> pieces;
   for (const json& entry : model.require("vocab", JsonType::array)) {
-    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
       model.fail("vocab[" + std::to_string(pieces.size()) + "]", "is ",
                  entry.is_structured() ? entry.type_name() : entry.dump(), ": expected a text and a number");
-    }
     pipeline.vocabulary.push_back({entry[0].get<std::string>(), static_cast<TokenId>(pieces.size())});
     pieces.push_back({entry[0].get<std::string>(), entry[1].get<double>()});
   }

@@ -26,11 +26,10 @@ std::vector<std::string> read_texts_by_id(const JsonSection& model) {
   for (const auto& [piece, id] : vocabulary.items()) {
     const std::string key = "vocab[" + json(piece).dump() + "]";
     const bool in_range = id.is_number_unsigned() && id.get<std::uint64_t>() < pieces.size();
-    if (!in_range) {
+    if (!in_range)
       model.fail(key, "is ", id.is_structured() ? id.type_name() : id.dump(),
                  ": expected an integer from 0 to ", pieces.size() - 1, ", as there are ", pieces.size(),
                  " entries");
-    }
     const std::string*& place = pieces[id.get<std::size_t>()];
     if (place != nullptr)
       model.fail(key, "is ", id.dump(), ", which is also the id of ", json(*place).dump());
@@ -70,10 +69,9 @@ std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   for (const std::string& piece : read_texts_by_id(model)) {
     std::size_t end = 0;
     const char32_t c = piece.empty() ? 0 : next_code_point(piece, end);
-    if (piece.empty() || end != piece.size()) {
+    if (piece.empty() || end != piece.size())
       model.fail("vocab[" + json(piece).dump() + "]",
                  "is not one character, and there are no merges to build it");
-    }
     characters.push_back(c);
   }
   return std::make_unique<CharTokenizer>(std::move(characters));

@@ -172,9 +172,8 @@ EncodingTemplate bos_eos_template(std::optional<TokenId> bos, std::optional<Toke
 
 // One of the `known` tokens keeps its matching rules (lstrip, single_word, …).
 TokenId add_special(AddedToken token, const std::vector<AddedToken>& known, TokenRegistry& registry) {
-  for (const AddedToken& one : known) {
+  for (const AddedToken& one : known)
     if (one.content == token.content) token = one;
-  }
   token.special = true;
   return registry.add(std::move(token));
 }
@@ -188,9 +187,8 @@ constexpr std::pair<SpecialToken, const char*> kCommonNames[] = {
 
 void guess_roles(Pipeline& pipeline) {
   for (const auto& [role, text] : kCommonNames) {
-    for (const AddedToken& token : pipeline.added_tokens) {
+    for (const AddedToken& token : pipeline.added_tokens)
       if (token.special && token.content == text) pipeline.roles.try_emplace(role, token.id);
-    }
   }
 }
 
@@ -255,9 +253,8 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json*
 
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   TokenRegistry registry(pipeline);
-  for (const auto& [id, token] : settings.added_tokens_decoder) {
+  for (const auto& [id, token] : settings.added_tokens_decoder)
     if (!token.content.empty()) registry.add(token);
-  }
   // If two roles name the same token, it has the rules of the later one.
   const std::vector<AddedToken> known = pipeline.added_tokens;
   for (const auto& [role, key] : kRoles) {
@@ -269,9 +266,8 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
     if (!is_named && !registry.find(found->second.content)) continue;
     pipeline.roles[role] = add_special(found->second, known, registry);
   }
-  for (const AddedToken& token : settings.additional_special_tokens) {
+  for (const AddedToken& token : settings.additional_special_tokens)
     if (!token.content.empty()) add_special(token, known, registry);
-  }
   if (settings.add_bos_token || settings.add_eos_token) {
     const auto id = [&](std::optional<bool> wanted, SpecialToken role) {
       const auto found = pipeline.roles.find(role);

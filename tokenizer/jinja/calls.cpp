@@ -17,9 +17,8 @@ std::vector<const Value*> Arguments::bind(std::initializer_list<const char*> par
     if (slot != nullptr) throw Fault("has two values for '" + name + "'");
     slot = &value;
   }
-  for (std::size_t i = 0; i < required; ++i) {
+  for (std::size_t i = 0; i < required; ++i)
     if (bound[i] == nullptr) throw Fault("lacks the argument '" + std::string(parameters.begin()[i]) + "'");
-  }
   return bound;
 }
 

@@ -49,9 +49,8 @@ std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments
 
 Value make_namespace(const Arguments& arguments, Heap& heap) {
   auto entries = entries_of(arguments, heap);
-  for (const auto& [name, value] : entries) {
+  for (const auto& [name, value] : entries)
     if (name.starts_with('_')) throw Fault("'" + name + "' begins with an underscore");
-  }
   heap.dict(entries);  // refuses a namespace as a value
   return std::make_shared<Namespace>(Namespace{std::move(entries)});
 }

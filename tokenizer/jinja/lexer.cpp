@@ -53,9 +53,8 @@ class Lexer {
   }
 
   void skip_space() {
-    for (std::size_t next = at_; at_ < source_.size(); skip(next - at_)) {
+    for (std::size_t next = at_; at_ < source_.size(); skip(next - at_))
       if (!is_python_space(next_code_point(source_, next))) return;
-    }
   }
 
   // Reads the text up to the next tag, output or comment, and this one.

@@ -14,9 +14,8 @@ Renderer::Level::Level(Renderer& renderer) : renderer_(renderer) {
 }
 
 const Value* Renderer::Frame::find(std::string_view name) const {
-  for (const auto& [known, value] : variables) {
+  for (const auto& [known, value] : variables)
     if (known == name) return &value;
-  }
   return nullptr;
 }
 

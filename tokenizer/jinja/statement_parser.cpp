@@ -89,9 +89,8 @@ class StatementParser {
 
   Statement loop(int line) {
     Statement found{.kind = Kind::loop, .line = line, .targets = targets("in")};
-    for (const Target& target : found.targets) {
+    for (const Target& target : found.targets)
       if (!target.attribute.empty()) parser_.fail("a loop cannot assign to an attribute");
-    }
     if (!parser_.skip_name("in")) parser_.fail("'for' lacks 'in'");
     found.expression = parser_.tuple(false);
     if (parser_.skip_name("if")) found.filter = parser_.tuple();

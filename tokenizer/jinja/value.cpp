@@ -172,9 +172,8 @@ int compare(const Value& a, const Value& b, Heap& heap) {
   const List *left = list_in(a), *right = list_in(b);
   if (left == nullptr || right == nullptr || left->kind != right->kind || left->kind > ListKind::tuple)
     throw Fault(type_name(a) + " and " + type_name(b) + " have no order");
-  for (std::size_t i = 0; i < std::min(left->items.size(), right->items.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(left->items.size(), right->items.size()); ++i)
     if (!equal(left->items[i], right->items[i], heap)) return compare(left->items[i], right->items[i], heap);
-  }
   return order(static_cast<double>(left->items.size()), static_cast<double>(right->items.size()));
 }
 

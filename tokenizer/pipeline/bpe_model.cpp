@@ -74,9 +74,8 @@ std::size_t BpeMerges::apply_by_scanning(std::vector<BpeSymbol>& symbols) const 
   for (;;) {
     looked_at += size;
     std::size_t best = 0;
-    for (std::size_t i = 1; i + 1 < size; ++i) {
+    for (std::size_t i = 1; i + 1 < size; ++i)
       if (with_next[i].rank < with_next[best].rank) best = i;
-    }
     if (with_next[best].rank == kNoMerge) break;
     symbols[best] = {with_next[best].id, symbols[best].length + symbols[best + 1].length};
     --size;

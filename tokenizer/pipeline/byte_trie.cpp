@@ -13,9 +13,8 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
   cells_[kRoot].parent = kRoot;  // occupied; no base reaches it, because every base is at least 1
   cells_[kRoot].base = 1;
   std::vector<Entry> sorted;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : entries)
     if (!entry.text.empty()) sorted.push_back(entry);
-  }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Entry& a, const Entry& b) { return a.text < b.text; });
 
@@ -38,9 +37,8 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
       return static_cast<unsigned char>(sorted[i].text[here.depth]);
     };
     bytes.clear();
-    for (std::size_t i = begin; i < here.end; ++i) {
+    for (std::size_t i = begin; i < here.end; ++i)
       if (bytes.empty() || bytes.back() != byte_at(i)) bytes.push_back(byte_at(i));
-    }
     const Node base = free_base(bytes);
     cells_[here.node].base = base;
     for (const unsigned char byte : bytes) cells_[base + byte].parent = here.node;
@@ -56,9 +54,8 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
 // The lowest base at which all cells for these sorted bytes are free.
 ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
   const auto is_free = [this](std::size_t at) { return cells_[at].parent == kNoNode; };
-  while (!is_free(first_free_)) {
+  while (!is_free(first_free_))
     if (++first_free_ + kBytes >= cells_.size()) cells_.resize(cells_.size() * 2);
-  }
   const std::size_t begin = std::max<std::size_t>(first_free_, bytes.front() + std::size_t{1});
   for (std::size_t at = begin;; ++at) {
     const std::size_t base = at - bytes.front();

@@ -23,9 +23,8 @@ CharTokenizer CharTokenizer::train(std::string_view text) {
   std::vector<bool> occurs(kEndOfUnicode);
   for (std::size_t at = 0; at < text.size();) occurs[next_code_point(text, at)] = true;
   std::vector<char32_t> characters;
-  for (char32_t c = 0; c < kEndOfUnicode; ++c) {
+  for (char32_t c = 0; c < kEndOfUnicode; ++c)
     if (occurs[c]) characters.push_back(c);
-  }
   return CharTokenizer(std::move(characters));
 }
 
@@ -58,10 +57,9 @@ TokenIds CharTokenizer::text_ids(std::string_view text) const {
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
     ids[count] = id_of(c);
-    if (ids[count] == kNoToken) {
+    if (ids[count] == kNoToken)
       throw Error("the character ", describe_character(c), " at byte ", begin, " (line ",
                   line_of(text, begin), ") is not in the vocabulary of ", vocab_size(), " characters");
-    }
   }
   ids.resize(count);
   return ids;

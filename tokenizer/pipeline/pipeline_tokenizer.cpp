@@ -17,9 +17,8 @@ namespace {
 
 std::vector<AddedToken> raw_tokens(const Pipeline& pipeline) {
   std::vector<AddedToken> tokens;
-  for (const AddedToken& token : pipeline.added_tokens) {
+  for (const AddedToken& token : pipeline.added_tokens)
     if (!token.normalized) tokens.push_back(token);
-  }
   return tokens;
 }
 

@@ -28,10 +28,9 @@ UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const Unigra
       unk_id_(options.unk_id),
       byte_fallback_(options.byte_fallback),
       cache_key_(new_cache_key()) {
-  if (unk_id_ && (*unk_id_ < 0 || static_cast<std::size_t>(*unk_id_) >= pieces.size())) {
+  if (unk_id_ && (*unk_id_ < 0 || static_cast<std::size_t>(*unk_id_) >= pieces.size()))
     throw Error("unk_id is ", *unk_id_, ": expected 0 to ", pieces.size() - 1, ", as there are ",
                 pieces.size(), " pieces");
-  }
   double lowest = std::numeric_limits<double>::infinity();
   for (const UnigramPiece& piece : pieces) {
     scores_.push_back(piece.score);

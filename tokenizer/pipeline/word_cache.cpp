@@ -43,9 +43,8 @@ void WordCache::clear(std::size_t num_slots) {
 void WordCache::grow() {
   if (slots_.size() == kMostSlots) return clear(kMostSlots);
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.size() * 4));
-  for (const Slot& slot : old) {
+  for (const Slot& slot : old)
     if (slot.key.size > 0) put(slot);
-  }
 }
 
 void WordCache::put(const Slot& slot) {

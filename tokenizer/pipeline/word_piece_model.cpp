@@ -17,10 +17,9 @@ void WordPieceModel::encode(std::string_view word, TokenIds& ids, std::vector<By
                     count_characters(word) <= options_.max_input_chars_per_word;
   if (fits && append_pieces(word, ids, ranges)) return;
   ids.resize(num_ids);
-  if (!unk_id_) {
+  if (!unk_id_)
     throw Error("the word '", excerpt(word, 100), "' cannot be built from the vocabulary, which has no ",
                 options_.unk_token);
-  }
   ids.push_back(*unk_id_);
   if (ranges == nullptr) return;
   ranges->resize(num_ids);

@@ -150,9 +150,8 @@ SentencePieceFile SentencePieceFile::parse(std::string_view model, const std::st
   }
   if (file.pieces.empty()) throw Error(what, ": has no pieces: expected a sentencepiece model");
   std::vector<std::string_view> symbols;
-  for (const Piece& piece : file.pieces) {
+  for (const Piece& piece : file.pieces)
     if (piece.type == Type::user_defined) symbols.push_back(piece.text);
-  }
   if (longest_chain(std::move(symbols)) > kMaxNestedSymbols)
     throw Error(what, ": more than ", kMaxNestedSymbols, " user-defined symbols begin with one another");
   return file;

@@ -16,9 +16,8 @@ constexpr std::size_t kBytes = 256;
 
 TokenIds ids_of_type(const SentencePieceFile& file, Type type) {
   TokenIds ids;
-  for (std::size_t id = 0; id < file.pieces.size(); ++id) {
+  for (std::size_t id = 0; id < file.pieces.size(); ++id)
     if (file.pieces[id].type == type) ids.push_back(static_cast<TokenId>(id));
-  }
   return ids;
 }
 

@@ -37,9 +37,8 @@ const Sets& sets() {
 // The union of the categories whose names begin with one of the letters: \p{L} is Lu, Ll …
 icu::UnicodeSet categories(std::string_view letters) {
   icu::UnicodeSet set;
-  for (const auto& [name, characters] : sets()) {
+  for (const auto& [name, characters] : sets())
     if (name.size() == 2 && letters.find(name[0]) != letters.npos) set.addAll(characters);
-  }
   return set;
 }
 

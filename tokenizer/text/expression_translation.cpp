@@ -97,9 +97,8 @@ class Translator {
   void check_fold_of(char32_t literal) const {
     if (!folds_ || before_ == 0 || literal == 0) return;
     const char pair[] = {static_cast<char>(before_ | 0x20), static_cast<char>(literal | 0x20), '\0'};
-    for (const char* folded : {"ss", "st", "ff", "fi", "fl"}) {
+    for (const char* folded : {"ss", "st", "ff", "fi", "fl"})
       if (std::string_view(pair) == folded) refuse(std::string("'") + pair + "' without regard to case");
-    }
   }
 
   std::string repetition() {
@@ -179,9 +178,8 @@ class Translator {
       folds_ = false;
     } else if (!take("?:") && peek('?')) {
       begin.clear();
-      for (const char* kind : {"?=", "?!", "?<=", "?<!", "?>"}) {
+      for (const char* kind : {"?=", "?!", "?<=", "?<!", "?>"})
         if (begin.empty() && take(kind)) begin = std::string("(") + kind;
-      }
       if (begin.empty()) refuse("a group of a kind that is not supported");
     }
     std::string inner = alternatives();
@@ -326,9 +324,8 @@ class Translator {
       return;
     }
     const Set members = set;
-    for (char32_t c = 0; c < 0x80; ++c) {
+    for (char32_t c = 0; c < 0x80; ++c)
       if (members.contains(static_cast<UChar32>(c))) set.addAll(any_case(c));
-    }
   }
 
   void add_member(Set& part) {

@@ -112,9 +112,8 @@ std::size_t gpt2_word_end(const CharacterClasses& classes, std::string_view text
   ClassifiedCharacter first = classes.at(text, body);
   if (first.is(Class::kSpace)) return space_end(classes, text, start, /*lines=*/false);
   body += first.size;
-  for (const std::uint8_t kind : {Class::kLetter, Class::kNumber}) {
+  for (const std::uint8_t kind : {Class::kLetter, Class::kNumber})
     if (first.is(kind)) return classes.skip(text, body, kind);
-  }
   return classes.skip_while(text, body, [](ClassifiedCharacter c) { return !c.is(kNoSymbol); });
 }
 
@@ -133,9 +132,8 @@ std::size_t cl100k_word_end(const CharacterClasses& classes, std::string_view te
 }
 
 std::size_t o200k_word_end(const CharacterClasses& classes, std::string_view text, std::size_t start) {
-  for (const WordEnd word_end : {small_word_end, capital_word_end}) {
+  for (const WordEnd word_end : {small_word_end, capital_word_end})
     if (const std::size_t end = signed_word_end(classes, text, start, word_end); end > start) return end;
-  }
   if (const std::size_t end = number_end(classes, text, start, 3); end > start) return end;
   if (const std::size_t end = symbols_end(classes, text, start, "\r\n/"); end > start) return end;
   return space_end(classes, text, start, /*lines=*/true);
@@ -177,16 +175,14 @@ std::optional<SplitPattern> split_pattern_named(std::string_view name) {
 }
 
 std::optional<SplitPattern> split_pattern_of(std::string_view expression) {
-  for (const Spelling& spelling : kSpellings) {
+  for (const Spelling& spelling : kSpellings)
     if (spelling.expression == expression) return spelling.pattern;
-  }
   return std::nullopt;
 }
 
 std::string_view expression_of(SplitPattern pattern) {
-  for (const Spelling& spelling : kSpellings) {
+  for (const Spelling& spelling : kSpellings)
     if (spelling.pattern == pattern) return spelling.expression;
-  }
   return "";
 }
 

@@ -205,10 +205,9 @@ bool is_numeric(char32_t c) {
 bool is_word_character(char32_t c) {
   const std::uint32_t mask = U_GET_GC_MASK(icu(c));
   // For characters that ICU does not know, the newer tables of the split patterns decide.
-  if (mask == U_GC_CN_MASK) {
+  if (mask == U_GC_CN_MASK)
     return (CharacterClasses::get().of(c) &
             (CharacterClass::kLetter | CharacterClass::kMark | CharacterClass::kNumber)) != 0;
-  }
   return u_isUAlphabetic(icu(c)) || (mask & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
          u_hasBinaryProperty(icu(c), UCHAR_JOIN_CONTROL);
 }

@@ -91,11 +91,10 @@ Muon::Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks
         if (found != hidden.end()) rows_[i] = found->second;
         return !rows_[i].empty();
       })) {
-  if (std::ranges::all_of(rows_, [](const auto& rows) { return rows.empty(); })) {
+  if (std::ranges::all_of(rows_, [](const auto& rows) { return rows.empty(); }))
     throw FieldError(Field{"optimizer"},
                      " muon updates the matrices of a model's layers, and none of them is trained here (they "
                      "may be frozen, or LoRA's adapters be trained instead); expected adamw");
-  }
 }
 
 void Muon::update(const Update& update) {

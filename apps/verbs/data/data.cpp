@@ -25,14 +25,13 @@ using nlohmann::json;
 
 void list_as_json() {
   json corpora_list = json::array(), toys = json::array();
-  for (const Corpus& corpus : corpora()) {
+  for (const Corpus& corpus : corpora())
     corpora_list.push_back({{"name", corpus.name},
                             {"description", corpus.description},
                             {"licence", corpus.licence},
                             {"bytes", corpus.bytes},
                             {"sha256", corpus.sha256},
                             {"url", corpus.url}});
-  }
   for (const ToySet& set : toy_sets())
     toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
   std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
@@ -47,10 +46,9 @@ std::string with_visible_tabs(const std::string& text) {
 void list_as_tables() {
   std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)") << "\n";
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
-  for (const Corpus& corpus : corpora()) {
+  for (const Corpus& corpus : corpora())
     texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),
                corpus.description, corpus.how_to_get});
-  }
   texts.print(std::cout);
   std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
   Table toys({{"  name"}, {"lines"}, {"for example"}});
@@ -142,11 +140,10 @@ int prepare(const Arguments& arguments) {
   flags.add("overwrite", overwrite, "replace a tokenizer or token files that out_dir already holds");
   flags.example("tzoo data prepare kjv --tokenizer char --out_dir kjv-char");
   if (!flags.parse(arguments)) return 0;
-  if (!overwrite && (has_tokenizer(out_dir) || is_token_dataset(out_dir.string()))) {
+  if (!overwrite && (has_tokenizer(out_dir) || is_token_dataset(out_dir.string())))
     throw Error("--out_dir: ", out_dir,
                 " already holds a tokenizer or token files; choose another directory, or ",
                 "replace them with --overwrite");
-  }
   const fs::path path = resolve_dataset(dataset);
   const TextFile file(path);
   const bool has_documents = path.extension() == ".jsonl";

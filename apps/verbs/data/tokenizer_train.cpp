@@ -162,15 +162,13 @@ Learnt learn(const TrainOptions& options) {
 void check_target(const TrainOptions& options) {
   const fs::path& directory = options.out_dir;
   if (!has_tokenizer(directory)) return;
-  if (!options.overwrite) {
+  if (!options.overwrite)
     throw Error("--out_dir: ", directory,
                 " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
-  }
   const std::string present(load_tokenizer(directory)->kind());
-  if (present != options.kind) {
+  if (present != options.kind)
     throw Error("--out_dir: ", directory, " already holds a tokenizer of kind ", present,
                 "; choose another directory for ", options.kind);
-  }
 }
 
 }  // namespace

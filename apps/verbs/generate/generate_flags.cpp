@@ -227,10 +227,9 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
 
 void apply_generation_config(GenerateFlags& values, const Flags& flags) {
   const ModelPath& model = values.model;
-  if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run()) {
+  if (!std::filesystem::exists(model / "config.json") && RunDirectory(model, 0).holds_run())
     throw Error("--model: ", model,
                 " is the directory of a training run; its models are in final/, best/ and checkpoints/");
-  }
   values.checkpoint = read_writing_checkpoint(model);
   values.generation_config = read_generation_config(model, values.checkpoint->json);
   if (values.generation_defaults != "file") return;

@@ -104,10 +104,9 @@ GenerateSession open_session(const GenerateFlags& flags) {
   GenerateSession session = open_generate_session(
       *flags.checkpoint, *flags.generation_config, flags.stop,
       !flags.input_ids || !needs_text.empty() ? TokenizerUse::kNeeded : TokenizerUse::kIfReadable);
-  if (!session.tokenizer && !needs_text.empty()) {
+  if (!session.tokenizer && !needs_text.empty())
     throw Error("--", needs_text, ": ", flags.model,
                 " holds no tokenizer, which texts need; give --input_ids without it");
-  }
   return session;
 }
 

@@ -118,12 +118,11 @@ struct Answers {
 
 Json json_of(const TextModel& model, const Answers& answers, std::int64_t top_k) {
   Json json{{"divergence", answers.divergence()}, {"answers", Json::array()}};
-  for (const std::int64_t id : answers.best(top_k)) {
+  for (const std::int64_t id : answers.best(top_k))
     json["answers"].push_back({{"token", answer_numbered(model, id).name},
                                {"id", id},
                                {"on", answers.probability(answers.on, id)},
                                {"off", answers.probability(answers.off, id)}});
-  }
   return json;
 }
 

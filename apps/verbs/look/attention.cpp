@@ -31,10 +31,9 @@ constexpr std::int64_t kMostWeights = 256'000'000;
 void check_size(const char* flag, std::size_t tokens, const TransformerConfig& config) {
   const auto length = static_cast<std::int64_t>(tokens);
   const std::int64_t weights = config.num_layers * config.num_heads * length * length;
-  if (weights > kMostWeights) {
+  if (weights > kMostWeights)
     throw Error(flag, ": ", length, " tokens have ", weights, " attention weights; at most ", kMostWeights,
                 " are kept, so give a shorter text");
-  }
 }
 
 AttentionMaps maps_of(const std::string& name, const std::vector<at::Tensor>& layers,

@@ -235,10 +235,9 @@ void print_tensors(const WeightFiles& files) {
 
 void print_run(const std::vector<RunEntry>& entries, const fs::path& run) {
   Table table({{"checkpoint"}, number("iteration")});
-  for (const RunEntry& entry : entries) {
+  for (const RunEntry& entry : entries)
     table.row(
         {fs::relative(entry.path, run).string(), entry.iteration ? std::to_string(*entry.iteration) : ""});
-  }
   table.print(std::cout);
   std::cout << "\nthe newest:\n";
 }

@@ -218,10 +218,9 @@ void print_layers(const Lens& lens) {
       cells.push_back(std::to_string(numbers.token_ranks[row][position].item<std::int64_t>() + 1));
     }
     std::string answers;
-    for (std::int64_t k = 0; k < numbers.ids.size(2); ++k) {
+    for (std::int64_t k = 0; k < numbers.ids.size(2); ++k)
       answers += (k > 0 ? "  " : "") + token_label(lens.answer(row, position, k)) + " " +
                  decimal(numbers.probabilities[row][position][k], 3);
-    }
     cells.push_back(answers);
     table.row(cells);
   }
@@ -233,16 +232,14 @@ Json cell_of(const Lens& lens, std::int64_t row, std::int64_t at) {
   Json cell{{"entropy", numbers.entropies[row][at].item<double>()},
             {"divergence", numbers.divergences[row][at].item<double>()},
             {"length", lens.norms[row][at].item<double>()}};
-  if (lens.token) {
+  if (lens.token)
     cell["token"] = {{"probability", numbers.token_probabilities[row][at].item<double>()},
                      {"rank", numbers.token_ranks[row][at].item<std::int64_t>() + 1}};
-  }
   cell["answers"] = Json::array();
-  for (std::int64_t k = 0; k < numbers.ids.size(2); ++k) {
+  for (std::int64_t k = 0; k < numbers.ids.size(2); ++k)
     cell["answers"].push_back({{"token", lens.answer(row, at, k)},
                                {"id", numbers.ids[row][at][k].item<std::int64_t>()},
                                {"probability", numbers.probabilities[row][at][k].item<double>()}});
-  }
   return cell;
 }
 

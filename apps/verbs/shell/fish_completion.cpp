@@ -68,10 +68,9 @@ void print_flags(std::ostream& out, const CommandOutline& command) {
 }
 
 void print_actions(std::ostream& out, const CommandOutline& command) {
-  for (const CommandOutline& action : command.actions) {
+  for (const CommandOutline& action : command.actions)
     out << "complete -c tzoo -n '__tzoo_at " << command.command << "' -a " << action.name << " -d "
         << single_quoted(action.summary) << "\n";
-  }
 }
 
 void print_command(std::ostream& out, const CommandOutline& command) {

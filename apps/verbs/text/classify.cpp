@@ -56,10 +56,9 @@ int run_classify(const Arguments& arguments) {
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
   const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
-  if (!labels_texts(model)) {
+  if (!labels_texts(model))
     throw Error(flags.model, " has a ", name_of(model.head),
                 " head; expected sequence-classification or token-classification");
-  }
   TextInput input(flags.text, {{"text"}, {"label", "text_pair"}});
   if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
   ClassifyRequest& request = flags.request;

@@ -102,10 +102,9 @@ void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor&
   Table table(columns);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::vector<std::string> cells{std::to_string(i + 1), texts[i]};
-    for (std::size_t j = 0; j < texts.size(); ++j) {
+    for (std::size_t j = 0; j < texts.size(); ++j)
       cells.push_back(format_text(
           "%.4f", cosines[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)].item<double>()));
-    }
     table.row(cells);
   }
   table.print(std::cout);

@@ -119,15 +119,13 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     return origin == "scratch" ? Start{}
                                : Start{read_checkpoint_config({origin, flags.adapter}), std::nullopt};
   }
-  if (!flags.dry_run && run.holds_run() && !flags.overwrite) {
+  if (!flags.dry_run && run.holds_run() && !flags.overwrite)
     throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
                 "choose another directory, or replace it with --overwrite");
-  }
   if (flags.init_from == "scratch") return {};
-  if (!fs::is_directory(flags.init_from)) {
+  if (!fs::is_directory(flags.init_from))
     throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
                 "'");
-  }
   return {read_checkpoint_config({flags.init_from, flags.adapter}), std::nullopt};
 }
 

@@ -128,11 +128,10 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
   }
   const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data.label_names);
   const std::int64_t bytes = 4 * build_meta_model(*loaded.family, config, loaded.head)->parameter_count();
-  if (const std::int64_t available = available_memory(); available >= 0 && bytes > available) {
+  if (const std::int64_t available = available_memory(); available >= 0 && bytes > available)
     throw Error("the model's weights take ", human_bytes(bytes),
                 " of memory; available: ", human_bytes(available),
                 "; choose a smaller --n_layer or --n_embd");
-  }
   loaded.model =
       build_model(*loaded.family, config, loaded.head, static_cast<std::uint64_t>(flags.compute.seed));
   return loaded;
@@ -212,14 +211,12 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
                        const TaskData& data, c10::Device device) {
   LoadedModel loaded = checkpoint ? load(flags, *checkpoint, data) : build(flags, data);
   const TransformerConfig& config = loaded.model->config();
-  if (config.has_position_table() && flags.data.block_size > config.max_length()) {
+  if (config.has_position_table() && flags.data.block_size > config.max_length())
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
-  }
-  if (data.tokenizer && data.tokenizer->id_count() > config.vocab_size) {
+  if (data.tokenizer && data.tokenizer->id_count() > config.vocab_size)
     throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary only ",
                 config.vocab_size);
-  }
   require_ids_below(data, config.vocab_size);
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
   loaded.model->to(device);

@@ -74,9 +74,8 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions,
   scaling.factor = reader.get_double("factor", 1.0);
   if (type == "dynamic") scaling.original_max_positions = max_positions;
   if (type != "llama3") return scaling;
-  for (const char* key : {"low_freq_factor", "high_freq_factor"}) {
+  for (const char* key : {"low_freq_factor", "high_freq_factor"})
     if (!reader.has(key)) throw Error(reader.source(), ": the key '", key, "' is missing");
-  }
   scaling.low_frequency_factor = reader.get_double("low_freq_factor", 1.0);
   scaling.high_frequency_factor = reader.get_double("high_freq_factor", 4.0);
   scaling.original_max_positions = original;
@@ -92,9 +91,8 @@ void read_rope(const ConfigReader& reader, TransformerConfig& config, std::int64
     if (!object.is_object()) reader.refuse(key, "expected an object");
     if (object.empty()) continue;
     const ConfigReader inner(object, reader.source() + ": " + key);
-    for (const char* type : {"full_attention", "sliding_attention"}) {
+    for (const char* type : {"full_attention", "sliding_attention"})
       if (inner.has(type)) inner.refuse(type, "expected one rope_type for all layers");
-    }
     config.rope_theta = inner.get_double("rope_theta", config.rope_theta);
     config.rope_scaling = read_scaling(inner, config.max_positions,
                                        reader.get_int("original_max_position_embeddings", original));

@@ -129,10 +129,9 @@ ZOO_INLINE void store_packed(const PairProduct& p, std::size_t row, std::size_t 
     to.store(v, low * factor(at.first), high * factor(at.second));
     return;
   }
-  if (p.slope != nullptr) {
+  if (p.slope != nullptr)
     PairRows(p.slope, nullptr, p.rows, p.columns, row, panel)
         .store(v, Function::slope(low), Function::slope(high));
-  }
   to.store(v, Function::value(low), Function::value(high));
 }
 
@@ -142,10 +141,9 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
   for (std::size_t r = 0; r < R; r += 2) {
     // The row that completes the last pair is zero.
     const bool whole = row + r + 1 < p.rows;
-    for (std::size_t v = 0; v < kPanelVectors; ++v) {
+    for (std::size_t v = 0; v < kPanelVectors; ++v)
       store_packed<Function>(p, row + r, panel, v, v < V ? sums[r][v] : Lanes{},
                              whole && v < V ? sums[r + 1][v] : Lanes{});
-    }
   }
 }
 

@@ -23,9 +23,8 @@ void mirror(float* square, std::size_t size) {
         continue;
       }
       for (std::size_t i = row; i < size && i < row + kLanes; ++i) {
-        for (std::size_t j = column; j < size && j < column + kLanes; ++j) {
+        for (std::size_t j = column; j < size && j < column + kLanes; ++j)
           if (i < j) square[j * size + i] = square[i * size + j];
-        }
       }
     }
   }

@@ -7,11 +7,11 @@
 
 namespace {
 
-zoo::PackedDecoder& decoder() {
+zoo::DecodingModel& decoder() {
   static const auto model =
       zoo::test::random_model("gpt2", zoo::test::small_config(), zoo::Head::kCausalLm, /*seed=*/1);
-  static zoo::PackedDecoder packed(*model, {});
-  return packed;
+  static const auto packed = zoo::pack(*model, {});
+  return *packed;
 }
 
 }  // namespace

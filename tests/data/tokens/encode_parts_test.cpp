@@ -67,12 +67,12 @@ TokenIds joined(TokenIds first, const TokenIds& second) {
 TokenIds in_parts(std::string_view text, const Tokenizer& tokenizer, std::size_t threads) {
   TokenIds ids;
   std::size_t before = 0;
-  encode_in_parts(text, TextEncoder::of(tokenizer), threads,
-                  [&](std::span<const TokenId> more, std::size_t bytes) {
-                    ids.insert(ids.end(), more.begin(), more.end());
-                    CHECK(bytes > before);
-                    before = bytes;
-                  });
+  zoo::encode_in_parts(text, zoo::TextEncoder::of(tokenizer), threads,
+                       [&](std::span<const TokenId> more, std::size_t bytes) {
+                         ids.insert(ids.end(), more.begin(), more.end());
+                         CHECK(bytes > before);
+                         before = bytes;
+                       });
   CHECK(before == text.size());
   return ids;
 }
@@ -128,14 +128,14 @@ TEST_CASE("An error of the tokenizer or of who takes the ids ends encoding in pa
   const zoo::ByteTokenizer bytes;
   std::string text(6'000'000, 'a');
   std::size_t taken = 0;
-  CHECK_THROWS_WITH(encode_in_parts(text, TextEncoder::of(bytes), 2,
-                                    [&](std::span<const TokenId>, std::size_t) {
-                                      if (++taken == 2) throw zoo::Error("the disk is full");
-                                    }),
+  CHECK_THROWS_WITH(zoo::encode_in_parts(text, zoo::TextEncoder::of(bytes), 2,
+                                         [&](std::span<const TokenId>, std::size_t) {
+                                           if (++taken == 2) throw zoo::Error("the disk is full");
+                                         }),
                     "the disk is full");
   CHECK(taken == 2);
   text[3'500'000] = '\xFF';
-  CHECK_THROWS_AS(
-      encode_in_parts(text, TextEncoder::of(bytes), 2, [](std::span<const TokenId>, std::size_t) {}),
-      zoo::Error);
+  CHECK_THROWS_AS(zoo::encode_in_parts(text, zoo::TextEncoder::of(bytes), 2,
+                                       [](std::span<const TokenId>, std::size_t) {}),
+                  zoo::Error);
 }

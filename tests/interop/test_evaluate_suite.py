@@ -13,7 +13,6 @@ import unittest
 import jinja2
 import torch
 import transformers
-import yaml
 
 from text_models import byte_level, shaken, tzoo
 
@@ -109,7 +108,8 @@ class Reference:
     def written(self, context):
         room, ends = self.task["generation_kwargs"]["max_gen_toks"], self.task["generation_kwargs"]["until"]
         ids = self.tokenizer.encode(context)[-(self.length - room):]
-        new = self.model.generate(torch.tensor([ids]), max_new_tokens=room, do_sample=False, pad_token_id=0)[0, len(ids):]
+        new = self.model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids), dtype=torch.long), max_new_tokens=room,
+                                  do_sample=False, pad_token_id=0)[0, len(ids):]
         return re.split("|".join(map(re.escape, [*ends, self.tokenizer.eos_token])), self.tokenizer.decode(new, skip_special_tokens=True))[0]
 
 
@@ -146,8 +146,8 @@ class EvaluateSuite(unittest.TestCase):
             (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
             for task, keys in TASKS.items():
                 data = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"validation": "docs.jsonl"}}, "validation_split": "validation"}
-                (folder / f"{task}.yaml").write_text(yaml.safe_dump({"task": task, **data, **keys}, allow_unicode=True))
-            (folder / "all.yaml").write_text(yaml.safe_dump([f"{task}.yaml" for task in TASKS]))
+                (folder / f"{task}.yaml").write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in {"task": task, **data, **keys}.items()))
+            (folder / "all.yaml").write_text("".join(f"- {task}.yaml\n" for task in TASKS))
             done = tzoo("evaluate", "--model", name, "--suite", f"{name}/all.yaml", "--output", f"{name}/answers.jsonl", "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
             answers = {}

@@ -10,14 +10,6 @@ namespace zoo::chat {
 namespace {
 
 using Call = Value (*)(const Value&, const Arguments&, Heap&);
-Value list_index(const Value& object, const Arguments& arguments, Heap& heap) {
-  const Value& wanted = *arguments.bind({"value"}, 1)[0];
-  const std::vector<Value>& items = list_in(object)->items;
-  for (std::size_t i = 0; i < items.size(); ++i)
-    if (equal(items[i], wanted, heap)) return static_cast<std::int64_t>(i);
-  throw Fault("the list does not hold " + repr(wanted, heap));
-}
-
 using Methods = std::map<std::string_view, Call>;
 
 const std::string& self(const Value& object) {
@@ -154,6 +146,14 @@ Value get(const Value& object, const Arguments& arguments, Heap& heap) {
   const std::string* key = text_in(*bound[0]);
   if (const Value* found = key ? dict_in(object)->find(*key, heap) : nullptr) return *found;
   return bound[1] ? *bound[1] : Value(None{});
+}
+
+Value list_index(const Value& object, const Arguments& arguments, Heap& heap) {
+  const Value& wanted = *arguments.bind({"value"}, 1)[0];
+  const std::vector<Value>& items = list_in(object)->items;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (equal(items[i], wanted, heap)) return static_cast<std::int64_t>(i);
+  throw Fault("the list does not hold " + repr(wanted, heap));
 }
 
 const Methods kTextMethods = {

@@ -37,7 +37,7 @@ struct Writer {
       : session(given), options(settings.generation_options()) {
     std::vector<std::string> ends = task.until;
     if (const auto eos = session.tokenizer->eos_id()) {
-      ends.push_back(session.tokenizer->decode_with_special_tokens({{*eos}}));
+      ends.push_back(session.tokenizer->decode_with_special_tokens(TokenIds{*eos}));
       session.defaults.eos_token_ids.push_back(*eos);
     }
     session.stop = StopStrings(std::move(ends));

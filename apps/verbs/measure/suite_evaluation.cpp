@@ -79,7 +79,8 @@ void declare_suite(Flags& flags, SuiteFlags& values) {
 void check_suite(const Flags& flags, const SuiteFlags& values) {
   static const std::set<std::string> kOwn{"suite", "num_fewshot", "limit", "output"},
       kShared{"model", "adapter", "json", "weights", "cache", "device", "dtype", "threads", "seed"};
-  for (const auto& [name, value] : flags.given_values().items()) {
+  const nlohmann::json given = flags.given_values();
+  for (const auto& [name, value] : given.items()) {
     if (values.files.empty() && kOwn.contains(name)) throw UsageError("--", name, ": needs --suite");
     if (!values.files.empty() && !kOwn.contains(name) && !kShared.contains(name))
       throw UsageError("--", name, ": has no meaning with --suite, whose tasks name their data");

@@ -298,7 +298,7 @@ class RefusalTest(TaskTest):
         self.refuse("names.tsv", "line 2", task="token_classification", dataset=self.write("names.tsv", ["a\tO", "b"]))
         self.refuse("q.tsv", "line 1", "answer", task="question_answering", dataset=self.write("q.tsv", ["q\tcontext\tmissing"]))
         self.refuse("byte", "pad_token", task="seq2seq", dataset=self.write("p.tsv", ["a\tb"] * 4), tokenizer="byte")
-        for name, line, fault in (("lines.txt", "a b c", "one text without documents"),
+        for name, line, fault in (("lines.txt", "a b c", "is one text"),
                                   ("texts.jsonl", '{"text": "a b c d e f"}', "no token that ends a document")):
             result = run("train", *self.words("run", task="lm", dataset=self.write(name, [line] * 12)), "--documents", "pack")
             self.assert_one_error(result, 2, "--documents pack", name, fault)

@@ -49,10 +49,10 @@ Json patterns_of(const AttentionMaps& maps) {
   return patterns;
 }
 
-// The levels as bytes, of causal maps those up to the diagonal; after a 0 stands how many there are, up to
-// 255: most weights are near 0. apps/plots/page/levels.js reads them.
-std::string without_runs(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
-                         bool causal) {
+// What each level has more than the one above it, as bytes, of causal maps up to the diagonal; after a 0
+// stands how many there are, up to 255: neighbouring rows are alike. apps/plots/page/levels.js reads them.
+std::string differences(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
+                        bool causal) {
   std::string bytes;
   int zeros = 0;
   const auto end_run = [&] {
@@ -60,10 +60,12 @@ std::string without_runs(std::span<const std::uint8_t> levels, std::size_t rows,
     zeros = 0;
   };
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    if (causal && i % columns > i / columns % rows) continue;
-    if (levels[i] > 0 || zeros == 255) end_run();
-    if (levels[i] == 0) ++zeros;
-    if (levels[i] > 0) bytes += static_cast<char>(levels[i]);
+    const std::size_t row = i / columns % rows;
+    if (causal && i % columns > row) continue;
+    const int difference = levels[i] - (row > 0 ? levels[i - columns] : 0);
+    if (difference != 0 || zeros == 255) end_run();
+    if (difference == 0) ++zeros;
+    if (difference != 0) bytes += static_cast<char>(difference);
   }
   end_run();
   return bytes;
@@ -83,7 +85,7 @@ Json json_of(const AttentionMaps& maps) {
   json["heads"] = maps.heads;
   json["causal"] = causal;
   json["patterns"] = patterns_of(maps);
-  json["weights"] = encode_base64(without_runs(levels, rows, columns, causal));
+  json["weights"] = encode_base64(differences(levels, rows, columns, causal));
   return json;
 }
 

@@ -41,8 +41,8 @@ class Scripts(html.parser.HTMLParser):
             self.scripts[-1][1] += data
 
 
-def levels_of(text):
-    """The levels that stand in base64: after a 0 stands how many there are."""
+def differences_of(text):
+    """What stands in base64: after a 0 stands how many there are."""
     data = iter(base64.b64decode(text, validate=True))
     for level in data:
         yield from [0] * next(data) if level == 0 else [level]
@@ -50,13 +50,15 @@ def levels_of(text):
 
 def unpacked(maps):
     """The weights of a page's maps, head after head."""
-    levels, found = levels_of(maps["weights"]), []
+    differences, found = differences_of(maps["weights"]), []
     for _ in range(maps["layers"] * maps["heads"]):
+        above = [0] * len(maps["keys"])
         for row in range(len(maps["queries"])):
             here = [0] * len(maps["keys"])
             for column in range(min(row + 1, len(here)) if maps["causal"] else len(here)):
-                here[column] = next(levels)
+                here[column] = (above[column] + next(differences)) % 256
             found += [level / 255 for level in here]
+            above = here
     return found
 
 

@@ -30,8 +30,16 @@ const std::map<std::string, std::map<std::string, std::string>> kMetrics{
       {"word_perplexity", "weighted_perplexity"}}},
     {"generate_until", {{"exact_match", "mean"}}}};
 
-// Makes jinja2's default of transformers' settings, in which tags remove white space around them.
+// Makes jinja2's default of transformers' settings, in which tags and comments remove white space around
+// them.
 std::string with_white_space(std::string source) {
+  for (std::size_t at = 0, end = 0; (at = source.find("{#", at)) != std::string::npos; at = end) {
+    end = source.find("#}", at);
+    if (end == std::string::npos) break;
+    const bool trims = source[at + 2] == '-' || source[end - 1] == '-';
+    if (!trims) source.erase(at, end + 2 - at);
+    end = trims ? end + 2 : at;
+  }
   for (std::size_t at = 0; (at = source.find('%', at)) != std::string::npos; at += 2) {
     const bool opens = at > 0 && source[at - 1] == '{', closes = source[at + 1] == '}';
     if (opens && source[at + 1] != '-') source.insert(at + 1, 1, '+');

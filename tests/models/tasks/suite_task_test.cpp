@@ -22,7 +22,7 @@ SuiteTask read_with(const Json& keys, const SuiteOptions& options = {}) {
 )");
   Json all = Json::parse(R"({"task": "letters", "output_type": "multiple_choice", "data": "data.jsonl",
     "doc_to_text": "Q: {{q}}\n", "doc_to_target": "{{['X', 'Y'].index(key)}}", "doc_to_choice": "options"})");
-  all.update(keys);
+  if (!keys.is_null()) all.update(keys);
   return read_suite_task(folder.path() / "task.json", all, options);
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/plots/embedded_page.h"
+#include "apps/plots/level_coder.h"
 #include "data/base/base64.h"
 
 namespace zoo {
@@ -49,32 +50,11 @@ Json patterns_of(const AttentionMaps& maps) {
   return patterns;
 }
 
-// What each level has more than the one above it, as bytes, of causal maps up to the diagonal; after a 0
-// stands how many there are, up to 255: neighbouring rows are alike. apps/plots/page/levels.js reads them.
-std::string differences(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
-                        bool causal) {
-  std::string bytes;
-  int zeros = 0;
-  const auto end_run = [&] {
-    if (zeros > 0) bytes += {'\0', static_cast<char>(zeros)};
-    zeros = 0;
-  };
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const std::size_t row = i / columns % rows;
-    if (causal && i % columns > row) continue;
-    const int difference = levels[i] - (row > 0 ? levels[i - columns] : 0);
-    if (difference != 0 || zeros == 255) end_run();
-    if (difference == 0) ++zeros;
-    if (difference != 0) bytes += static_cast<char>(difference);
-  }
-  end_run();
-  return bytes;
-}
-
 Json json_of(const AttentionMaps& maps) {
   const std::vector<std::uint8_t> levels = levels_of(maps.weights);
-  const std::size_t rows = maps.queries.size(), columns = maps.keys.size();
-  const bool causal = is_causal(levels, rows, columns);
+  const LevelMaps shape{.rows = maps.queries.size(),
+                        .columns = maps.keys.size(),
+                        .causal = is_causal(levels, maps.queries.size(), maps.keys.size())};
   Json json;
   json["name"] = maps.name;
   json["queries"] = token_labels(maps.queries);
@@ -83,9 +63,9 @@ Json json_of(const AttentionMaps& maps) {
   json["specialKeys"] = maps.special_keys;
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
-  json["causal"] = causal;
+  json["causal"] = shape.causal;
   json["patterns"] = patterns_of(maps);
-  json["weights"] = encode_base64(differences(levels, rows, columns, causal));
+  json["weights"] = encode_base64(encode_levels(levels, shape));
   return json;
 }
 

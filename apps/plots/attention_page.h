@@ -18,7 +18,7 @@ struct AttentionPage {
 constexpr std::size_t kMostPageWeights = 48'000'000;
 
 /// A self-contained HTML page: a grid of all heads, and one head with its heat map and lines between the
-/// tokens. Weights have 256 levels, as differences, in base64; texts are data, never markup.
+/// tokens. Weights have 256 levels, coded (level_coder.h) and in base64; texts are data, never markup.
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps);
 
 }  // namespace zoo

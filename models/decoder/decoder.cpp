@@ -30,11 +30,12 @@ DecoderModel::DecoderModel(const TransformerConfig& config, Head head) : Model(c
 
 namespace {
 
-// [B, T]: 0, 1, … in each document.
+// [B, T]: 0, 1, … in each document. Undefined if they do not fill the rows, which the stack refuses.
 at::Tensor positions_within(const std::vector<std::int64_t>& documents, const at::Tensor& ids) {
   std::vector<at::Tensor> counts;
   for (const std::int64_t length : documents) counts.push_back(at::arange(length, at::kLong));
-  return at::cat(counts).view_as(ids).to(ids.device());
+  const at::Tensor all = at::cat(counts);
+  return all.numel() == ids.numel() ? all.view_as(ids).to(ids.device()) : at::Tensor();
 }
 
 }  // namespace

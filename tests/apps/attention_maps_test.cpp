@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "apps/plots/gnuplot.h"
+#include "apps/plots/level_coder.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;
@@ -61,6 +62,16 @@ TEST_CASE("the strongest key of a row, the first of equals") {
 TEST_CASE("a label shows the characters that have no shape") {
   CHECK(token_label(" a\n\t\x01") == "␣a↵⇥\uFFFD");
   CHECK(token_label("Ġthe 北京") == "Ġthe␣北京");
+}
+
+TEST_CASE("levels near one another take less than a bit") {
+  const LevelMaps maps{.rows = 100, .columns = 100};
+  const std::vector<std::uint8_t> none(100 * 100, 0), same(100 * 100, 37);
+  CHECK(encode_levels(none, maps).size() < 100);
+  CHECK(encode_levels(same, maps).size() < 1000);
+  std::vector<std::uint8_t> all;
+  for (std::size_t i = 0; i < 100 * 100; ++i) all.push_back(static_cast<std::uint8_t>(i * 7919 % 251));
+  CHECK(encode_levels(all, maps).size() > 9000);
 }
 
 TEST_CASE("gnuplot reads every text as it is: no quote ends it, nothing in it is run") {

@@ -41,24 +41,54 @@ class Scripts(html.parser.HTMLParser):
             self.scripts[-1][1] += data
 
 
-def differences_of(text):
-    """What stands in base64: after a 0 stands how many there are."""
-    data = iter(base64.b64decode(text, validate=True))
-    for level in data:
-        yield from [0] * next(data) if level == 0 else [level]
+class LevelDecoder:
+    """What apps/plots/level_coder.h describes, read."""
+
+    def __init__(self, text):
+        self.data = base64.b64decode(text, validate=True) + bytes(8)
+        self.range, self.next = 2**32 - 1, 5
+        self.code = int.from_bytes(self.data[1:5], "big")
+        self.above_0, self.above_1 = [1024] * 16, [1024] * 16
+        self.bits = [[1024] * 256 for _ in range(4)]
+
+    def bit(self, zero, at):
+        bound = (self.range >> 11) * zero[at]
+        bit = self.code >= bound
+        if bit:
+            self.code, self.range = self.code - bound, self.range - bound
+            zero[at] -= zero[at] >> 4
+        else:
+            self.range = bound
+            zero[at] += (2048 - zero[at]) >> 4
+        while self.range < 2**24:
+            self.range <<= 8
+            self.code = self.code << 8 | self.data[self.next]
+            self.next += 1
+        return bit
+
+    def level(self, left, above):
+        left, above = ((0, 1, *[2] * 6, 3)[min(near, 8)] for near in (left, above))
+        if not self.bit(self.above_0, 4 * left + above):
+            return 0
+        if not self.bit(self.above_1, 4 * left + above):
+            return 1
+        node = 1
+        while node < 256:
+            node = 2 * node + self.bit(self.bits[max(left, above)], node)
+        return node - 256
 
 
 def unpacked(maps):
     """The weights of a page's maps, head after head."""
-    differences, found = differences_of(maps["weights"]), []
+    decoder, found = LevelDecoder(maps["weights"]), []
     for _ in range(maps["layers"] * maps["heads"]):
-        above = [0] * len(maps["keys"])
+        before = [0] * len(maps["keys"])
         for row in range(len(maps["queries"])):
             here = [0] * len(maps["keys"])
             for column in range(min(row + 1, len(here)) if maps["causal"] else len(here)):
-                here[column] = (above[column] + next(differences)) % 256
+                here[column] = decoder.level(here[column - 1] if column > 0 else 0, before[column])
             found += [level / 255 for level in here]
-            above = here
+            before = here
     return found
 
 

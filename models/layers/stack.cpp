@@ -75,6 +75,7 @@ AttentionMask TransformerStackImpl::self_mask(const StackInputs& inputs, const M
     return mask;
   }
   AttentionMask mask = make_attention_mask(inputs.attention_mask, shape, x.scalar_type(), x.device());
+  mask.documents = inputs.documents;
   if (distance_vectors && mask.bias.defined()) {  // hides nothing from padding
     mask.bias = mask.bias.masked_fill(padding_queries(inputs), 0.0);
     mask.hidden_rows = at::Tensor();
@@ -217,7 +218,6 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     const bool window = config_.has_window(context.layer);
     if (!known[window]) known[window] = positions(inputs, past, window);
     context.mask = known[window]->mask;
-    context.mask.documents = inputs.documents;
     if (const at::Tensor& buckets = known[window]->buckets; buckets.defined())
       context.mask =
           with_bias(context.mask, bucket_bias(block(context.layer).attention->position_bias, buckets));

@@ -36,8 +36,8 @@ TextEncoder DocumentEncoder::encoder() {
   return {after_line, [this](std::string_view part) { return encode(part); }};
 }
 
-std::size_t DocumentEncoder::validation_begin() const {
-  return after_line(file_, file_.size() / 10 * 9);
+std::size_t DocumentEncoder::validation_begin(std::string_view file) {
+  return after_line(file, file.size() / 10 * 9);
 }
 
 TokenIds DocumentEncoder::encode(std::string_view part) {

@@ -4,9 +4,9 @@
 /// Use:
 ///
 ///     zoo::DocumentEncoder documents(file.text(), "stories.jsonl", tokenizer);
-///     const zoo::TokenFile tokens = zoo::tokens_on_disk(file.text(), tokenizer, documents.encoder(),
-///     "stories.jsonl",
-///                                                       "/tmp", [](std::size_t) {});
+///     const auto ignore = [](std::size_t bytes) {};
+///     const zoo::TokenFile tokens =
+///         zoo::tokens_on_disk(file.text(), tokenizer, documents.encoder(), "stories.jsonl", "/tmp", ignore);
 
 #include <atomic>
 #include <mutex>
@@ -34,8 +34,8 @@ class DocumentEncoder {
   /// For parts of the file; refers to this object. Throws Error naming file and line as parse_records() does.
   TextEncoder encoder();
 
-  /// Where the last tenth of the file begins, at a line.
-  std::size_t validation_begin() const;
+  /// Where the last tenth of a file begins, at a line.
+  static std::size_t validation_begin(std::string_view file);
 
   /// Bytes of the texts encoded so far.
   std::size_t text_bytes() const { return text_bytes_; }

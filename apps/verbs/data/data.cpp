@@ -158,8 +158,9 @@ int prepare(const Arguments& arguments) {
   constexpr std::size_t kMegabyte = 1'000'000;
   Progress progress(static_cast<std::int64_t>(file.text().size() / kMegabyte), "MB");
   const TokenCounts tokens = write_text_as_tokens(
-      out_dir, file.text(), documents ? documents->validation_begin() : validation_begin(file.text()),
-      *tokenizer, documents ? documents->encoder() : TextEncoder::of(*tokenizer),
+      out_dir, file.text(),
+      documents ? DocumentEncoder::validation_begin(file.text()) : validation_begin(file.text()), *tokenizer,
+      documents ? documents->encoder() : TextEncoder::of(*tokenizer),
       static_cast<std::size_t>(threads.value_or(0)),
       [&](std::size_t bytes) { progress.update(static_cast<std::int64_t>(bytes / kMegabyte)); });
   progress.clear();

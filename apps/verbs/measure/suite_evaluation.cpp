@@ -21,29 +21,32 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The keys of a task's file; those that it includes are overridden by its own.
-Json task_keys(const fs::path& file, int depth = 0) {
-  Json own = read_yaml(file), keys = Json::object();
+Json task_keys(const fs::path& file, Json own, int depth = 0) {
+  Json keys = Json::object();
   if (!own.is_object() || depth > 8)
     throw Error(file, ": expected the keys of a task, or a list of files with such");
   Json included = own.value("include", Json::array());
   own.erase("include");
-  for (const Json& other : included.is_string() ? Json::array({included}) : included)
-    keys.update(task_keys(file.parent_path() / other.get<std::string>(), depth + 1));
+  for (const Json& other : included.is_string() ? Json::array({included}) : included) {
+    const fs::path path = file.parent_path() / other.get<std::string>();
+    keys.update(task_keys(path, read_yaml(path), depth + 1));
+  }
   keys.update(own);
   return keys;
 }
 
 std::vector<SuiteTask> read_tasks(const SuiteFlags& flags) {
   std::vector<SuiteTask> tasks;
+  const auto add = [&](const fs::path& path, const Json& content) {
+    tasks.push_back(read_suite_task(path, task_keys(path, content), flags.options));
+  };
   for (const fs::path file : flags.files) {
     const Json content = read_yaml(file);
-    std::vector<fs::path> paths;
-    if (!content.is_array())
-      paths = {file};
-    else
-      for (const Json& each : content)
-        paths.push_back(file.parent_path() / (each.is_string() ? each.get<std::string>() : each.dump()));
-    for (const fs::path& path : paths) tasks.push_back(read_suite_task(path, task_keys(path), flags.options));
+    if (!content.is_array()) add(file, content);
+    for (const Json& each : content.is_array() ? content : Json::array()) {
+      const fs::path path = file.parent_path() / (each.is_string() ? each.get<std::string>() : each.dump());
+      add(path, read_yaml(path));
+    }
   }
   return tasks;
 }

@@ -230,24 +230,23 @@ class DatasetReader {
 
   // The same of files that memory should not hold.
   void read_large_documents(const Tokenizer& tokenizer) {
-    DocumentEncoder documents(source_.text, source_.name, tokenizer, names_);
-    const bool divides = !validation_ && !evaluates_;
-    const std::size_t end = divides ? documents.validation_begin() : source_.text.size();
-    const auto encoded = [&](DocumentEncoder& each, std::string_view text, const std::string& name) {
-      return encode_large(tokenizer, each.encoder(), text, name);
+    std::size_t bytes = 0;  // of the texts encoded last
+    const auto encoded = [&](const Source& source, std::string_view part) {
+      DocumentEncoder documents(source.text, source.name, tokenizer, names_);
+      const TokenFile tokens = encode_large(tokenizer, documents.encoder(), part, source.name);
+      names_.ignored.merge(documents.ignored());
+      bytes = documents.text_bytes();
+      return tokens;
     };
-    const TokenFile train = encoded(documents, source_.text.substr(0, end), source_.name);
-    const std::size_t before = evaluates_ ? 0 : documents.text_bytes();
-    if (validation_) {
-      DocumentEncoder others(validation_->text, validation_->name, tokenizer, names_);
-      data_.tokens = TokenDataset{train, encoded(others, validation_->text, validation_->name)};
-      set_bytes(others.text_bytes());
-    } else {
-      data_.tokens =
-          TokenDataset{train, divides ? encoded(documents, source_.text.substr(end), source_.name) : train};
-      set_bytes(documents.text_bytes() - before);
-    }
-    names_.ignored = documents.ignored();
+    const bool divides = !validation_ && !evaluates_;
+    const std::string_view text = source_.text;
+    const std::size_t end = divides ? DocumentEncoder::validation_begin(text) : text.size();
+    const TokenFile train = encoded(source_, text.substr(0, end));
+    const TokenFile val = evaluates_ ? train
+                          : divides  ? encoded(source_, text.substr(end))
+                                     : encoded(*validation_, validation_->text);
+    data_.tokens = TokenDataset{train, val};
+    set_bytes(bytes);
   }
 
   // `bytes` of the validation text.

@@ -18,11 +18,10 @@
 namespace zoo {
 
 struct SuiteQuestion {
-  std::vector<std::string> contexts,
-      continuations;                 // scored one after the other: of multiple choice, one a choice
-  std::vector<std::string> choices;  // of multiple choice: acc_norm divides by their lengths
-  std::size_t right = 0;             // index of the right choice
-  std::vector<std::string> targets;  // generate_until: each is a right answer
+  std::vector<std::string> contexts, continuations;  // pairs; multiple choice has one for each choice
+  std::vector<std::string> choices;                  // of multiple choice: acc_norm divides by their lengths
+  std::size_t right = 0;                             // index of the right choice
+  std::vector<std::string> targets;                  // generate_until: each is a right answer
 };
 
 /// A task by the words of lm-evaluation-harness.

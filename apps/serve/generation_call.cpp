@@ -75,18 +75,12 @@ std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const W
   try {
     if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
     if (schema == nullptr) schema = format;
-    std::string key;  // a conversation has end tokens of its own, before what a client writes
-    for (const TokenId id : session.defaults.eos_token_ids) key += std::to_string(id) + " ";
-    key += regex ? "regex " + *regex : "schema " + schema->dump();
-    return make_text_constraint(
-        model.automata.get(key,
-                           [&] {
-                             const PatternPtr pattern =
-                                 regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
-                                       : json_schema_pattern(*schema);
-                             return make_token_automaton(pattern, session, model.token_bytes());
-                           }),
-        session);
+    const auto pattern = [&] {
+      return regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
+                   : json_schema_pattern(*schema);
+    };
+    const std::string key = regex ? "regex " + *regex : "schema " + schema->dump();
+    return make_text_constraint(automaton_of(model, session, key, pattern), session);
   } catch (const Error& error) {
     RequestFields::refuse(name, std::string("is refused: ") + error.what());
   }
@@ -103,7 +97,9 @@ void read_field(RequestFields& fields, GenerationSettings& settings, const std::
     } else {
       const auto least = static_cast<std::int64_t>(field.range.least.value_or(0)),
                  most = static_cast<std::int64_t>(field.range.most.value_or(kLargestGivenCount));
-      if (const auto value = fields.integer(name, least, most)) *member = *value;
+      const ordered_json* given = fields.get(name);
+      const bool all = name == "top_k" && given != nullptr && *given == -1;  // as clients of vLLM say it
+      if (const auto value = all ? 0 : fields.integer(name, least, most)) *member = *value;
     }
   };
   std::visit(set, field.member);
@@ -135,6 +131,15 @@ void read_stream(RequestFields& fields, WritingRequest& request) {
 }
 
 }  // namespace
+
+AutomatonCache::Automaton automaton_of(const WritingModel& model, const GenerateSession& session,
+                                       const std::string& name, const std::function<PatternPtr()>& pattern) {
+  std::string key;  // a conversation has end tokens of its own, before what a client writes
+  for (const TokenId id : session.defaults.eos_token_ids) key += std::to_string(id) + " ";
+  return model.automata.get(key + name, [&] {
+    return make_token_automaton(pattern(), session, session.pieces ? *session.pieces : model.token_bytes());
+  });
+}
 
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session) {

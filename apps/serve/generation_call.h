@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,11 @@ struct WritingRequest {
 /// sets the prompts and calls set_length(). Throws ApiError naming the field.
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session);
+
+/// The automaton of a constraint, which `name` names, from the model's last ones or made of the pattern.
+/// Throws Error as make_token_automaton().
+AutomatonCache::Automaton automaton_of(const WritingModel& model, const GenerateSession& session,
+                                       const std::string& name, const std::function<PatternPtr()>& pattern);
 
 /// A number of new tokens; -1, which clients of llama.cpp and LM Studio send, is the number that fits.
 std::optional<std::int64_t> read_length(RequestFields& fields, const std::string& name,

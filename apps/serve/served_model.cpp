@@ -43,6 +43,16 @@ void read_chat(WritingModel& model) {
     model.chat = std::move(format);
   } catch (const Error& error) {
     model.no_chat = error.what();
+    return;
+  }
+  try {
+    std::vector<std::string> ends;
+    for (const TokenId id : model.chat_session.defaults.eos_token_ids)
+      ends.push_back(model.session.tokenizer->decode_with_special_tokens(TokenIds{id}));
+    std::erase(ends, "");
+    model.tool_calls = ToolCallFormat::find(*model.chat, ends);
+  } catch (const Error& error) {
+    model.no_tool_calls = error.what();
   }
 }
 
@@ -125,6 +135,14 @@ AutomatonCache::Automaton AutomatonCache::get(const std::string& key,
 const std::vector<std::string>& WritingModel::token_bytes() const {
   std::call_once(once_, [&] { bytes_ = zoo::token_bytes(*session.tokenizer); });
   return bytes_;
+}
+
+std::shared_ptr<const std::vector<std::string>> WritingModel::tool_bytes() const {
+  std::call_once(tool_once_, [&] {
+    tool_bytes_ = std::make_shared<const std::vector<std::string>>(
+        tool_token_bytes(chat_session, *tool_calls, token_bytes()));
+  });
+  return tool_bytes_;
 }
 
 std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options) {

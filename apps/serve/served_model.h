@@ -17,6 +17,7 @@
 #include "models/tasks/look_texts.h"
 #include "models/tasks/text_embedder.h"
 #include "models/tasks/text_model.h"
+#include "models/tasks/tool_constraint.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/token_automaton.h"
 
@@ -61,9 +62,11 @@ struct WritingModel {
   GenerationSettings defaults;  // of a request that says nothing, from generation_config.json
   GenerateSession session;
   bool draws_seeds = true;
-  std::optional<ChatFormat> chat;  // with a template that the zoo can run
-  std::string no_chat;             // the reason why there is none
-  GenerateSession chat_session;    // whose answers also end where the template ends them
+  std::optional<ChatFormat> chat;            // with a template that the zoo can run
+  std::string no_chat;                       // the reason why there is none
+  GenerateSession chat_session;              // whose answers also end where the template ends them
+  std::optional<ToolCallFormat> tool_calls;  // as the template writes them
+  std::string no_tool_calls;                 // the reason why they are not known
   std::unique_ptr<DecodingModel> decoder;
   std::unique_ptr<ContinuousBatch> batch;
 
@@ -71,10 +74,13 @@ struct WritingModel {
 
   /// token_bytes() of the tokenizer, computed once.
   const std::vector<std::string>& token_bytes() const;
+  /// tool_token_bytes() of the chat's format, computed once.
+  std::shared_ptr<const std::vector<std::string>> tool_bytes() const;
 
  private:
-  mutable std::once_flag once_;
+  mutable std::once_flag once_, tool_once_;
   mutable std::vector<std::string> bytes_;
+  mutable std::shared_ptr<const std::vector<std::string>> tool_bytes_;
 };
 
 /// The decoder of an encoder-decoder, and how it writes by its generation_config.json.

@@ -22,17 +22,20 @@ std::string event_of(const std::string& data) {
 // Sends the events of a call until it ends or the client leaves.
 class EventStream {
  public:
-  EventStream(GenerationCall& call, const StreamWords& words,
+  EventStream(const WritingAnswer& answer, GenerationCall& call, const StreamWords& words,
               const std::function<bool(std::string_view)>& write)
-      : call_(call), words_(words), write_(write) {
+      : answer_(answer), call_(call), words_(words), write_(write) {
     for (std::size_t row = 0; row < call.rows(); ++row) texts_.emplace_back(*call.request().session);
   }
 
   void run() {
-    if (words_.opening)
-      for (const ordered_json& event : words_.opening()) send(event);
+    if (words_.opening) send_all(words_.opening());
     while (const auto event = call_.next()) tell(*event);
-    if (call_.request().include_usage) send(words_.usage(usage_of(call_, new_tokens_)));
+    if (call_.request().include_usage) {
+      ordered_json event = answer_.envelope(ordered_json::array());
+      event["usage"] = usage_of(call_, new_tokens_);
+      send(event);
+    }
     write_(event_of("[DONE]"));
   }
 
@@ -41,20 +44,25 @@ class EventStream {
     if (!write_(event_of(json_text(event)))) throw ClientLeft();
   }
 
+  void send_all(const std::vector<ordered_json>& events) {
+    for (const ordered_json& event : events) send(event);
+  }
+
   void tell(const WritingEvent& event) {
     using Kind = WritingEvent::Kind;
     if (event.kind == Kind::kToken) {
       ++new_tokens_;
       const std::string text = texts_[event.row].push(event.token.id);
       const bool scores = call_.request().batch->likeliest.has_value();
-      if (!text.empty() || scores) send(words_.token(event.row, text, scores ? &event.token : nullptr));
+      if (!text.empty() || scores) send_all(words_.token(event.row, text, scores ? &event.token : nullptr));
     } else if (event.kind == Kind::kEnd) {
       const std::string rest = texts_[event.row].finish();
-      if (!rest.empty()) send(words_.token(event.row, rest, nullptr));
-      send(words_.end(event.row, event.end));
+      if (!rest.empty()) send_all(words_.token(event.row, rest, nullptr));
+      send_all(words_.end(event.row, event.end));
     }
   }
 
+  const WritingAnswer& answer_;
   GenerationCall& call_;
   const StreamWords& words_;
   const std::function<bool(std::string_view)>& write_;
@@ -63,6 +71,14 @@ class EventStream {
 };
 
 }  // namespace
+
+ordered_json WritingAnswer::envelope(ordered_json choices) const {
+  return {{"id", id},
+          {"object", object},
+          {"created", created},
+          {"model", model},
+          {"choices", std::move(choices)}};
+}
 
 const char* finish_reason(RowEnd end) {
   return end == RowEnd::kLength ? "length" : "stop";
@@ -92,11 +108,13 @@ ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
           {"prompt_tokens_details", {{"cached_tokens", call.reused_tokens()}}}};
 }
 
-WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words) {
+WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
+                   StreamWords words) {
   WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
-  reply.stream = [call = std::move(call), words = std::move(words)](const auto& write) {
+  reply.stream = [answer = std::move(answer), call = std::move(call),
+                  words = std::move(words)](const auto& write) {
     try {
-      EventStream(*call, words, write).run();
+      EventStream(*answer, *call, words, write).run();
     } catch (const ApiError& error) {
       write(event_of(error.json()));
       write(event_of("[DONE]"));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,16 @@
 #include "models/tasks/generate_session.h"
 
 namespace zoo {
+
+/// An answer to a request, with what each of its JSON objects has.
+struct WritingAnswer {
+  std::string id, object, model;
+  std::int64_t created = std::time(nullptr);
+  WritingRequest writing;
+
+  const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+  nlohmann::ordered_json envelope(nlohmann::ordered_json choices) const;
+};
 
 /// A row of an answer so far.
 struct WrittenRow {
@@ -28,19 +39,20 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call);
 
 nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
 
-/// The event of a stream that an endpoint writes for a row's new text.
+/// The events of a stream that an endpoint writes for a row's new text.
 struct StreamWords {
   /// Events before the first token of any row; may be empty.
   std::function<std::vector<nlohmann::ordered_json>()> opening;
   /// `text` may be empty: a token without visible text, or one that may begin a stop string.
-  std::function<nlohmann::ordered_json(std::size_t row, const std::string& text, const ScoredToken* token)>
+  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, const std::string& text,
+                                                    const ScoredToken* token)>
       token;
-  std::function<nlohmann::ordered_json(std::size_t row, RowEnd end)> end;
-  std::function<nlohmann::ordered_json(const nlohmann::ordered_json& usage)> usage;
+  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, RowEnd end)> end;
 };
 
-/// Server-sent events of the call, and "[DONE]". An error after the beginning is an event, too.
-WebReply stream_of(std::shared_ptr<GenerationCall> call, StreamWords words);
+/// Server-sent events of the answer's call, and "[DONE]". An error after the beginning is an event, too.
+WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
+                   StreamWords words);
 
 /// An id such as "cmpl-1f…", unique to this process.
 std::string new_reply_id(const std::string& prefix);

@@ -39,6 +39,8 @@ struct GenerateSession {
   GenerationDefaults defaults;
   std::shared_ptr<const Tokenizer> tokenizer;  // null if the directory has none
   StopStrings stop;
+  // Of each token, where calls of tools are read: special tokens that mark them have text, too. Else null.
+  std::shared_ptr<const std::vector<std::string>> pieces;
 
   std::int64_t vocab_size() const { return checkpoint.config.vocab_size; }
   bool has_encoder() const { return checkpoint.config.shape == Shape::kEncoderDecoder; }
@@ -85,7 +87,11 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 class RowText {
  public:
   explicit RowText(const GenerateSession& session)
-      : ids_(session), stop_(session.stop), decoder_(*session.tokenizer) {}
+      : ids_(session),
+        stop_(session.stop),
+        pieces_(session.pieces),
+        tokenizer_(*session.tokenizer),
+        decoder_(tokenizer_) {}
 
   /// The text of a token of the prompt, in which stop strings have no effect.
   std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
@@ -97,13 +103,16 @@ class RowText {
   std::size_t held() const { return held_.size(); }
 
  private:
-  std::string release(std::string text);
+  std::string piece(TokenId id);
+  std::string release(const std::string& text);
 
   TextIds ids_;
   const StopStrings& stop_;
+  std::shared_ptr<const std::vector<std::string>> pieces_;
+  const Tokenizer& tokenizer_;
   StreamDecoder decoder_;
   std::string held_;  // may be the beginning of a stop string
-  bool stopped_ = false;
+  bool started_ = false, stopped_ = false;
 };
 
 }  // namespace zoo

@@ -25,7 +25,7 @@ std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pat
                                                            const GenerateSession& session,
                                                            std::vector<std::string> tokens);
 
-/// The constraint of an automaton that was made for such a session. One thread may use it; it throws
+/// The constraint of an automaton that was made for such a session. One thread may use it; begin() throws
 /// FieldError naming max_new_tokens where too few of them are left for the shortest text.
 std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
                                                             const GenerateSession& session);

@@ -134,10 +134,9 @@ std::vector<TokenAutomaton::Step> TokenAutomaton::steps(State state) const {
   return found;
 }
 
-TokenAutomaton::State TokenAutomaton::next(State state, TokenId id) const {
-  const std::string& token = tokens_[static_cast<std::size_t>(id)];
-  if (token.empty()) return kDead;
-  for (const char byte : token) {
+TokenAutomaton::State TokenAutomaton::next(State state, std::string_view bytes) const {
+  if (bytes.empty()) return kDead;
+  for (const char byte : bytes) {
     if (state == kDead) return kDead;
     state = bytes_.next(state, static_cast<unsigned char>(byte));
   }

@@ -43,7 +43,10 @@ class TokenAutomaton {
   std::int64_t distance(State state) const { return distances_[static_cast<std::size_t>(state)]; }
 
   /// kDead if the token is not allowed.
-  State next(State state, TokenId id) const;
+  State next(State state, TokenId id) const { return next(state, bytes_of(id)); }
+  State next(State state, std::string_view bytes) const;
+  const std::string& bytes_of(TokenId id) const { return tokens_[static_cast<std::size_t>(id)]; }
+  std::size_t token_count() const { return tokens_.size(); }
 
  private:
   template <class Visit>

@@ -1,10 +1,10 @@
-#include <ctime>
 #include <span>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
+#include "apps/serve/endpoints/tool_request.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
@@ -17,13 +17,8 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostMessages = 4096;
 constexpr std::int64_t kMostTopLogprobs = 20;
 
-struct ChatCompletion {
-  std::string id = new_reply_id("chatcmpl-");
-  std::int64_t created = std::time(nullptr);
-  std::string model;
-  WritingRequest writing;
-
-  const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+struct ChatCompletion : WritingAnswer {
+  ToolUse tools;
 };
 
 // A message's parts as one text: only texts are known.
@@ -38,7 +33,7 @@ std::string text_of_parts(const ordered_json& parts, const std::string& place) {
   return text;
 }
 
-ordered_json messages_of(RequestFields& fields) {
+ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
   const ordered_json* given = fields.get("messages");
   if (given == nullptr) fields.refuse_missing("messages");
   if (!given->is_array() || given->empty() || given->size() > kMostMessages)
@@ -50,6 +45,7 @@ ordered_json messages_of(RequestFields& fields) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
       RequestFields::refuse(place, "must be an object with a 'role' and a 'content'");
     const bool calls = message.contains("tool_calls");
+    prepare_tool_calls(message, place, model);
     const auto content = message.find("content");
     if (content == message.end() && !calls) RequestFields::refuse(place + ".content", "is missing");
     if (content != message.end() && content->is_array())
@@ -65,16 +61,9 @@ ordered_json messages_of(RequestFields& fields) {
 }
 
 // The inputs of the chat template.
-ordered_json template_request(RequestFields& fields) {
-  ordered_json request{{"messages", messages_of(fields)}, {"add_generation_prompt", true}};
-  const ordered_json* tools = fields.get("tools");
-  if (tools != nullptr && !tools->is_array()) RequestFields::refuse("tools", "must be a list");
-  const ordered_json* choice = fields.get("tool_choice");
-  const std::string chosen = choice != nullptr && choice->is_string() ? choice->get<std::string>() : "";
-  if (choice != nullptr && chosen != "auto" && chosen != "none")
-    RequestFields::refuse("tool_choice",
-                          "must be \"auto\" or \"none\": the model is not forced to call a tool");
-  if (tools != nullptr && !tools->empty() && chosen != "none") request["tools"] = *tools;
+ordered_json template_request(RequestFields& fields, const WritingModel& model, const ToolUse& use) {
+  ordered_json request{{"messages", messages_of(fields, model)}, {"add_generation_prompt", true}};
+  if (use.tools) request["tools"] = *use.tools;
   const ordered_json* more = fields.get("chat_template_kwargs");
   if (more == nullptr) return request;
   if (!more->is_object()) RequestFields::refuse("chat_template_kwargs", "must be an object");
@@ -98,19 +87,26 @@ ChatCompletion read_chat(RequestFields& fields, const ServedModel& served, const
   if (!model.chat)
     throw ApiError(400, "'" + served.name + "' does not chat: " + model.no_chat, "model",
                    "model_not_supported");
-  ChatCompletion chat{.model = served.name,
-                      .writing = read_writing_request(fields, model, model.chat_session)};
-  const ordered_json request = template_request(fields);
+  ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
+                       .object = "chat.completion",
+                       .model = served.name,
+                       .writing = read_writing_request(fields, model, model.chat_session)}};
+  if (chat.writing.stream) chat.object += ".chunk";
+  chat.tools = read_tools(fields, model, chat.writing);
+  ordered_json request = template_request(fields, model, chat.tools);
   read_logprobs(fields, *chat.writing.batch);
   const auto old_length = read_length(fields, "max_tokens");
   const auto length = read_length(fields, "max_completion_tokens");
   if (const ordered_json* kinds = fields.get("modalities");
       kinds != nullptr && *kinds != ordered_json::array({"text"}))
     RequestFields::refuse("modalities", "must be [\"text\"]");
-  fields.ignore({"parallel_tool_calls"});
   fields.refuse_others();
   try {
-    chat.writing.batch->prompts = {chat.tokenizer().encode(model.chat->prompt(request))};
+    const std::string prompt = model.chat->prompt(request);
+    if (chat.tools.tools && !chat.tools.format && request.erase("tools") > 0 &&
+        model.chat->prompt(request) == prompt)
+      RequestFields::refuse("tools", "have no place in the chat template");
+    chat.writing.batch->prompts = {chat.tokenizer().encode(prompt)};
   } catch (const Error& error) {
     RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
   }
@@ -139,12 +135,39 @@ ordered_json logprobs_of(std::span<const ScoredToken> tokens, const Tokenizer& t
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-ordered_json envelope(const ChatCompletion& chat, const char* object, ordered_json choices) {
-  return {{"id", chat.id},
-          {"object", object},
-          {"created", chat.created},
-          {"model", chat.model},
-          {"choices", std::move(choices)}};
+// A call of a tool that begins, with an id of nine signs, as Mistral's templates demand.
+ordered_json new_call(const std::string& name) {
+  return {{"id", new_reply_id("").substr(0, 9)},
+          {"type", "function"},
+          {"function", {{"name", name}, {"arguments", ""}}}};
+}
+
+const char* finish_reason_of(const ChatCompletion& chat, RowEnd end, const ToolCallReader* reader) {
+  const bool called = reader != nullptr && reader->calls() > 0 && end == RowEnd::kStop;
+  return called && !chat.tools.named ? "tool_calls" : finish_reason(end);
+}
+
+// The message of a row that may call tools.
+ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids, ToolCallReader& reader) {
+  RowText text(*chat.writing.session);
+  std::string content;
+  ordered_json calls = ordered_json::array();
+  const auto add = [&](const std::vector<ToolCallPiece>& pieces) {
+    for (const ToolCallPiece& piece : pieces) {
+      if (piece.kind == ToolCallPiece::Kind::kText) content += piece.text;
+      if (piece.kind == ToolCallPiece::Kind::kName) calls.push_back(new_call(piece.text));
+      if (piece.kind == ToolCallPiece::Kind::kArguments)
+        calls.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
+    }
+  };
+  for (const TokenId id : ids) add(reader.push(text.push(id)));
+  add(reader.push(text.finish()));
+  add(reader.finish());
+  ordered_json message{{"role", "assistant"}, {"content", content}, {"refusal", nullptr}};
+  if (calls.empty()) return message;
+  if (content.empty()) message["content"] = nullptr;
+  message["tool_calls"] = std::move(calls);
+  return message;
 }
 
 ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
@@ -152,29 +175,44 @@ ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
   ordered_json choices = ordered_json::array();
   std::int64_t count = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::optional<ToolCallReader> reader;
     ordered_json message{{"role", "assistant"},
                          {"content", text_of_row(rows[row].ids, *chat.writing.session)},
                          {"refusal", nullptr}};
+    if (chat.tools.format)
+      message = message_with_calls(chat, rows[row].ids, reader.emplace(*chat.tools.format));
     ordered_json logprobs;
     if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat.tokenizer());
-    choices.push_back({{"index", row},
-                       {"message", std::move(message)},
-                       {"logprobs", std::move(logprobs)},
-                       {"finish_reason", finish_reason(rows[row].end)}});
+    choices.push_back(
+        {{"index", row},
+         {"message", std::move(message)},
+         {"logprobs", std::move(logprobs)},
+         {"finish_reason", finish_reason_of(chat, rows[row].end, reader ? &*reader : nullptr)}});
     count += static_cast<std::int64_t>(rows[row].ids.size());
   }
-  ordered_json reply = envelope(chat, "chat.completion", std::move(choices));
+  ordered_json reply = chat.envelope(std::move(choices));
   reply["usage"] = usage_of(call, count);
   return reply;
 }
 
+// The change that a piece makes to a message.
+ordered_json delta_of(const ToolCallPiece& piece) {
+  if (piece.kind == ToolCallPiece::Kind::kText) return {{"content", piece.text}};
+  ordered_json call{{"index", piece.call}};
+  if (piece.kind == ToolCallPiece::Kind::kName) call.update(new_call(piece.text));
+  if (piece.kind == ToolCallPiece::Kind::kArguments) call["function"] = {{"arguments", piece.text}};
+  return {{"tool_calls", ordered_json::array({std::move(call)})}};
+}
+
 StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::size_t rows) {
+  const auto readers = std::make_shared<std::vector<ToolCallReader>>();
+  if (chat->tools.format) readers->assign(rows, ToolCallReader(*chat->tools.format));
   const auto chunk = [chat](std::size_t row, ordered_json delta, ordered_json logprobs, ordered_json reason) {
     ordered_json choice{{"index", row},
                         {"delta", std::move(delta)},
                         {"logprobs", std::move(logprobs)},
                         {"finish_reason", std::move(reason)}};
-    return envelope(*chat, "chat.completion.chunk", ordered_json::array({std::move(choice)}));
+    return chat->envelope(ordered_json::array({std::move(choice)}));
   };
   StreamWords words;
   words.opening = [chunk, rows] {
@@ -183,18 +221,25 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::si
       events.push_back(chunk(row, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr));
     return events;
   };
-  words.token = [chat, chunk](std::size_t row, const std::string& text, const ScoredToken* token) {
+  words.token = [chat, chunk, readers](std::size_t row, const std::string& text, const ScoredToken* token) {
     ordered_json logprobs;
     if (token != nullptr) logprobs = logprobs_of({token, 1}, chat->tokenizer());
-    return chunk(row, {{"content", text}}, std::move(logprobs), nullptr);
+    std::vector<ToolCallPiece> pieces{{.text = text}};
+    if (!readers->empty()) pieces = (*readers)[row].push(text);
+    if (pieces.empty() && token != nullptr) pieces.emplace_back();
+    std::vector<ordered_json> events;
+    for (const ToolCallPiece& piece : pieces)
+      events.push_back(chunk(row, delta_of(piece), std::exchange(logprobs, nullptr), nullptr));
+    return events;
   };
-  words.end = [chunk](std::size_t row, RowEnd end) {
-    return chunk(row, ordered_json::object(), nullptr, finish_reason(end));
-  };
-  words.usage = [chat](const ordered_json& usage) {
-    ordered_json event = envelope(*chat, "chat.completion.chunk", ordered_json::array());
-    event["usage"] = usage;
-    return event;
+  words.end = [chat, chunk, readers](std::size_t row, RowEnd end) {
+    std::vector<ordered_json> events;
+    ToolCallReader* reader = readers->empty() ? nullptr : &(*readers)[row];
+    if (reader != nullptr)
+      for (const ToolCallPiece& piece : reader->finish())
+        events.push_back(chunk(row, delta_of(piece), nullptr, nullptr));
+    events.push_back(chunk(row, ordered_json::object(), nullptr, finish_reason_of(*chat, end, reader)));
+    return events;
   };
   return words;
 }
@@ -209,7 +254,7 @@ WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
   auto call = std::make_shared<GenerationCall>(chat->writing, *model.batch, state.writing_place(request));
   if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
   const std::size_t rows = call->rows();
-  return stream_of(std::move(call), words_for(chat, rows));
+  return stream_of(chat, std::move(call), words_for(chat, rows));
 }
 
 }  // namespace zoo

@@ -1,5 +1,3 @@
-#include <ctime>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
@@ -18,18 +16,13 @@ constexpr std::size_t kMostPrompts = 128;
 constexpr std::int64_t kMostLikeliest = 20, kUsualTokens = 16;
 
 // A completion's prompts as texts, which "echo" repeats.
-struct Completion {
-  std::string id = new_reply_id("cmpl-");
-  std::int64_t created = std::time(nullptr);
-  std::string model;
+struct Completion : WritingAnswer {
   std::vector<std::string> prompts;
   bool echo = false;
-  WritingRequest writing;
 
   std::size_t prompt_of_row(std::size_t row) const {
     return row / static_cast<std::size_t>(writing.batch->samples);
   }
-  const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
 };
 
 TokenIds ids_of(const ordered_json& list) {
@@ -80,7 +73,10 @@ void read_prompts(RequestFields& fields, Completion& completion) {
 
 Completion read_completion(RequestFields& fields, const ServedModel& served, const WritingModel& model,
                            const ServeOptions& options) {
-  Completion completion{.model = served.name, .writing = read_writing_request(fields, model, model.session)};
+  Completion completion{{.id = new_reply_id("cmpl-"),
+                         .object = "text_completion",
+                         .model = served.name,
+                         .writing = read_writing_request(fields, model, model.session)}};
   BatchRequest& batch = *completion.writing.batch;
   completion.echo = fields.flag("echo").value_or(false);
   batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);
@@ -136,14 +132,6 @@ class LogProbs {
                      {"text_offset", ordered_json::array()}};
 };
 
-ordered_json envelope(const Completion& completion, ordered_json choices) {
-  return {{"id", completion.id},
-          {"object", "text_completion"},
-          {"created", completion.created},
-          {"model", completion.model},
-          {"choices", std::move(choices)}};
-}
-
 ordered_json choice(std::size_t row, const std::string& text, ordered_json logprobs, ordered_json reason) {
   return {{"text", text},
           {"index", row},
@@ -170,7 +158,7 @@ ordered_json whole(const Completion& completion, GenerationCall& call) {
                              std::move(logprobs), finish_reason(rows[row].end)));
     count += static_cast<std::int64_t>(rows[row].ids.size());
   }
-  ordered_json reply = envelope(completion, std::move(choices));
+  ordered_json reply = completion.envelope(std::move(choices));
   reply["usage"] = usage_of(call, count);
   return reply;
 }
@@ -183,9 +171,8 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
     words.opening = [completion, rows] {
       std::vector<ordered_json> events;
       for (std::size_t row = 0; row < rows; ++row)
-        events.push_back(envelope(
-            *completion, ordered_json::array({choice(row, completion->prompts[completion->prompt_of_row(row)],
-                                                     nullptr, nullptr)})));
+        events.push_back(completion->envelope(ordered_json::array(
+            {choice(row, completion->prompts[completion->prompt_of_row(row)], nullptr, nullptr)})));
       return events;
     };
   }
@@ -197,15 +184,12 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
       (*offsets)[row] = lists.offset();
       logprobs = lists.json();
     }
-    return envelope(*completion, ordered_json::array({choice(row, text, std::move(logprobs), nullptr)}));
+    return std::vector{
+        completion->envelope(ordered_json::array({choice(row, text, std::move(logprobs), nullptr)}))};
   };
   words.end = [completion](std::size_t row, RowEnd end) {
-    return envelope(*completion, ordered_json::array({choice(row, "", nullptr, finish_reason(end))}));
-  };
-  words.usage = [completion](const ordered_json& usage) {
-    ordered_json event = envelope(*completion, ordered_json::array());
-    event["usage"] = usage;
-    return event;
+    return std::vector{
+        completion->envelope(ordered_json::array({choice(row, "", nullptr, finish_reason(end))}))};
   };
   return words;
 }
@@ -224,7 +208,7 @@ WebReply answer_completion(ServerState& state, const WebRequest& request) {
       std::make_shared<GenerationCall>(completion->writing, *model.batch, state.writing_place(request));
   if (!completion->writing.stream) return {.body = json_text(whole(*completion, *call))};
   const std::size_t rows = call->rows();
-  return stream_of(std::move(call), words_for(completion, rows));
+  return stream_of(completion, std::move(call), words_for(completion, rows));
 }
 
 }  // namespace zoo

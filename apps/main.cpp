@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -37,11 +36,6 @@ void fill_standard_streams() {
     // Read only: a write to standard output still fails.
     if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
   }
-}
-
-// OpenMP variables set by the user take precedence over a SpinWatch.
-bool says_how_threads_wait() {
-  return std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
 }
 
 // Prints exactly one line that starts with "error:", whatever the message contains, and no line of a value
@@ -157,12 +151,8 @@ int main(int argc, char** argv) {
   zoo::fill_standard_streams();
   zoo::report_mapping_faults();
   std::ios::sync_with_stdio(false);
-  int code = 0;
-  {
-    std::optional<zoo::SpinWatch> watch;
-    if (!zoo::says_how_threads_wait()) watch.emplace();
-    code = zoo::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
-  }
+  zoo::keep_spin_watch();
+  const int code = zoo::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
 #ifndef ZOO_SANITIZED  // they report leaks when the program ends by itself
   // The destructors of LibTorch's global objects take a tenth of a second, longer than many commands.
   std::fflush(nullptr);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -87,6 +88,13 @@ SpinWatch::~SpinWatch() {
   thread_.join();
 }
 
+void keep_spin_watch() {
+  const bool decided = std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
+  // Never destroyed: a process that was forked has no such thread to wait for.
+  static const SpinWatch* const watch = decided ? nullptr : new SpinWatch;
+  static_cast<void>(watch);
+}
+
 void SpinWatch::watch() {
   using Clock = std::chrono::steady_clock;
   constexpr auto kInterval = std::chrono::milliseconds(100);
@@ -94,6 +102,7 @@ void SpinWatch::watch() {
   Contention contention;
   ProcessorTimes before = processor_times();
   Clock::time_point then = Clock::now();
+  ::pthread_setname_np(::pthread_self(), "zoo-spin-watch");
   std::unique_lock lock(mutex_);
   while (!ends_.wait_for(lock, kInterval, [this] { return ended_; })) {
     const ProcessorTimes after = processor_times();

@@ -72,4 +72,8 @@ class SpinWatch {
   std::thread thread_;
 };
 
+/// Keeps a SpinWatch from the first call on for the rest of the process, unless OMP_WAIT_POLICY or
+/// GOMP_SPINCOUNT decide how threads wait.
+void keep_spin_watch();
+
 }  // namespace zoo

@@ -97,3 +97,18 @@ TEST_CASE("A watch of spins begins and ends") {
   }
   CHECK(comes_true([&] { return threads_of_this_process() == before; }));
 }
+
+TEST_CASE("A process keeps one watch of spins, whoever asks for it") {
+  const auto watches = [] {
+    int count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      std::getline(std::ifstream(task.path() / "comm") >> std::ws, name);
+      count += name == "zoo-spin-watch" ? 1 : 0;
+    }
+    return count;
+  };
+  keep_spin_watch();
+  keep_spin_watch();
+  CHECK(comes_true([&] { return watches() == 1; }));
+}

@@ -17,7 +17,7 @@ NOT_OURS = ("json.exception", "std::", "basic_string", "vector::", "_M_", "stoi"
 VALUES = [None, True, False, 0, -1, 3, 1.5, 1e300, 2**63, -(2**63), "", "a", "gpt2", "\u2581", [], [1], ["a", None], [[1]], {},
           {"a": 1}, {"type": "Sequence"}, [[[[]]]]]
 IDS = "[[1, 2, 3]]"
-JSON_CHARS = CHARS + '{":1}'  # what a response_format needs
+JSON_CHARS = CHARS + '{":1},'  # what a response_format and a call of a tool need
 CONFIG = ["forward", "--input_ids", IDS, "--output", os.devnull], ["inspect", "--json"]
 TOKENIZER = [["tokenizer", "encode", "--json", "--offsets"]]
 GENERATE = [["generate", "--input_ids", IDS, "--max_new_tokens", 2, "--json"]]
@@ -86,7 +86,9 @@ FILES = [
     ("sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": False}, POOLING),
 ]
 
-CHAT_TEMPLATE = "{% for message in messages %}{{ message.role + ' ' + message.content + '\n' }}{% endfor %}"
+CHAT_TEMPLATE = ("{% if tools %}tools{% endif %}{% for message in messages %}{{ message.role + ' ' + message.content }}"
+                 "{% for call in message.tool_calls or [] %}{{ '{\"name\": \"' + call.function.name + '\", \"arguments\": ' }}"
+                 "{{ call.function.arguments | tojson + '}' }}{% endfor %}{{ '\n' }}{% endfor %}")
 REQUESTS = [
     ("/v1/completions", {
         "model": "tiny", "prompt": ["ab", [1, 2]], "max_tokens": 2, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1,
@@ -97,9 +99,12 @@ REQUESTS = [
     ("/v1/chat/completions", {
         "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "content": "", "tool_calls": [
             {"type": "function", "id": "x", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "user", "content": "b"}],
-        "max_tokens": 9, "logprobs": True, "top_logprobs": 1, "tools": [{"type": "function", "function": {"name": "f"}}],
-        "tool_choice": "auto", "chat_template_kwargs": {"a": 1}, "modalities": ["text"],
+        "max_tokens": 9, "logprobs": True, "top_logprobs": 1, "chat_template_kwargs": {"a": 1}, "modalities": ["text"],
         "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"a": {"const": 1}}}}}}),
+    ("/v1/chat/completions", {
+        "messages": [{"role": "user", "content": "a"}], "max_tokens": 60, "parallel_tool_calls": False, "tool_choice": "required",
+        "tools": [{"type": "function", "function": {"name": "f", "description": "g", "strict": True, "parameters": {
+            "type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}}]}),
     ("/v1/embeddings", {"model": "bare", "input": ["ab", "a"], "encoding_format": "float"}),
     ("/tokenize", {"content": "ab", "add_special": True, "with_pieces": True}),
     ("/detokenize", {"tokens": [1, 2], "keep_special": True}),

@@ -57,6 +57,7 @@ class Api(ServeTest):
             ({"regex": "(cat|dog)+", "temperature": 1, "seed": 3},
              ["--regex", "(cat|dog)+", "--temperature", 1, "--seed", 3, "--top_k", 0]),
             ({"temperature": 1000, "seed": 7}, ["--temperature", 1000, "--seed", 7, "--top_k", 0]),
+            ({"temperature": 0.9, "seed": 7, "top_k": -1}, ["--temperature", 0.9, "--seed", 7, "--top_k", 0]),
             ({"repetition_penalty": 0.001, "temperature": 0}, ["--repetition_penalty", 0.001, "--temperature", 0]),
             ({"stop": ["q", "zz"], "temperature": 1, "seed": 4},
              ["--stop", "q", "--stop", "zz", "--temperature", 1, "--seed", 4, "--top_k", 0]),
@@ -77,7 +78,7 @@ class Api(ServeTest):
             found[i] = texts if texts == streamed else (texts, streamed)
 
         # All at once and in turns of two: they share batches of every kind, and none waits in vain.
-        for half in (range(0, 3), range(3, 6), range(6, 8), range(8, 10)):
+        for half in (range(0, 3), range(3, 6), range(6, 9), range(9, 11)):
             threads = [threading.Thread(target=ask, args=(i,)) for i in half]
             for thread in threads:
                 thread.start()

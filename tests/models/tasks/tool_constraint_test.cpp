@@ -9,8 +9,8 @@ using namespace zoo;
 
 namespace {
 
-// The only call is <t>{f:{}}. Ids: 0 ends, 3 and 9 complete the marker and go on.
-const std::vector<std::string> kTokens{"", "a", "<t>", "<t>a", "{", "f:{}}", "<", "t>", "<<", "<t>{"};
+// The only call is <<t>{f:{}}. Ids: 0 ends, 3 and 9 complete the marker and go on.
+const std::vector<std::string> kTokens{"", "a", "<<t>", "<<t>a", "{", "f:{}}", "<", "t>", "<<", "<<t>{"};
 
 struct Setting {
   Setting() {
@@ -18,7 +18,7 @@ struct Setting {
     session.defaults.eos_token_ids = {0};
     session.tokenizer = std::make_shared<CharTokenizer>(
         std::vector<char32_t>{U'a', U'b', U'c', U'd', U'e', U'f', U'g', U'h', U'i', U'j'});
-    format.begin = "<t>{";
+    format.begin = "<<t>{";
     format.middle = ":";
     format.end = "}";
     const auto schema = std::make_shared<nlohmann::ordered_json>(
@@ -51,11 +51,13 @@ struct Setting {
 TEST_CASE("A text is free until it begins a call, which then fits the tools") {
   const Setting tools;
   CHECK(tools.allowed(tools.after({})) ==
-        std::vector<TokenId>{0, 1, 2, 4, 5, 6, 7, 8, 9});  // <t>a is no call
+        std::vector<TokenId>{0, 1, 2, 4, 5, 6, 7, 8, 9});  // <<t>a is no call
   CHECK_FALSE(tools.constraint->complete(tools.after({})));
-  for (const std::vector<TokenId>& begun : {std::vector<TokenId>{2}, {1, 2}, {6, 7}, {8, 7}, {6, 1, 6, 7}})
+  for (const std::vector<TokenId>& begun :
+       {std::vector<TokenId>{2}, {1, 2}, {6, 6, 7}, {8, 7}, {6, 8, 7}, {6, 1, 8, 7}})
     CHECK(tools.allowed(tools.after(begun)) == std::vector<TokenId>{4});
-  CHECK(tools.allowed(tools.after({6, 1, 7})).size() == 9);
+  for (const std::vector<TokenId>& free : {std::vector<TokenId>{6, 7}, {6, 1, 7}, {8, 1, 6, 7}})
+    CHECK(tools.allowed(tools.after(free)).size() == 9);
   CHECK(tools.allowed(tools.after({9})) == std::vector<TokenId>{5});
   const std::int64_t called = tools.after({1, 2, 4, 5});
   CHECK(tools.constraint->complete(called));

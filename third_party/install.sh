@@ -36,7 +36,7 @@ quickstart  | gnuplot-nox         | 5.4+     | gnuplot                          
 quickstart  | libcurl4-openssl-dev| 7.85+    | <curl/curl.h>                                   | "tzoo pull", which downloads models
 quickstart  | libcpp-httplib-dev  | 0.11+    | <httplib.h>                                     | "tzoo serve", the server for programs that speak the API of OpenAI
 quickstart  | libedit-dev         | 3.1+     | <editline/readline.h>                           | line editing and history in "tzoo chat" and "tzoo generate --interactive"
-extra       | wordnet-base        | 3.0      |                                                 | the corpus definitions
+extra       | wordnet-base        | 3.0      |                                                 | "apps/quickstart.sh --chat", whose model learns what words mean
 extra       | libyaml-cpp-dev     | 0.6+     | <yaml-cpp/yaml.h>                               | YAML in "tzoo evaluate --suite", which then reads JSON
 extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora
 test        | catch2              | 2.13+, 3 | <catch2/catch.hpp> or <catch2/catch_all.hpp>    |

@@ -6,7 +6,6 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/corpora/child_process.h"
-#include "data/corpora/definitions.h"
 #include "data/corpora/kjv.h"
 #include "data/corpora/sha256.h"
 
@@ -47,11 +46,8 @@ void check_hash(const Corpus& corpus, const std::string& text, const std::string
 
 // Extracts the text from its installed package.
 std::string extract(const Corpus& corpus) {
-  const bool held_out = corpus.name.ends_with("-held-out");
-  if (corpus.package == "wordnet-base")
-    return label_definitions(read_dictionary(),
-                             held_out ? DefinitionSet::kHeldOut : DefinitionSet::kTraining);
   if (corpus.name == "kjv") return extract_kjv();
+  const bool held_out = corpus.name.ends_with("-held-out");
   return label_kjv(extract_kjv(), held_out ? ChapterSet::kHeldOut : ChapterSet::kTraining);
 }
 
@@ -107,22 +103,6 @@ const std::vector<Corpus>& corpora() {
        .sha256 = "d62625f634d29201fe2a2b7b4089d3ed64d804c5578f487f5d04673da1626146",
        .package = "bible-kjv",
        .how_to_get = "from Debian's package bible-kjv"},
-      {.name = "definitions",
-       .file = "definitions.tsv",
-       .description = "The definitions of WordNet 3.0 with their parts of speech, nine of ten",
-       .licence = "WordNet's: free for any use; copies keep Princeton University's notice",
-       .bytes = 6987150,
-       .sha256 = "cf2585eca81d7ad288eb8f9bc9928e479697721f258d94cd3bc58c6b94917c04",
-       .package = "wordnet-base",
-       .how_to_get = "from Debian's package wordnet-base (apt-get install wordnet-base)"},
-      {.name = "definitions-held-out",
-       .file = "definitions-held-out.tsv",
-       .description = "The tenth of them that is held out, to evaluate on",
-       .licence = "as definitions",
-       .bytes = 776755,
-       .sha256 = "f721bed1e27388c03999313a62a55e92c4f88dec8722a4ff9935223493e13d6e",
-       .package = "wordnet-base",
-       .how_to_get = "from Debian's package wordnet-base"},
   };
   return kCorpora;
 }

@@ -33,8 +33,7 @@ class List(DataTest):
 
     def test_json_has_the_hash_of_each_corpus(self):
         found = json.loads(self.succeed("data", "list", "--json"))
-        self.assertEqual({c["name"] for c in found["corpora"]}, {"kjv", "tinyshakespeare", "kjv-groups", "kjv-groups-held-out",
-                                                                "definitions", "definitions-held-out"})
+        self.assertEqual({c["name"] for c in found["corpora"]}, {"kjv", "tinyshakespeare", "kjv-groups", "kjv-groups-held-out"})
         for corpus in found["corpora"]:
             self.assertRegex(corpus["sha256"], r"^[0-9a-f]{64}$")
         self.assertIn("copy", {s["name"] for s in found["toy_sets"]})

@@ -85,10 +85,6 @@ keeps. Without it
 or
 .IR \(ti/.cache/tzoo .
 .TP
-.B WNSEARCHDIR
-Folder of WordNet's database files, from which the corpora of definitions are made. Without it
-.IR /usr/share/wordnet .
-.TP
 .B NO_COLOR
 Not empty: no colours on terminals.
 )";

@@ -59,28 +59,6 @@ TEST_CASE("the groups of books come out of the same package, as tables with hash
   CHECK(resolve_dataset("kjv-groups-held-out") == folder / "kjv-groups-held-out.tsv");
 }
 
-TEST_CASE("the definitions come out of the package wordnet-base, as two tables") {
-  const TemporaryDirectory folder;
-  const ScopedVariable data("TZOO_DATA_DIR", folder.path().string());
-  CHECK(get_corpus("definitions") == folder / "definitions.tsv");
-  CHECK(resolve_dataset("definitions-held-out") == folder / "definitions-held-out.tsv");
-}
-
-TEST_CASE("another dictionary than the corpus is refused, and a missing one says how to install it") {
-  const Sandbox sandbox;
-  const ScopedVariable dictionary("WNSEARCHDIR", sandbox.folder.path().string());
-  for (const char* file : {"data.noun", "data.verb", "data.adj"})
-    write_bytes(sandbox.folder / file, "00000001 03 n 01 thing 0 000 | something  \n");
-  CHECK_THAT(message_of([] { get_corpus("definitions"); }), Contains("data.adv, which is not there") &&
-                                                                Contains("apt-get install wordnet-base") &&
-                                                                Contains("WNSEARCHDIR"));
-  write_bytes(sandbox.folder / "data.adv", "00000001 02 r 01 so 0 000 | in such a way  \n");
-  CHECK_THAT(message_of([] { get_corpus("definitions"); }),
-             Contains("the installed package wordnet-base is not the corpus definitions") &&
-                 Contains("found") && Contains("bytes)"));
-  CHECK_FALSE(fs::exists(sandbox.data));
-}
-
 TEST_CASE("a copy of a corpus is taken from the user's file") {
   const TemporaryDirectory folder;
   const Sandbox other;
@@ -144,8 +122,7 @@ TEST_CASE("a dataset is a corpus or a file, and else an error that says that bot
   CHECK_THAT(
       message_of([] { resolve_dataset("kjb"); }),
       Contains(
-          "'kjb' is neither a corpus (kjv, tinyshakespeare, kjv-groups, kjv-groups-held-out, definitions, "
-          "definitions-held-out) nor a file") &&
+          "'kjb' is neither a corpus (kjv, tinyshakespeare, kjv-groups, kjv-groups-held-out) nor a file") &&
           Contains("'kjv'?"));
   CHECK_THAT(message_of([&] { resolve_dataset(sandbox.folder.path().string()); }),
              Contains("is a directory"));

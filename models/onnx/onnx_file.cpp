@@ -1,6 +1,5 @@
 #include "models/onnx/onnx_file.h"
 
-#include <bit>
 #include <map>
 #include <string_view>
 
@@ -8,6 +7,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
+#include "data/base/protobuf_message.h"
 
 namespace zoo::onnx {
 namespace {
@@ -18,38 +18,7 @@ constexpr std::int64_t kIrVersion = 9, kOpset = 20;
 // they can be mapped.
 constexpr std::size_t kMostInFile = (std::size_t{2} << 30) - (std::size_t{64} << 20), kPage = 4096;
 
-// A message of protocol buffers, field by field.
-class Message {
- public:
-  void number(int field, std::int64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
-    varint(static_cast<std::uint64_t>(value));
-  }
-  void real(int field, float value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 5);
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xFF);
-  }
-  void text(int field, std::string_view text) {
-    begin(field, text.size());
-    bytes_ += text;
-  }
-  void message(int field, const Message& inner) { text(field, inner.bytes_); }
-  /// The head of a field whose bytes follow.
-  void begin(int field, std::size_t size) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    varint(size);
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void varint(std::uint64_t value) {
-    for (; value > 0x7F; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-
-  std::string bytes_;
-};
+using Message = ProtobufMessage;
 
 Message message_of(const Attribute& attribute) {
   constexpr int kName = 1, kFloat = 2, kInt = 3, kString = 4, kInts = 8, kType = 20;

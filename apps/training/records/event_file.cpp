@@ -12,6 +12,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"
+#include "data/base/protobuf_message.h"
 
 namespace zoo {
 namespace {
@@ -25,43 +26,17 @@ std::string little_endian(T value) {
   return bytes;
 }
 
-// Parts of a protobuf message: field number and wire type, then the value.
-std::string varint(std::uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
-std::string integer_field(int number, std::uint64_t value) {
-  return varint(static_cast<std::uint64_t>(number) << 3) + varint(value);
-}
-
-std::string double_field(int number, double value) {
-  return varint(static_cast<std::uint64_t>(number) << 3 | 1) +
-         little_endian(std::bit_cast<std::uint64_t>(value));
-}
-
-std::string bytes_field(int number, std::string_view value) {
-  return varint(static_cast<std::uint64_t>(number) << 3 | 2) + varint(value.size()) + std::string(value);
-}
-
-std::string float_field(int number, float value) {
-  return varint(static_cast<std::uint64_t>(number) << 3 | 5) +
-         little_endian(std::bit_cast<std::uint32_t>(value));
-}
-
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // Event { wall_time = 1; step = 2; file_version = 3; summary = 5; session_log = 7 }
-std::string event(std::int64_t step, const std::string& what) {
-  return double_field(1, wall_time()) + integer_field(2, static_cast<std::uint64_t>(step)) + what;
-}
-
-// Summary { value = 1 { tag = 1; simple_value = 2 } }
-std::string scalar(const std::string& tag, double value) {
-  return bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
+std::string event(std::int64_t step, int field, std::string_view what) {
+  ProtobufMessage event;
+  event.real(1, wall_time());
+  event.number(2, step);
+  event.text(field, what);
+  return event.bytes();
 }
 
 }  // namespace
@@ -84,9 +59,11 @@ EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_
                        host.data() + "." + std::to_string(::getpid()));
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw Error("cannot write ", path_, ": ", std::strerror(errno));
-  append(event(0, bytes_field(3, "brain.Event:2")));
-  // SessionLog { status = 1 }, where 1 is START.
-  if (first_iteration > 0) append(event(first_iteration, bytes_field(7, integer_field(1, 1))));
+  append(event(0, 3, "brain.Event:2"));
+  if (first_iteration == 0) return;
+  ProtobufMessage session_log;
+  session_log.number(1, 1);  // status: START
+  append(event(first_iteration, 7, session_log.bytes()));
 }
 
 EventFile::~EventFile() {
@@ -94,14 +71,22 @@ EventFile::~EventFile() {
 }
 
 void EventFile::write(const Metrics& metrics) {
-  std::string summary = scalar("train/loss", metrics.train_loss) + scalar("train/lr", metrics.lr);
-  for (const Score& score : metrics.train_scores) summary += scalar("train/" + score.name, score.value);
-  if (metrics.tokens_per_second > 0) summary += scalar("train/tokens_per_second", metrics.tokens_per_second);
-  if (metrics.grad_norm) summary += scalar("train/grad_norm", *metrics.grad_norm);
-  if (metrics.loss_scale) summary += scalar("train/loss_scale", *metrics.loss_scale);
-  if (metrics.val_loss) summary += scalar("val/loss", *metrics.val_loss);
-  for (const Score& score : metrics.val_scores) summary += scalar("val/" + score.name, score.value);
-  append(event(metrics.iter, bytes_field(5, summary)));
+  ProtobufMessage summary;  // { value = 1 { tag = 1; simple_value = 2 } }
+  const auto add = [&](const std::string& tag, double value) {
+    ProtobufMessage scalar;
+    scalar.text(1, tag);
+    scalar.real(2, static_cast<float>(value));
+    summary.message(1, scalar);
+  };
+  add("train/loss", metrics.train_loss);
+  add("train/lr", metrics.lr);
+  for (const Score& score : metrics.train_scores) add("train/" + score.name, score.value);
+  if (metrics.tokens_per_second > 0) add("train/tokens_per_second", metrics.tokens_per_second);
+  if (metrics.grad_norm) add("train/grad_norm", *metrics.grad_norm);
+  if (metrics.loss_scale) add("train/loss_scale", *metrics.loss_scale);
+  if (metrics.val_loss) add("val/loss", *metrics.val_loss);
+  for (const Score& score : metrics.val_scores) add("val/" + score.name, score.value);
+  append(event(metrics.iter, 5, summary.bytes()));
 }
 
 void EventFile::append(std::string_view bytes) {

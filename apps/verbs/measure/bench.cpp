@@ -47,7 +47,7 @@ std::vector<TokenIds> prompts(const BenchFlags& flags, std::int64_t vocab_size) 
   return rows;
 }
 
-void print(const BenchFlags& flags, const char* work, ordered_json figures) {
+void print(const BenchFlags& flags, const std::string& work, ordered_json figures) {
   ordered_json json{{"work", work},
                     {"model", flags.model.string()},
                     {"weights", flags.compute.weights},
@@ -59,7 +59,7 @@ void print(const BenchFlags& flags, const char* work, ordered_json figures) {
 }
 
 // Greedy decoding without an end token: every run does the same work.
-int bench_generation(const BenchFlags& flags, const char* work) {
+int bench_generation(const BenchFlags& flags, const std::string& work) {
   std::unique_ptr<DecodingModel> model;
   const double seconds_load =
       seconds_of([&] { model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute); });
@@ -183,35 +183,32 @@ void declare_generation(Flags& flags, BenchFlags& values) {
             between(1, BeamOptions::kMostBeams));
 }
 
-int run_decode(const Arguments& arguments) {
-  BenchFlags values;
-  Flags flags(arguments.command, "Measures the tokens per second that a language model generates.");
+int run_generation(const Arguments& arguments, BenchFlags values, const char* description,
+                   const char* example) {
+  Flags flags(arguments.command, description);
   declare_generation(flags, values);
-  flags.example("tzoo bench decode --model gpt2 --weights int8");
+  flags.example(example);
   if (!flags.parse(arguments)) return 0;
   apply_threads(values.compute);
-  return bench_generation(values, "decode");
+  return bench_generation(values, arguments.command.substr(arguments.command.rfind(' ') + 1));
+}
+
+int run_decode(const Arguments& arguments) {
+  return run_generation(arguments, {}, "Measures the tokens per second that a language model generates.",
+                        "tzoo bench decode --model gpt2 --weights int8");
 }
 
 int run_prefill(const Arguments& arguments) {
-  BenchFlags values{.prompt_tokens = 512, .new_tokens = 1};
-  Flags flags(arguments.command, "Measures the time to the first token after a long prompt.");
-  declare_generation(flags, values);
-  flags.example("tzoo bench prefill --model gpt2 --prompt_tokens 512");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(values.compute);
-  return bench_generation(values, "prefill");
+  return run_generation(arguments, {.prompt_tokens = 512, .new_tokens = 1},
+                        "Measures the time to the first token after a long prompt.",
+                        "tzoo bench prefill --model gpt2 --prompt_tokens 512");
 }
 
 int run_t5(const Arguments& arguments) {
-  BenchFlags values{.prompt_tokens = 64, .new_tokens = 64};
-  Flags flags(arguments.command,
-              "Measures the tokens per second that an encoder-decoder generates, its encoder included.");
-  declare_generation(flags, values);
-  flags.example("tzoo bench t5 --model t5-small");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(values.compute);
-  return bench_generation(values, "t5");
+  return run_generation(
+      arguments, {.prompt_tokens = 64, .new_tokens = 64},
+      "Measures the tokens per second that an encoder-decoder generates, its encoder included.",
+      "tzoo bench t5 --model t5-small");
 }
 
 int run_encode(const Arguments& arguments) {

@@ -105,6 +105,23 @@ void declare_preference(Flags& flags, PreferenceLossOptions& v) {
             above(0));
 }
 
+void declare_distillation(Flags& flags, TrainFlags& v) {
+  DistillationOptions& options = v.distillation;
+  flags.group("Distillation");
+  flags.add(
+      "teacher", v.teacher,
+      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
+      "next token is learnt beside the text",
+      {.placeholder = "DIR"});
+  flags.choice("distillation", options.divergence, divergence_names(),
+               "divergence from the teacher: forward_kl covers all that the teacher holds possible, "
+               "reverse_kl keeps to what it holds likely");
+  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
+            between(0, 1));
+  flags.add("distillation_temperature", options.temperature,
+            "divides the logits of both before they are compared", above(0));
+}
+
 void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.group("Fine-tuning");
   flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",
@@ -367,6 +384,7 @@ void declare_training(Flags& flags, TrainFlags& values) {
 
 void declare(Flags& flags, TrainFlags& values) {
   declare_run(flags, values);
+  declare_distillation(flags, values);  // not of tzoo bench train
   declare_training(flags, values);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
 }

@@ -9,6 +9,7 @@
 ///     distillation.forward(student, inputs).loss.backward();
 
 #include <functional>
+#include <utility>
 
 #include "apps/training/records/metrics_log.h"
 #include "models/model.h"
@@ -29,27 +30,24 @@ struct DistillationOptions {
   Divergence divergence = Divergence::kForwardKl;
   double weight = 0.5;     // in [0, 1]
   double temperature = 1;  // above 0: divides the logits of both; its square keeps the gradients' size
+  bool operator==(const DistillationOptions&) const = default;
 };
 
-/// The mean divergence [], in nats, of two models' logits [N, V] at the temperature. Gradients go to the
-/// student alone.
-at::Tensor divergence(const DistillationOptions& options, const at::Tensor& student,
-                      const at::Tensor& teacher);
-
-/// A teacher's logits [N, V] at the N label_positions of the inputs, on any device.
+/// A teacher's logits [N, V] at the N label_positions of the inputs, on any device and without gradients.
 using Teacher = std::function<at::Tensor(const ModelInputs&)>;
 
-/// The training loss of a language model that also learns a teacher's distribution (Hinton et al., 2015,
-/// "Distilling the knowledge in a neural network", section 2) at the positions with a target.
+/// The training loss of a causal language model that also learns a teacher's distribution (Hinton et al.,
+/// 2015, "Distilling the knowledge in a neural network", section 2) at the positions with a target.
 class DistillationLoss {
  public:
-  DistillationLoss(const DistillationOptions& options, Teacher teacher);
+  DistillationLoss(const DistillationOptions& options, Teacher teacher)
+      : options_(options), teacher_(std::move(teacher)) {}
 
   /// The student's output, with the logits [N, V] of the positions with a target and the loss of both; in
   /// evaluation mode that of the targets alone, which compares with other runs.
-  ModelOutput forward(Model& student, const ModelInputs& inputs);
+  ModelOutput forward(Model& student, ModelInputs inputs);
 
-  /// "kl": the mean divergence per target over the passes since the last call.
+  /// "kl": the mean divergence per target, in nats at the temperature, over the passes since the last call.
   std::vector<Score> take_scores();
 
  private:

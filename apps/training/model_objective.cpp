@@ -26,8 +26,8 @@ Batch ModelObjective::training(std::int64_t micro_step) {
 
 Batch ModelObjective::evaluation(Split split, std::int64_t index) {
   ModelBatch batch = batches_.evaluation(split, index);
-  const bool distills = distillation_ && split == Split::kVal;
-  return {batch.targets, batch.tokens, [this, distills, inputs = std::move(batch.inputs)] {
+  return {batch.targets, batch.tokens, [this, split, inputs = std::move(batch.inputs)] {
+            const bool distills = distillation_ && split == Split::kVal;
             const ModelOutput output =
                 distills ? distillation_->forward(*model_, inputs) : model_->forward(inputs);
             if (metric_) metric_->add(inputs, output);
@@ -51,7 +51,7 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
 
 std::vector<Score> ModelObjective::take_scores(double loss) {
   std::vector<Score> scores = metric_ ? metric_->take(loss) : std::vector<Score>();
-  for (Score& score : take_divergence()) scores.push_back(std::move(score));
+  for (Score& score : take_training_scores()) scores.push_back(std::move(score));
   return scores;
 }
 

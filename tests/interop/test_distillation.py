@@ -133,7 +133,7 @@ class DistillationTest(SgdTraining, unittest.TestCase):
 
     def test_packed_teachers(self):
         exact = self.metrics(self.trained("chat", steps=2))[:2]
-        for name, words, tolerance in [("float32", ("--format", "packed", "--weights", "float32"), 1e-5), ("t.gguf", ("--format", "gguf"), 1e-5),
+        for name, words, tolerance in [("float32", ("--format", "packed", "--weights", "float32"), 1e-5), ("t.gguf", ("--format", "gguf", "--weights", "f32"), 1e-5),
                                        ("int8", ("--format", "packed", "--weights", "int8"), 0.02)]:
             with self.subTest(name):
                 done = tzoo("export", "--model", str(self.root / "gpt2"), "--output", str(self.root / name), *words)
@@ -142,7 +142,7 @@ class DistillationTest(SgdTraining, unittest.TestCase):
                     self.assertAlmostEqual(row["train_kl"] / wanted["train_kl"], 1, delta=tolerance)
                     self.assertEqual(name == "int8", abs(row["train_kl"] / wanted["train_kl"] - 1) > 1e-5)
                 done, _ = self.train("chat", "--documents", "pack", teacher=name)
-                self.assertIn("--documents pack: packed weights and GGUF files", done.stderr)
+                self.assertIn("is packed or a GGUF file, which reads no rows of --documents pack", done.stderr)
 
     def test_packed_documents_micro_steps_and_ranks_have_the_same_losses(self):
         for words in (("--documents", "pack", "--block_size", "60"), ("--batch_size", "2", "--gradient_accumulation_steps", "2", "--eval_iters", "2"),
@@ -159,13 +159,6 @@ class DistillationTest(SgdTraining, unittest.TestCase):
             done = tzoo(*resume, *other)
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"a resumed run cannot change {other[0]} {other[1]}", done.stderr)
-        weights = self.root / "gpt2/model.safetensors"
-        before = weights.read_bytes()
-        safetensors.torch.save_file({k: v * 2 for k, v in safetensors.torch.load(before).items()}, weights, {"format": "pt"})
-        done = tzoo(*resume)
-        weights.write_bytes(before)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(f"or --teacher {self.root / 'gpt2'} has changed since the run's checkpoint", done.stderr)
         self.assertEqual(json.loads((half / "run_config.json").read_text())["teacher"], str(self.root / "gpt2"))
         done = tzoo(*resume)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -174,7 +167,7 @@ class DistillationTest(SgdTraining, unittest.TestCase):
     def test_dry_run(self):
         done, run = self.train("chat", "--dry_run")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"teacher, its files +\d+ MiB")
+        self.assertRegex(done.stdout, r"time of an update +\d+ ms")
         self.assertFalse((run / "checkpoints").exists())
 
     def test_what_is_refused(self):
@@ -196,14 +189,14 @@ class DistillationTest(SgdTraining, unittest.TestCase):
         a = min(vocabulary["a"], vocabulary["b"])
         for task, words, teacher, said in [
                 ("chat", (), "larger", f"has a vocabulary of {len(self.tokenizer) + 8} tokens, the student of {len(self.tokenizer)}"),
-                ("chat", (), "silent", "silent' holds no tokenizer"), ("chat", (), "classifier", "has a sequence-classification head; expected causal-lm"),
+                ("chat", (), "silent", "silent"), ("chat", (), "classifier", "has a sequence-classification head; expected causal-lm"),
                 ("chat", (), "other", f"has another tokenizer than the student: the id {a} is 'b', the student's 'a'"),
-                ("chat", (), "none", "none"), ("lm", (), "short", "--block_size 24 is longer than the 16 positions of --teacher"),
-                ("chat", ("--disagreement", "positions"), "gpt2", "--disagreement: not with --teacher"),
-                ("preference", (), "gpt2", "--teacher: only for the tasks lm and chat, not preference"),
-                ("chat", ("--distillation", "reverse_kl"), None, "--distillation: only with --teacher"),
-                ("chat", ("--distillation_weight", "0.1"), None, "--distillation_weight: only with --teacher"),
-                ("chat", ("--distillation_temperature", "2"), None, "--distillation_temperature: only with --teacher")]:
+                ("chat", (), "none", "none"), ("lm", (), "short", "has 16 positions, fewer than --block_size 24"),
+                ("chat", ("--disagreement", "positions"), "gpt2", "--teacher: not with --disagreement, --loss"),
+                ("preference", (), "gpt2", "--teacher: only for the task lm or chat or embedding, not preference"),
+                ("chat", ("--distillation", "reverse_kl"), None, "--distillation, its weight and temperature: only with --teacher"),
+                ("chat", ("--distillation_weight", "0.1"), None, "weight and temperature: only with"),
+                ("chat", ("--distillation_temperature", "2"), None, "temperature: only with --teacher for lm")]:
             with self.subTest(said):
                 done, run = self.train(task, *words, teacher=teacher, steps=1)
                 self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1), done.stderr)

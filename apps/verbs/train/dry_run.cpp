@@ -75,7 +75,7 @@ void check_memory(Objective& objective, const UpdaterOptions& options, std::int6
             << "--gradient_accumulation_steps, or --activation_checkpointing (--dry_run measures)\n";
 }
 
-int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates, std::int64_t teacher) {
+int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates) {
   const Needs needs = needs_of(objective.module(), options);
   const std::int64_t available = available_memory();
   const bool on_cpu = options.device.is_cpu();
@@ -87,8 +87,6 @@ int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t up
   table.row({"gradients", megabytes(needs.gradients)});
   table.row({"optimizer", megabytes(needs.optimizer)});
   if (needs.average > 0) table.row({"average", megabytes(needs.average)});
-
-  if (teacher > 0) table.row({"teacher, its files", megabytes(teacher)});
 
   Updater updater(objective, options, nullptr);
   double fastest = 0;

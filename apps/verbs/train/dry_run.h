@@ -10,9 +10,8 @@ void check_memory(Objective& objective, const UpdaterOptions& options, std::int6
 
 /// Prints the resources that training needs, without training: parameters; memory of weights, gradients,
 /// optimizer and average, and the machine's memory; memory and time of an update, measured on a few that are
-/// discarded, and the time of as many as are asked for; `teacher`, the bytes of its files, if there is one.
-/// Throws Error if the machine has less memory than
+/// discarded, and the time of as many as are asked for. Throws Error if the machine has less memory than
 /// weights, gradients, optimizer and average need. Returns 0.
-int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates, std::int64_t teacher);
+int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates);
 
 }  // namespace zoo

@@ -14,7 +14,6 @@
 #include "apps/verbs/train/dry_run.h"
 #include "apps/verbs/train/embedding_task.h"
 #include "apps/verbs/train/resumed_run.h"
-#include "apps/verbs/train/teacher.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_adapters.h"
 #include "apps/verbs/train/train_data.h"
@@ -211,8 +210,8 @@ std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& 
   const Head head = traits_of(flags.data.task).head;
   const bool words = head == Head::kCausalLm || head == Head::kSeq2SeqLm;
   // Beside a teacher's logits are their logarithms, and those of the student.
-  const double tables = flags.teacher.empty() ? 3 : 9;
-  const double bytes = 4 * (layers + (words ? tables * tokens * number(config.vocab_size) : 0));
+  const double tables = !words ? 0 : flags.teacher.empty() ? 3 : 9;
+  const double bytes = 4 * (layers + tables * tokens * number(config.vocab_size));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
 
@@ -261,7 +260,6 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
   require_task_flags(flags);
-  require_teacher_flags(flags);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
   TrainerOptions options = trainer_options(flags, session);
@@ -280,14 +278,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
-  TeacherFiles teacher;
-  std::string learnt = data.source;
-  if (!flags.teacher.empty()) {
-    teacher = teacher_files(flags.teacher);
-    data.sha256 += teacher.sha256;
-    learnt += " or --teacher " + flags.teacher.string();
-  }
-  if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, learnt);
+  if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   options.updater.optimizer.stacked_rows = stacked_rows(loaded);
   if (start.resumed && *start.resumed > options.max_iters)
@@ -311,7 +302,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
     objective = make_objective(flags, loaded, data, *batches);
   }
-  if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters, teacher.bytes);
+  if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
   const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
   options.ranks = ranks.get();

@@ -19,14 +19,17 @@ Batch ModelObjective::training(std::int64_t micro_step) {
     batch.targets = loss_.class_weights.index_select(0, labels).sum().item<double>();
   }
   return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
+            if (distillation_) return distillation_->forward(*model_, inputs).loss;
             return (disagreement_ ? disagreement_->forward(*model_, inputs) : model_->forward(inputs)).loss;
           }};
 }
 
 Batch ModelObjective::evaluation(Split split, std::int64_t index) {
   ModelBatch batch = batches_.evaluation(split, index);
-  return {batch.targets, batch.tokens, [this, inputs = std::move(batch.inputs)] {
-            const ModelOutput output = model_->forward(inputs);
+  return {batch.targets, batch.tokens, [this, split, inputs = std::move(batch.inputs)] {
+            const bool distills = distillation_ && split == Split::kVal;
+            const ModelOutput output =
+                distills ? distillation_->forward(*model_, inputs) : model_->forward(inputs);
             if (metric_) metric_->add(inputs, output);
             return output.loss;
           }};
@@ -47,7 +50,9 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
 }
 
 std::vector<Score> ModelObjective::take_scores(double loss) {
-  return metric_ ? metric_->take(loss) : std::vector<Score>();
+  std::vector<Score> scores = metric_ ? metric_->take(loss) : std::vector<Score>();
+  for (Score& score : take_training_scores()) scores.push_back(std::move(score));
+  return scores;
 }
 
 }  // namespace zoo

@@ -20,6 +20,7 @@ constexpr std::int64_t kMostMeasuredRows = 10'000;
 constexpr std::int64_t kLastRank = 11;
 
 struct EmbeddingRow : RowCounts {
+  const SentenceExample* example = nullptr;
   std::vector<Encoding> texts;  // the anchor, then its documents
   double score = 0;
 };
@@ -71,7 +72,33 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       const auto kept = [](const at::Tensor& x) { return x.defined() ? x.detach().cpu() : x; };
       measured_.push_back({kept(batch.anchors), kept(batch.documents), kept(batch.scores)});
     }
-    return embedding_loss(options_.loss, batch);
+    return options_.teacher ? taught_loss(rows, batch) : embedding_loss(options_.loss, batch);
+  }
+
+  // The mean square of vectors' differences (Reimers and Gurevych, 2020), or of margins', the score of a
+  // positive minus that of each negative (MarginMSE, Hofstätter et al., 2020).
+  at::Tensor taught_loss(const Rows& rows, const EmbeddedBatch& batch) const {
+    std::vector<std::string> queries, documents;
+    std::vector<std::int64_t> numbers;  // rows of the documents
+    const auto add = [&](std::size_t row, std::size_t text) {
+      queries.push_back(rows[row]->example->texts[0]);
+      documents.push_back(rows[row]->example->texts[text]);
+      numbers.push_back(static_cast<std::int64_t>(row));
+    };
+    for (std::size_t row = 0; row < rows.size(); ++row) add(row, 1);
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      for (std::size_t text = 2; text < rows[row]->texts.size(); ++text) add(row, text);
+    if (!options_.teacher->scores_pairs) queries.resize(rows.size());
+    const at::Tensor known = options_.teacher->answers(queries, documents).to(batch.anchors.device());
+    if (!options_.teacher->scores_pairs)
+      return at::mse_loss(at::cat({batch.anchors, batch.documents}), known);
+    const at::Tensor owners = at::tensor(numbers, at::kLong).to(known.device());
+    const at::Tensor scores = (batch.anchors.index_select(0, owners) * batch.documents).sum(-1);
+    const auto margins = [&](const at::Tensor& x) {
+      const std::int64_t positives = batch.anchors.size(0);
+      return x.index_select(0, owners.slice(0, positives)) - x.slice(0, positives);
+    };
+    return at::mse_loss(margins(scores), margins(known));
   }
 
   at::Tensor vectors(const TextEmbedder& embedder, const std::vector<const Encoding*>& texts) const {
@@ -119,6 +146,7 @@ std::vector<EmbeddingRow> encoded(const std::vector<SentenceExample>& examples, 
   std::vector<EmbeddingRow> rows;
   for (const SentenceExample& example : examples) {
     EmbeddingRow& row = rows.emplace_back();
+    row.example = &example;
     row.score = example.score.value_or(0);
     for (const std::string& text : example.texts) {
       const TextEmbedder& embedder = row.texts.empty() ? embedders.queries : embedders.documents;
@@ -151,6 +179,10 @@ std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Emb
     if (size > width)
       throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
   }
+  const std::vector<std::string> text{examples.val.front().texts[0]};
+  if (options.teacher && !options.teacher->scores_pairs &&
+      options.teacher->answers(text, text).size(1) != width)
+    throw Error("--teacher: its vectors have another size than the student's ", width);
   if (cut > 0)
     std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
   return std::make_unique<EmbeddingObjective>(std::move(model), std::move(embedders), std::move(rows),

@@ -140,11 +140,17 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
         "--task embedding trains in one process: an anchor is compared with the documents of its whole ",
         "batch; start it without --processes");
   const bool scored = data.sentences.train.front().score.has_value();
-  const EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
-                                 .plan = plan,
-                                 .seed = static_cast<std::uint64_t>(flags_.compute.seed),
-                                 .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0)};
+  EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
+                           .plan = plan,
+                           .seed = static_cast<std::uint64_t>(flags_.compute.seed),
+                           .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0)};
   require_shape(data, options.loss.loss);
+  if (!flags_.teacher.empty()) options.teacher = load_text_teacher(flags_);
+  for (const auto* part : {&data.sentences.train, &data.sentences.val})
+    for (const SentenceExample& example : *part)
+      if (options.teacher && options.teacher->scores_pairs && example.texts.size() < 3)
+        throw Error(data.source, ", line ", example.line,
+                    ": the teacher is a cross-encoder, whose margins need a negative");
   const auto prompted = [&](const std::optional<std::string>& name) {
     return name ? embedder_->with_prompt(config_.prompt_named(*name)) : *embedder_;
   };

@@ -209,7 +209,9 @@ std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& 
   const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
   const Head head = traits_of(flags.data.task).head;
   const bool words = head == Head::kCausalLm || head == Head::kSeq2SeqLm;
-  const double bytes = 4 * (layers + (words ? 3 * tokens * number(config.vocab_size) : 0));
+  // Beside a teacher's logits are their logarithms, and those of the student.
+  const double tables = !words ? 0 : flags.teacher.empty() ? 3 : 9;
+  const double bytes = 4 * (layers + tables * tokens * number(config.vocab_size));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
 

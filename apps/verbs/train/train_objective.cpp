@@ -8,6 +8,7 @@
 #include "apps/training/batches/packed_batches.h"
 #include "apps/training/parallel/own_launcher.h"
 #include "apps/verbs/train/task_tokenizer.h"
+#include "apps/verbs/train/teacher.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "models/tasks/inference_loading.h"
@@ -139,6 +140,7 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
       std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);
+  if (!flags.teacher.empty()) objective->distill({flags.distillation, load_teacher(flags, loaded, data)});
   return objective;
 }
 

@@ -105,6 +105,24 @@ void declare_preference(Flags& flags, PreferenceLossOptions& v) {
             above(0));
 }
 
+void declare_distillation(Flags& flags, TrainFlags& v) {
+  DistillationOptions& options = v.distillation;
+  flags.group("Distillation");
+  flags.add(
+      "teacher", v.teacher,
+      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
+      "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
+      "margins between documents are",
+      {.placeholder = "DIR"});
+  flags.choice("distillation", options.divergence, divergence_names(),
+               "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
+               "holds likely");
+  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
+            between(0, 1));
+  flags.add("distillation_temperature", options.temperature,
+            "divides the logits of both before they are compared", above(0));
+}
+
 void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.group("Fine-tuning");
   flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",
@@ -296,6 +314,7 @@ void require_task_flags(const TrainFlags& flags) {
   };
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
+  const bool taught = !flags.teacher.empty();
   const std::vector<Task> classifies{Task::kClassification, Task::kTokenClassification};
   const std::vector<Task> embeds{Task::kEmbedding}, ranks{Task::kEmbedding, Task::kRanking};
   const TaskFlag all[] = {
@@ -305,6 +324,7 @@ void require_task_flags(const TrainFlags& flags) {
       {"documents", data.documents != "stream", {Task::kLm, Task::kChat}},
       {"preference_loss", flags.preference.loss != PreferenceLoss::kDpo, {Task::kPreference}},
       {"beta", flags.preference.beta != PreferenceLossOptions().beta, {Task::kPreference}},
+      {"teacher", taught, {Task::kLm, Task::kChat, Task::kEmbedding}},
       {"labels", !data.labels.empty(), classifies},
       {"class_weights", data.class_weights != "none", classifies},
       {"mlm_probability", data.masking.probability != MaskingOptions().probability, {Task::kMlm}},
@@ -334,6 +354,11 @@ void require_task_flags(const TrainFlags& flags) {
     for (const Task task : tasks) names.push_back(name_of(task));
     throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
   }
+  if (flags.distillation != DistillationOptions() && (!taught || data.task == Task::kEmbedding))
+    throw UsageError("--distillation, its weight and temperature: only with --teacher for lm and chat");
+  if (taught && (flags.disagreement != Disagreement::kNone || embedding.loss || embedding.scale ||
+                 embedding.symmetric || !embedding.matryoshka_dims.empty()))
+    throw UsageError("--teacher: not with --disagreement, --loss, --scale, --symmetric, --matryoshka_dims");
   if (!flags.adapter.empty() && flags.init_from == "scratch")
     throw UsageError("--adapter: needs the model that it adapts; name it with --init_from DIR");
   if (traits_of(data.task).tunes && flags.init_from == "scratch")
@@ -367,6 +392,7 @@ void declare_training(Flags& flags, TrainFlags& values) {
 
 void declare(Flags& flags, TrainFlags& values) {
   declare_run(flags, values);
+  declare_distillation(flags, values);  // not of tzoo bench train
   declare_training(flags, values);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
 }

@@ -4,6 +4,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/training/disagreement_loss.h"
+#include "apps/training/distillation_loss.h"
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/parallel/data_parallel.h"
@@ -69,13 +70,14 @@ struct EmbeddingFlags {
 /// Flags of `tzoo train`, with nanoGPT's names.
 struct TrainFlags {
   std::string init_from = "scratch";
-  std::filesystem::path adapter, out_dir;
+  std::filesystem::path adapter, out_dir, teacher;
   bool overwrite = false, dry_run = false;
   std::int64_t sample_interval = 0;  // 0: no samples
   std::optional<std::string> sample_prompt;
   DataFlags data;
   ModelFlags model;
   EmbeddingFlags embedding;
+  DistillationOptions distillation;  // with a teacher
   PreferenceLossOptions preference;  // with the label smoothing of `data`
   std::vector<std::string> freeze;
   LoraAdapters::Options lora{.rank = 0, .targets = {}};

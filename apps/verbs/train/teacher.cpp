@@ -1,0 +1,102 @@
+#include "apps/verbs/train/teacher.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "data/base/error.h"
+#include "models/tasks/classify.h"
+#include "models/tasks/inference_loading.h"
+#include "models/tasks/rank.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How a text becomes ids may differ: the teacher reads the student's.
+void require_same_tokens(const fs::path& directory, const Tokenizer& own, const TaskData& data) {
+  if (!data.tokenizer)
+    throw Error("--teacher: ", data.source, " has no tokenizer to compare with the teacher's");
+  const std::int64_t count = std::min(own.vocab_size(), data.tokenizer->vocab_size());
+  for (TokenId id = 0; id < count; ++id)
+    if (own.token_text(id) != data.tokenizer->token_text(id))
+      throw Error("--teacher: ", directory, " has another tokenizer than the student: the id ", id, " is '",
+                  own.token_text(id), "', the student's '", data.tokenizer->token_text(id),
+                  "'; a student from scratch takes --tokenizer ", directory);
+}
+
+// As inference runs packed weights: of rows without padding, which at their end changes nothing before it.
+Teacher packed_teacher(const CheckpointConfig& checkpoint, const TrainFlags& flags) {
+  if (flags.data.documents == "pack")
+    throw Error("--teacher: ", checkpoint.directory,
+                " is packed or a GGUF file, which reads no rows of --documents pack");
+  const ComputeOptions compute{.device = "cpu", .dtype = flags.compute.dtype, .cache = "float32"};
+  const std::shared_ptr<DecodingModel> model = load_decoding_model(checkpoint, compute);
+  return [model](const ModelInputs& inputs) {
+    const at::NoGradGuard no_grad;
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const at::Tensor ids = inputs.input_ids.cpu().contiguous();
+    std::vector<TokenIds> rows;
+    for (const at::Tensor& row : ids.unbind())
+      rows.emplace_back(row.const_data_ptr<std::int64_t>(), row.const_data_ptr<std::int64_t>() + row.numel());
+    const auto session = model->begin(ids.size(0), ids.size(1));
+    const at::Tensor logits = session->read(rows, DecodingSession::Logits::kAll);  // [B, T, V]
+    return logits.flatten(0, 1).index_select(0, inputs.label_positions.cpu());
+  };
+}
+
+}  // namespace
+
+Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const TaskData& data) {
+  const CheckpointConfig checkpoint = read_checkpoint_config(flags.teacher);
+  const fs::path& directory = checkpoint.directory;
+  const TransformerConfig &own = checkpoint.config, &config = student.model->config();
+  if (checkpoint.head != student.head)
+    throw Error("--teacher: ", directory, " has a ", name_of(checkpoint.head), " head; expected ",
+                name_of(student.head));
+  if (own.vocab_size != config.vocab_size)
+    throw Error("--teacher: ", directory, " has a vocabulary of ", own.vocab_size, " tokens, the student of ",
+                config.vocab_size, "; both need the same");
+  require_same_tokens(directory, *load_tokenizer(directory, checkpoint.json.get()), data);
+  if (own.has_position_table() && flags.data.block_size > own.max_length())
+    throw Error("--teacher: ", directory, " has ", own.max_length(), " positions, fewer than --block_size ",
+                flags.data.block_size);
+  if (checkpoint.packed_parts() || !fs::is_directory(directory)) return packed_teacher(checkpoint, flags);
+  const c10::Device device = student.model->parameters().front().device();
+  const std::shared_ptr<Model> model = load_model(checkpoint, {.device = device}).model;
+  return [model](const ModelInputs& inputs) {
+    const at::NoGradGuard no_grad;
+    return model->forward(inputs).logits;
+  };
+}
+
+TextTeacher load_text_teacher(const TrainFlags& flags) {
+  const SentenceConfig config = SentenceConfig::read(flags.teacher);
+  const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
+  const bool pairs = scores_pairs(checkpoint);
+  const ProblemType problem = checkpoint.config.problem_type;
+  if (pairs && problem != ProblemType::kRegression && problem != ProblemType::kByLabels)
+    throw Error("--teacher: ", flags.teacher, " is no regression, as the logits of a cross-encoder are");
+  ComputeOptions compute = flags.compute;
+  compute.weights = checkpoint.packed_parts() ? "auto" : "modules";
+  auto model = std::make_shared<TextModel>(
+      load_text_model(checkpoint, compute, pairs ? checkpoint.head : Head::kBase));
+  using Texts = TextTeacher::Texts;
+  if (pairs)
+    return {true, [model](const Texts& queries, const Texts& documents) {
+              std::vector<float> logits;
+              for (const TextLabels& each : classify(*model, {.texts = queries, .pairs = documents}))
+                logits.push_back(each.values.front());
+              return at::tensor(logits);
+            }};
+  EmbedOptions options{.modules = {.device = model->device}};
+  if (config.modules.empty()) options.modules.normalize = false;  // as of the student
+  const TextEmbedder embedder(model->model, std::move(model->tokenizer), config, options);
+  return {false, [embedder](const Texts& queries, const Texts& documents) {
+            return at::cat({embedder.embed(queries), embedder.embed(documents)});
+          }};
+}
+
+}  // namespace zoo

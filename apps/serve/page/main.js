@@ -20,7 +20,7 @@ const chooseModel = (name) => {
   byId("model").value = name;
   byId("slide").value = state.models.indexOf(next);
   if (!before || before.head !== next.head || before.family !== next.family) {
-    Object.assign(state, { append: [], position: null, layer: 0, stack: null, head: -1, seen: null, target: "" });
+    Object.assign(state, { append: [], position: null, layer: 0, stack: null, head: -1, query: null, key: null, seen: null, target: "" });
     state.off.clear();
     dropPatch();
     beginText();
@@ -61,7 +61,9 @@ makeSliders();
 drawRamps();
 watchTexts();
 watchTouch();
+watchSteps();
 walk(byId("blocks"), ".open", "ArrowDown", "ArrowUp");
+walk(byId("blocks"), ".flow button", "ArrowLeft", "ArrowRight");
 walk(byId("heads"), "button", "ArrowLeft", "ArrowRight");
 byId("model").addEventListener("change", (event) => chooseModel(event.target.value));
 byId("other").addEventListener("change", (event) => chooseOther(event.target.value));
@@ -80,11 +82,11 @@ byId("stack").addEventListener("change", (event) => {
   state.off.clear();
   look();
 });
-byId("map").addEventListener("change", (event) => { state.map = event.target.value; renderOpened(); });
-byId("mean").addEventListener("click", () => { state.head = -1; renderOpened(); });
+byId("map").addEventListener("change", (event) => { state.map = event.target.value; chooseHead(state.head); });
+byId("mean").addEventListener("click", () => chooseHead(-1));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows()) run();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows() && !byId("run").disabled) run();
 });
 dark.addEventListener("change", () => { makePalette(); drawRamps(); renderRun(); if (state.seen) render(); });
 let resizing = 0;

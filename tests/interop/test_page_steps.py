@@ -1,7 +1,11 @@
-"""The page of tzoo serve: a head step by step, clicks on the drawing."""
+"""The page of tzoo serve: a head step by step, clicks on the drawing, the link and the files of what is shown."""
 
+import base64
+import json
 import re
 import unittest
+import urllib.parse
+import xml.etree.ElementTree
 
 import torch
 from selenium.webdriver.common.keys import Keys
@@ -137,6 +141,73 @@ class PageSteps(PageOfModels):
         self.assert_shares(on, patched("head", 0, 0))
         for button in self.browser.all("#heads [data-head], .flow button, #clicks button, #step-list button"):
             self.assertTrue(button.get_attribute("aria-label") or button.text)
+
+    def test_the_link_has_the_whole_state(self):
+        self.type_text(CLEAN)
+        self.follow(1, 1, "Scale")
+        self.choose("#query", "3")
+        self.press('#blocks [data-site="sublayers 0.feed_forward"]')
+        self.browser.wait(lambda: self.chips() == ["off feed-forward of block 0"])
+        self.type("#patch-text", CORRUPTED)
+        self.browser.wait(lambda: len(self.chips()) == 2)
+        self.press('#step-table [data-key="2"]')
+        self.browser.script("const t = document.getElementById('temperature'); t.value = 0.5; t.dispatchEvent(new Event('input'))")
+
+        def state():
+            return [self.chips(), self.shares(), self.words_of("#step-sum"), self.browser.one("#query").get_property("value"), self.titles(),
+                    self.browser.one("#patch-text").get_property("value"),
+                    [each.get_attribute("aria-pressed") for each in self.browser.all("#step-list button")]]
+
+        before = state()
+        self.assertIn("3 ", self.words_of("#query"))
+        self.browser.wait(lambda: "temperature=0.5" in self.browser.script("return location.hash"))
+        address = self.browser.script("return location.hash")
+        self.open(address)
+        self.browser.wait(lambda: state() == before)
+        # Another link in the same window; and one that the model cannot follow.
+        self.browser.script("location.hash = arguments[0]", "#" + urllib.parse.urlencode({"model": "bert", "text": "the [MASK] sat"}))
+        self.browser.wait(lambda: self.browser.one("#answer-title").text == "Token at position 1")
+        self.assertEqual(self.chips(), [])
+        self.refused = True
+        self.open("#model=gpt2&text=the+cat&off=heads+7.9")
+        self.browser.wait(lambda: "The link does not fit the model" in self.browser.one("#status").text)
+        self.assertEqual(self.chips(), [])
+        self.open("#model=none&layer=x&temperature=y")
+        self.assertEqual(self.browser.one("#opened-title").text, "Block 0")
+
+    def test_panels_are_saved(self):
+        self.type_text(CLEAN)
+        self.follow(1, 1, "Softmax")
+        self.browser.script("window.made = []; const url = URL.createObjectURL; URL.createObjectURL = (blob) => { made.push(blob); return url(blob); }")
+
+        def saved(panel, kind):
+            """What the panel's menu gives to be saved."""
+            count = self.browser.script("return made.length")
+            self.browser.script("for (const each of document.querySelectorAll(arguments[0])) if (each.textContent.includes(arguments[1])) each.click()",
+                                f"#{panel} > .save button", kind)
+            self.browser.wait(lambda: self.browser.script("return made.length") == count + 1)
+            return base64.b64decode(self.browser.driver.execute_async_script(
+                "const [done] = arguments, reader = new FileReader();"
+                " reader.onload = () => done(reader.result.split(',')[1]); reader.readAsDataURL(made.at(-1));"))
+
+        for panel in ("answer-part", "blocks-part", "attention-part", "steps", "lens-part", "norms-part", "rollout-part"):
+            with self.subTest(panel=panel):
+                svg = xml.etree.ElementTree.fromstring(saved(panel, "SVG"))
+                words = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+                self.assertTrue(any(word.strip("␣") in WORDS for word in words), words)
+                png = saved(panel, "PNG")
+                self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+                width, height = (int.from_bytes(png[at:at + 4], "big") for at in (16, 20))
+                self.assertEqual([width, height], [2 * int(svg.get("width")), 2 * int(svg.get("height"))])
+                self.assertGreater(min(width, height), 100)
+        weights = self.attention("gpt2")[1][0, 1]
+        found = json.loads(saved("attention-part", "JSON"))
+        self.assertLess((torch.tensor(found["weights"]) - weights).abs().max().item(), 0.5 / 255 + 1e-4)
+        steps = json.loads(saved("steps", "JSON"))
+        self.assertLess((torch.tensor(steps["shares"]) - weights[steps["query_position"]]).abs().max().item(), 1e-5)
+        answer = self.references["gpt2"].run(CLEAN)[0][-1].softmax(-1)
+        for each in json.loads(saved("answer-part", "JSON"))["answers"]:
+            self.assertAlmostEqual(each["probability"], answer[each["id"]].item(), delta=1e-5)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ const makeSliders = () => {
     input.addEventListener("input", () => {
       setSlider(name, Number(input.value));
       if (state.seen) renderAnswer();
+      writeLink();
     });
     byId("sliders").append(element("label", {}, `${label} `, output, input));
   }

@@ -9,6 +9,7 @@ const render = () => {
   renderTouch();
   renderBlocks();
   renderOpened();
+  writeLink();
 };
 
 // A model of another kind starts with a new text; one of the same kind (another step of a run) keeps everything.
@@ -45,8 +46,9 @@ const begin = async () => {
   byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
   byId("slide-label").hidden = byId("other-label").hidden = state.models.length < 2;
-  await chooseModel(state.models[0].id);
+  if (!await openLink()) await chooseModel(state.models[0].id);
 };
+addEventListener("hashchange", () => { if (location.hash !== written) openLink(); });
 
 // Arrow keys move among the buttons of a group.
 const walk = (host, selector, back, forward) => host.addEventListener("keydown", (event) => {
@@ -58,6 +60,7 @@ const walk = (host, selector, back, forward) => host.addEventListener("keydown",
 });
 
 makeSliders();
+makeMenus();
 drawRamps();
 watchTexts();
 watchTouch();
@@ -70,6 +73,7 @@ byId("other").addEventListener("change", (event) => chooseOther(event.target.val
 byId("slide").addEventListener("input", (event) => chooseModel(state.models[Number(event.target.value)].id));
 byId("key").addEventListener("change", begin);
 byId("run").addEventListener("click", run);
+byId("copy").addEventListener("click", copyLink);
 byId("undo").addEventListener("click", () => { state.append.pop(); byId("slid").hidden = true; look(); });
 byId("more").addEventListener("click", ({ target }) => {
   state.many = !state.many;

@@ -25,7 +25,7 @@ const barCell = (number, most) => {
 const keyCell = (name, i) => {
   const button = element("button", { type: "button", textContent: name, "aria-pressed": String(i === shownKey()) });
   button.dataset.key = i;
-  button.addEventListener("click", () => { state.key = i; renderSteps(); });
+  button.addEventListener("click", () => { state.key = i; renderSteps(); writeLink(); });
   return element("th", { scope: "row" }, button);
 };
 
@@ -75,6 +75,7 @@ const goToStep = (title, at) => {
   const focused = byId("step-list").contains(document.activeElement);
   state.step = title;
   renderSteps();
+  writeLink();
   if (focused) byId("step-list").children[at].focus();
 };
 

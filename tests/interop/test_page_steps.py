@@ -152,15 +152,17 @@ class PageSteps(PageOfModels):
         self.browser.wait(lambda: len(self.chips()) == 2)
         self.press('#step-table [data-key="2"]')
         self.browser.script("const t = document.getElementById('temperature'); t.value = 0.5; t.dispatchEvent(new Event('input'))")
+        self.browser.one("#guide-open").click()
+        self.browser.one("#guide-next").click()
 
         def state():
             return [self.chips(), self.shares(), self.words_of("#step-sum"), self.browser.one("#query").get_property("value"), self.titles(),
-                    self.browser.one("#patch-text").get_property("value"),
+                    self.words_of("#guide-title"), self.browser.one("#patch-text").get_property("value"),
                     [each.get_attribute("aria-pressed") for each in self.browser.all("#step-list button")]]
 
         before = state()
         self.assertIn("3 ", self.words_of("#query"))
-        self.browser.wait(lambda: "temperature=0.5" in self.browser.script("return location.hash"))
+        self.browser.wait(lambda: "guide=1" in self.browser.script("return location.hash") and "temperature=0.5" in self.browser.script("return location.hash"))
         address = self.browser.script("return location.hash")
         self.open(address)
         self.browser.wait(lambda: state() == before)

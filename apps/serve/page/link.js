@@ -6,7 +6,7 @@ const natural = { from: (text) => Number(numberOrNull(text) ?? 0) };
 const kLinked = [
   field("text"), field("pair"), field("target"), field("position", { from: numberOrNull }), field("stack", { from: (text) => text || null }),
   ["layer", () => String(state.layer ?? "none"), (text) => { state.layer = text === "" ? 0 : numberOrNull(text); }], field("map", { from: (text) => text || "self" }), field("head", { from: (text) => numberOrNull(text) ?? -1 }), field("query", { from: numberOrNull }),
-  field("key", { from: numberOrNull }), field("step", { from: (text) => text || "Query" }), field("with", { from: (text) => text || "zero" }),
+  field("key", { from: numberOrNull }), field("step", { from: (text) => text || "Query" }), field("with", { from: (text) => text || "zero" }), field("guide", { from: numberOrNull }),
   field("append", { to: (ids) => ids.join("."), from: (text) => text.split(".").map(numberOrNull).filter((id) => id !== null) }),
   field("off", { to: (sites) => [...sites].join("~"), from: (text) => new Set(text.split("~").filter((site) => / /.test(site))) }),
   ...["text", "part", "layer", "head", "position"].map((name) => {

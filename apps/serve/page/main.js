@@ -9,6 +9,7 @@ const render = () => {
   renderTouch();
   renderBlocks();
   renderOpened();
+  renderGuide();
   writeLink();
 };
 
@@ -65,6 +66,7 @@ drawRamps();
 watchTexts();
 watchTouch();
 watchSteps();
+watchGuide();
 walk(byId("blocks"), ".open", "ArrowDown", "ArrowUp");
 walk(byId("blocks"), ".flow button", "ArrowLeft", "ArrowRight");
 walk(byId("heads"), "button", "ArrowLeft", "ArrowRight");

@@ -107,6 +107,7 @@ class Looker {
   look(fields) {
     const inputs = this.read("text", fields), position = this.positionOf(inputs, fields.position), stack = this.stackOf(fields.stack);
     const layer = numberBelow("layer", fields.layer, stack.config.num_layers), off = this.off(fields, stack);
+    const explained = this.explained(fields, stack, layer);
     const means = fields.with === "mean" && off.length > 0, patched = this.patch(fields, inputs, stack);
     const changes = [...(means ? this.withMeans(off, inputs) : off), ...patched];
     const runs = this.runs.run(inputs, { changes, key: means || patched.length > 0 ? null : JSON.stringify(off) });
@@ -118,7 +119,18 @@ class Looker {
     if (inputs.written) answer.written = this.tokens(inputs.written);
     if (fields.append?.length) answer.text = this.continued(fields);
     if (layer !== null) answer.attention = this.attention(runs[stack.config.shape], layer);
+    if (explained) answer.attention.steps = this.steps(runs[stack.config.shape], layer, { ...explained, position });
     return answer;
+  }
+  // The head whose weights are explained, or null.
+  explained({ head, query, cross = false }, { config }, layer) {
+    const chosen = numberBelow("head", head, config.num_heads);
+    if (chosen !== null && layer === null) refuse("head", "needs a layer");
+    if (cross && !this.hasCross(config)) refuse("cross", "needs a cross-attention");
+    return chosen === null ? null : { head: chosen, query, crosses: cross };
+  }
+  steps(run, layer, { head, query, crosses, position }) {
+    return scoresOf(run, layer, { head, query: numberBelow("query", query, run.length) ?? Math.min(position, run.length - 1), crosses });
   }
   shape({ config }) {
     const { model } = this;

@@ -26,6 +26,8 @@ class StackRun {
     const { config } = stack, width = config.hidden_size, heads = config.num_heads * config.head_dim;
     const rows = (size) => stack.layers.map(() => new Rows(size));
     this.stream = [...rows(width), new Rows(width)];  // before each block, and after the last
+    this.queries = rows(heads);
+    this.crossQueries = rows(heads);
     this.keys = rows(config.num_kv_heads * config.head_dim);
     this.values = rows(config.num_kv_heads * config.head_dim);
     this.crossed = stack.layers.map(() => null);
@@ -40,7 +42,7 @@ class StackRun {
   }
   // Forgets all after the first `length` positions.
   cut(length) {
-    for (const rows of [...this.stream, ...this.keys, ...this.values]) rows.length = length;
+    for (const rows of [...this.stream, ...this.queries, ...this.crossQueries, ...this.keys, ...this.values]) rows.length = length;
     for (const lists of [this.maps, this.crossMaps, this.rollout]) for (const list of lists) list.length = length;
   }
 
@@ -105,6 +107,7 @@ class StackRun {
   }
   attention(layer, x, past) {
     const { q, k, v } = queriesKeysValues(this.stack, layer, x, past);
+    this.queries[layer].push(q);
     this.keys[layer].push(k);
     this.values[layer].push(v);
     const heads = attended(this.stack, q, this.keys[layer], this.values[layer], {
@@ -115,7 +118,9 @@ class StackRun {
     const parts = this.stack.layers[layer], { num_kv_heads: count, head_dim: size } = this.stack.config;
     this.crossed[layer] ??= keysAndValues(linear(parts["cross_attention.kv"], this.memory), count * size);
     const { keys, values } = this.crossed[layer], all = { first: () => 0, end: () => keys.length, softcap: 0 };
-    const heads = attended(this.stack, linear(parts["cross_attention.q"], x), keys, values, {
+    const q = linear(parts["cross_attention.q"], x);
+    this.crossQueries[layer].push(q);
+    const heads = attended(this.stack, q, keys, values, {
       ...all, onRow: ({ levels }) => this.crossMaps[layer].push(levels) });
     return this.projected(layer, "cross_attention", heads, past);
   }

@@ -125,6 +125,11 @@ at::Tensor LayerHook::residual(const at::Tensor& input, at::Tensor output) const
   return output;
 }
 
+void LayerHook::attention(LayerPart part, const AttentionInputs& inputs) const {
+  if (record_ == nullptr) return;
+  (part == LayerPart::kAttention ? record_->attention_inputs : record_->cross_attention_inputs) = inputs;
+}
+
 at::Tensor LayerHook::heads(LayerPart part, at::Tensor outputs) const {
   std::vector<at::Tensor> heads;  // [B, T, D] each; empty until one is replaced
   for (const Intervention* change : on_layer_) {

@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/layers/transformer_config.h"
+#include "models/ops/attention.h"
 
 namespace zoo {
 
@@ -39,10 +40,19 @@ struct Intervention {
   std::vector<std::int64_t> positions;  // ascending, in [0, T); empty: all
 };
 
+/// What an attention of kind kFull computes from; see ops::scaled_dot_product_attention().
+struct AttentionInputs {
+  at::Tensor queries, keys, values;  // [B, H, T, D], [B, Hkv, S, D], [B, Hkv, S, D]
+  AttentionMask mask = {};
+  AttentionOptions options = {};
+  at::Tensor unrotated_queries = {}, unrotated_keys = {};  // before rotary positions; undefined without
+};
+
 /// Outputs of a layer's parts, after its interventions.
 struct LayerActivations {
   at::Tensor residual, attention, cross_attention, feed_forward;  // [B, T, C]
   at::Tensor attention_heads, cross_attention_heads;              // [B, H, T, D]
+  AttentionInputs attention_inputs, cross_attention_inputs;       // empty for kinds other than kFull
 
   at::Tensor& of(LayerPart part);
   at::Tensor& heads_of(LayerPart part);  // kAttention or kCrossAttention
@@ -70,6 +80,7 @@ class LayerHook {
   at::Tensor sublayer(LayerPart part, at::Tensor output) const;
   /// The residual stream [B, T, C] after the layer; `input` is that before it.
   at::Tensor residual(const at::Tensor& input, at::Tensor output) const;
+  void attention(LayerPart part, const AttentionInputs& inputs) const;
   /// An attention's heads [B, H, T, D].
   at::Tensor heads(LayerPart part, at::Tensor outputs) const;
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 
+import numpy
 import tokenizers
 import transformers
 from selenium.webdriver.common.keys import Keys
@@ -80,6 +81,13 @@ class HtmlPage(unittest.TestCase):
             self.assertEqual(len(found), len(expected), where)
             for i, (one, other) in enumerate(zip(found, expected)):
                 self.assert_near(one, other, f"{where}[{i}]", tolerance)
+        elif ".steps." in where and isinstance(expected, str):
+            found, expected = (numpy.frombuffer(base64.b64decode(each), numpy.float32) for each in (found, expected))
+            self.assertEqual(found.shape, expected.shape, where)
+            self.assertEqual((found == -numpy.inf).tolist(), (expected == -numpy.inf).tolist(), where)
+            seen = expected != -numpy.inf
+            most = max(1, abs(expected[seen]).max(initial=0))
+            self.assertLess(abs(found[seen] - expected[seen]).max(initial=0), tolerance * most, where)
         elif where.endswith((".weights", ".rollout")):
             found, expected = base64.b64decode(found), base64.b64decode(expected)
             self.assertEqual(len(found), len(expected), where)
@@ -94,9 +102,9 @@ class HtmlPage(unittest.TestCase):
         patch = {"patch_text": words(count, 5, 9, 1), "patch_layer": 0}
         yield from (base, base | {"heads": ["0.1"]}, base | {"sublayers": ["0.attention", "0.feed_forward"]}, base | {"layers": ["0"]},
                     base | {"position": 1}, base | {"heads": ["0.0"], "sublayers": ["0.feed_forward"], "with": "mean"},
-                    base | patch | {"patch_positions": [1]}, base | patch | {"patch_part": "head", "patch_head": 1})
+                    base | {"head": 1}, base | {"head": 0, "query": 2}, base | patch | {"patch_positions": [1]}, base | patch | {"patch_part": "head", "patch_head": 1})
         if kind == "pair":
-            yield from (base | {"stack": "encoder"}, base | {"cross_heads": ["0.1"]}, base | {"stack": "encoder", "sublayers": ["0.attention"]})
+            yield from (base | {"head": 1, "query": 2, "cross": True}, base | {"stack": "encoder", "head": 1}, base | {"stack": "encoder"}, base | {"cross_heads": ["0.1"]}, base | {"stack": "encoder", "sublayers": ["0.attention"]})
         if kind != "encoder":  # a run goes on, is shortened, and is another one's beginning
             yield from (base | {"append": [3, 5]}, base | {"append": [3]}, base | {"append": [4, 2], "heads": ["0.1"]})
 

@@ -232,6 +232,9 @@ class Page(unittest.TestCase):
             self.type("#text", text + Keys.BACK_SPACE * (text == ""))
             self.assert_said_at("text", words)
             self.assertEqual(self.browser.one("#text").get_attribute("aria-invalid"), "true")
+            self.browser.one("#text").send_keys(Keys.CONTROL, Keys.ENTER)  # nothing to go on from
+            self.assertEqual(self.browser.one("#run").text, "Run")
+            self.assertEqual(self.browser.one("#text").get_property("value"), text)
         # What causes it may be a control; taking it back is the next good answer.
         self.type("#text", CLEAN)
         ids = [WORDS.index(word) for word in CLEAN.split()]

@@ -22,8 +22,11 @@ const pointOn = (canvas, event) => {
   return { x: (event.clientX - box.left) / zoom(), y: (event.clientY - box.top) / zoom() };
 };
 
+// While a drawing is saved, what records it in place of its canvas.
+let recorder = null;
 // A cleared canvas of this size in these units. Browsers refuse more than about 16,000 pixels per side.
 const prepared = (canvas, width, height) => {
+  if (recorder) return recorder;
   const scale = Math.min((devicePixelRatio || 1) * zoom(), 16000 / Math.max(width, height));
   canvas.width = Math.max(1, Math.round(width * scale));
   canvas.height = Math.max(1, Math.round(height * scale));

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <cmath>
+#include <map>
 
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/number_text.h"
@@ -7,7 +11,6 @@
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "apps/serve/writing_reply.h"
-#include "data/base/base64.h"
 #include "data/base/json_text.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/rollout.h"
@@ -25,42 +28,23 @@ constexpr std::size_t kMostTokens = 1024;  // their attention has 600 MB in 12 l
 
 // Weights in [0, 1] as bytes 0 to 255, in base64.
 std::string levels(const at::Tensor& weights) {
-  const at::Tensor bytes =
-      (weights.to(at::kFloat) * 255.0).round().clamp(0, 255).to(at::kByte).cpu().contiguous();
-  return encode_base64({reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()),
-                        static_cast<std::size_t>(bytes.numel())});
-}
-
-const char* norm_name(NormPlacement placement) {
-  switch (placement) {
-    case NormPlacement::kPre:
-      return "pre";
-    case NormPlacement::kPost:
-      return "post";
-    case NormPlacement::kSandwich:
-      return "sandwich";
-    case NormPlacement::kBranchEnd:
-      return "branch_end";
-  }
-  return "";
+  return base64_of((weights.to(at::kFloat) * 255.0).round().clamp(0, 255).to(at::kByte));
 }
 
 ordered_json described(const Model& model, Shape chosen) {
-  const TransformerConfig whole = model.config();
   const ModelParts parts = model.parts();
-  ordered_json json{{"kind", whole.shape == Shape::kEncoder   ? "encoder"
-                             : whole.shape == Shape::kDecoder ? "decoder"
-                                                              : "encoder-decoder"},
-                    {"stack", chosen == Shape::kEncoder ? "encoder" : "decoder"}};
   const TransformerConfig& stack = (chosen == Shape::kEncoder ? parts.encoder : parts.decoder)->config();
-  json["layers"] = stack.num_layers;
-  json["heads"] = stack.num_heads;
-  json["width"] = stack.hidden_size;
-  json["cross"] = stack.cross_attention;
-  json["positions"] = std::string(name_of(stack.position));
-  json["norm"] = norm_name(stack.norm_placement);
-  json["parallel"] = stack.sublayer_order != SublayerOrder::kSequential;
-  return json;
+  const auto list = fields_of(stack);
+  const std::map<std::string_view, std::string> fields(list.begin(), list.end());
+  return {{"kind", parts.encoder && parts.decoder ? "encoder-decoder" : fields.at("shape")},
+          {"stack", fields.at("shape")},
+          {"layers", stack.num_layers},
+          {"heads", stack.num_heads},
+          {"width", stack.hidden_size},
+          {"cross", stack.cross_attention},
+          {"positions", fields.at("position")},
+          {"norm", fields.at("norm_placement")},
+          {"parallel", stack.sublayer_order != SublayerOrder::kSequential}};
 }
 
 // A look at one text.
@@ -108,6 +92,7 @@ class Look {
                                      std::to_string(kMostTokens) + " are looked at");
   }
   bool is_pair() const { return model_.model->config().shape == Shape::kEncoderDecoder; }
+  bool opens_encoder() const { return is_pair() && request_.stack == Shape::kEncoder; }
   std::vector<Intervention> interventions() const {
     std::vector<Intervention> all;
     if (!request_.off.empty()) all = analysis::ablated(*model_.model, inputs_, request_.off, request_.with);
@@ -190,8 +175,7 @@ class Look {
   }
 
   ordered_json attention(const ModelOutput& output) const {
-    const bool of_encoder = is_pair() && request_.stack == Shape::kEncoder;
-    const std::vector<at::Tensor>& self = of_encoder ? output.encoder_attentions : output.attentions;
+    const std::vector<at::Tensor>& self = opens_encoder() ? output.encoder_attentions : output.attentions;
     const auto layer = static_cast<std::size_t>(*request_.layer);
     ordered_json maps = ordered_json::array();
     const auto add = [&](const char* kind, const at::Tensor& weights) {
@@ -202,11 +186,40 @@ class Look {
                       {"weights", levels(weights[0])}});
     };
     add("self", self.at(layer));
-    if (is_pair() && !of_encoder) add("cross", output.cross_attentions.at(layer));
+    if (is_pair() && !opens_encoder()) add("cross", output.cross_attentions.at(layer));
     const std::vector<at::Tensor> below(self.begin(), self.begin() + *request_.layer + 1);
-    return {{"layer", *request_.layer},
-            {"maps", std::move(maps)},
-            {"rollout", levels(analysis::attention_rollout(below)[-1][0])}};
+    ordered_json json{{"layer", *request_.layer},
+                      {"maps", std::move(maps)},
+                      {"rollout", levels(analysis::attention_rollout(below)[-1][0])}};
+    if (request_.head)
+      json["steps"] = steps(output, (request_.crosses ? output.cross_attentions : self).at(layer));
+    return json;
+  }
+
+  // What a query's weights are computed from; null for attentions that do not compare queries with keys.
+  ordered_json steps(const ModelOutput& output, const at::Tensor& weights) const {
+    const auto& layers = opens_encoder() ? output.encoder_activations : output.activations;
+    const LayerActivations& layer = layers[static_cast<std::size_t>(*request_.layer)];
+    const AttentionInputs& in = request_.crosses ? layer.cross_attention_inputs : layer.attention_inputs;
+    if (!in.queries.defined() || in.options.relative_keys.defined()) return nullptr;
+    const std::int64_t head = *request_.head, length = weights.size(2);
+    const std::int64_t query = request_.query.value_or(std::min(position_, length - 1));
+    if (query >= length) RequestFields::refuse("query", "must be below " + std::to_string(length));
+    const auto of_query = [&](const at::Tensor& of_all) { return of_all[0][head][query]; };
+    const auto of_group = [&](const at::Tensor& x) { return x[0][head * x.size(1) / weights.size(1)]; };
+    at::Tensor added = at::zeros_like(weights);
+    if (in.mask.bias.defined()) added += in.mask.bias;
+    if (in.mask.causal) added.masked_fill_(at::ones_like(added, at::kBool).triu(1), -INFINITY);
+    ordered_json json{{"scale", in.options.scale != 0 ? in.options.scale : 1 / std::sqrt(in.queries.size(3))},
+                      {"softcap", in.options.softcap},
+                      {"query", base64_of(of_query(in.queries))},
+                      {"keys", base64_of(of_group(in.keys))},
+                      {"values", base64_of(of_group(in.values))},
+                      {"added", base64_of(of_query(added))},
+                      {"weights", base64_of(of_query(weights))}};
+    if (in.unrotated_keys.defined())
+      json["unrotated"] = base64_of(of_group(in.unrotated_keys).mv(of_query(in.unrotated_queries)));
+    return json;
   }
 
   ServedModel& served_;

@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/number_text.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
@@ -50,12 +51,6 @@ bool has_distribution(const TextModel& model, const at::Tensor& logits) {
          (logits.size(1) > 1 && problem != ProblemType::kRegression && problem != ProblemType::kMultiLabel);
 }
 
-std::string base64_of(const at::Tensor& numbers) {
-  const at::Tensor whole = numbers.contiguous();
-  const auto* data = reinterpret_cast<const char*>(whole.const_data_ptr<float>());
-  return encode_base64({data, static_cast<std::size_t>(whole.numel()) * sizeof(float)});
-}
-
 std::string rest_of(const at::Tensor& logits, const at::Tensor& named) {
   at::Tensor others = at::ones({logits.size(0)}, at::kBool);
   others.index_fill_(0, named, 0);
@@ -66,13 +61,12 @@ at::Tensor best(const LookAnswer& answer) {
   return std::get<1>(answer.logits.topk(std::min(kNamed, answer.logits.size(0))));
 }
 
-ordered_json logits_at(const at::Tensor& logits, const at::Tensor& ids) {
-  const at::Tensor some = logits.index_select(0, ids);
-  const float* numbers = some.const_data_ptr<float>();
-  return std::vector<float>(numbers, numbers + some.numel());
-}
-
 }  // namespace
+
+std::string base64_of(const at::Tensor& numbers) {
+  const at::Tensor whole = numbers.cpu().contiguous();
+  return encode_base64({static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()});
+}
 
 std::optional<LookAnswer> look_answer(const TextModel& model, const LookPlace& place,
                                       const ModelOutput& output) {
@@ -99,10 +93,11 @@ ordered_json json_of(const LookAnswer& answer, const std::optional<LookAnswer>& 
                                           ids.const_data_ptr<std::int64_t>() + ids.numel());
   json["names"] = ordered_json::array();
   for (const auto& id : json["ids"]) json["names"].push_back(answer.name(id.get<std::int64_t>()));
-  json["logits"] = logits_at(answer.logits, ids);
+  json["logits"] = json_numbers(answer.logits.index_select(0, ids));
   json["rest"] = rest_of(answer.logits, ids);
   if (!plain) return json;
-  json["plain"] = {{"logits", logits_at(plain->logits, ids)}, {"rest", rest_of(plain->logits, ids)}};
+  json["plain"] = {{"logits", json_numbers(plain->logits.index_select(0, ids))},
+                   {"rest", rest_of(plain->logits, ids)}};
   json["divergence"] =
       analysis::divergence(at::log_softmax(plain->logits, -1), at::log_softmax(answer.logits, -1))
           .item<double>();

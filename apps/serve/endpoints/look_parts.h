@@ -23,9 +23,11 @@ struct LookPatch {
 /// Fields of POST /look, by the flags of `tzoo ablate` and `tzoo patch`.
 struct LookRequest {
   ModelTexts texts;
-  std::optional<std::int64_t> position;  // of the answer
-  Shape stack = Shape::kDecoder;         // that is opened and touched
-  std::optional<std::int64_t> layer;     // whose attention is sent
+  std::optional<std::int64_t> position;     // of the answer
+  Shape stack = Shape::kDecoder;            // that is opened and touched
+  std::optional<std::int64_t> layer;        // whose attention is sent
+  std::optional<std::int64_t> head, query;  // whose weights are explained
+  bool crosses = false;                     // a head of cross-attention
   std::vector<Site> off;
   analysis::Ablation with = analysis::Ablation::kZero;
   std::optional<LookPatch> patch;
@@ -48,6 +50,9 @@ struct LookPlace {
   std::int64_t position;
   std::function<std::string(std::int64_t)> token_name;
 };
+
+/// The numbers' bytes.
+std::string base64_of(const at::Tensor& numbers);
 
 /// Distribution of the next or masked token, of the label, or of the part of text_pair that answers the
 /// question in text. Nothing for a head whose output is no distribution.

@@ -73,6 +73,11 @@ LookRequest read_look(RequestFields& fields, const TextModel& model) {
   const TransformerConfig stack = stack_of(*model.model, fields.text("stack"));
   request.stack = stack.shape;
   request.layer = fields.integer("layer", 0, stack.num_layers - 1);
+  request.head = fields.integer("head", 0, stack.num_heads - 1);
+  request.query = fields.integer("query", 0, kMostNumber);
+  request.crosses = fields.flag("cross").value_or(false);
+  if (request.head && !request.layer) RequestFields::refuse("head", "needs a layer");
+  if (request.crosses && !stack.cross_attention) RequestFields::refuse("cross", "needs a cross-attention");
   request.off = off_sites(fields, stack);
   const std::string with = fields.text("with").value_or("zero");
   if (with != "zero" && with != "mean") RequestFields::refuse("with", "must be zero or mean");

@@ -80,16 +80,22 @@ const renderAnswer = () => {
   byId("bars").replaceChildren(element("li", { textContent: "This model's head has no distribution over answers." }));
 };
 
+const setSlider = (name, value) => {
+  const slider = kSliders.find((each) => each.name === name), input = byId(name);
+  choices[name] = Math.min(slider.max, Math.max(slider.min, value));
+  input.value = choices[name];
+  input.previousElementSibling.textContent = slider.text(choices[name]);
+};
 const makeSliders = () => {
   for (const { name, label, min, max, step, value, text } of kSliders) {
     const output = element("output", { textContent: text(value) });
     const input = element("input", { type: "range", id: name, min, max, step, "aria-label": label });
     input.value = value;
     input.addEventListener("input", () => {
-      choices[name] = Number(input.value);
-      output.textContent = text(choices[name]);
+      setSlider(name, Number(input.value));
       if (state.seen) renderAnswer();
+      writeLink();
     });
-    byId("sliders").append(element("label", {}, output, `${label} `, input));
+    byId("sliders").append(element("label", {}, `${label} `, output, input));
   }
 };

@@ -14,6 +14,11 @@ const lookFields = (model) => {
   if (state.position !== null) fields.position = state.position;
   if (state.stack !== null) fields.stack = state.stack;
   if (state.layer !== null) fields.layer = state.layer;
+  if (state.layer !== null && state.head >= 0 && model === state.model) {
+    fields.head = state.head;
+    if (crosses()) fields.cross = true;
+    if (state.query !== null) fields.query = state.query;
+  }
   for (const kind of ["heads", "cross_heads", "sublayers", "layers"]) if (offOf(kind).length > 0) fields[kind] = offOf(kind);
   const { text, part, layer, head, position } = state.patch;
   if (!patchFits()) return fields;
@@ -33,7 +38,7 @@ const lookBeside = async () => {
   }
 };
 const lookOnce = async () => {
-  const begin = performance.now(), asked = { text: state.text, target: state.target, appended: state.append.length };
+  const begin = performance.now(), asked = { text: state.text, target: state.target, appended: state.append.length, head: state.head, cross: crosses(), query: state.query };
   const patchError = await countPatch();
   state.seen = { ...await ask("/look", lookFields(state.model)), asked };
   clearErrors();
@@ -52,7 +57,7 @@ const look = () => {
       try {
         await lookOnce();
       } catch (error) {
-        if (slides(error) || opensFirst(error)) again = true;
+        if (slides(error) || opensFirst(error) || leavesHead(error)) again = true;
         else if (!again) fail(error);
       }
     }

@@ -7,7 +7,7 @@ const siteText = (site) => {
 };
 const patchText = () => {
   const { part, layer, head, position } = state.patch;
-  const what = part === "head" ? `head ${head}` : kParts[part];
+  const what = part === "head" ? `head ${head}` : part === "cross_head" ? `cross-attention head ${head}` : kParts[part];
   return `${what} of block ${layer}, ${position === "" ? "all tokens" : `token ${position}`}`;
 };
 const chip = (says, text, takeAway) => {

@@ -9,6 +9,8 @@ const render = () => {
   renderTouch();
   renderBlocks();
   renderOpened();
+  renderGuide();
+  writeLink();
 };
 
 // A model of another kind starts with a new text; one of the same kind (another step of a run) keeps everything.
@@ -20,7 +22,7 @@ const chooseModel = (name) => {
   byId("model").value = name;
   byId("slide").value = state.models.indexOf(next);
   if (!before || before.head !== next.head || before.family !== next.family) {
-    Object.assign(state, { append: [], position: null, layer: 0, stack: null, head: -1, seen: null, target: "" });
+    Object.assign(state, { append: [], position: null, layer: 0, stack: null, head: -1, query: null, key: null, seen: null, target: "" });
     state.off.clear();
     dropPatch();
     beginText();
@@ -45,8 +47,9 @@ const begin = async () => {
   byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
   byId("slide-label").hidden = byId("other-label").hidden = state.models.length < 2;
-  await chooseModel(state.models[0].id);
+  if (!await openLink()) await chooseModel(state.models[0].id);
 };
+addEventListener("hashchange", () => { if (location.hash !== written) openLink(); });
 
 // Arrow keys move among the buttons of a group.
 const walk = (host, selector, back, forward) => host.addEventListener("keydown", (event) => {
@@ -58,16 +61,21 @@ const walk = (host, selector, back, forward) => host.addEventListener("keydown",
 });
 
 makeSliders();
+makeMenus();
 drawRamps();
 watchTexts();
 watchTouch();
+watchSteps();
+watchGuide();
 walk(byId("blocks"), ".open", "ArrowDown", "ArrowUp");
+walk(byId("blocks"), ".flow button", "ArrowLeft", "ArrowRight");
 walk(byId("heads"), "button", "ArrowLeft", "ArrowRight");
 byId("model").addEventListener("change", (event) => chooseModel(event.target.value));
 byId("other").addEventListener("change", (event) => chooseOther(event.target.value));
 byId("slide").addEventListener("input", (event) => chooseModel(state.models[Number(event.target.value)].id));
 byId("key").addEventListener("change", begin);
 byId("run").addEventListener("click", run);
+byId("copy").addEventListener("click", copyLink);
 byId("undo").addEventListener("click", () => { state.append.pop(); byId("slid").hidden = true; look(); });
 byId("more").addEventListener("click", ({ target }) => {
   state.many = !state.many;
@@ -80,11 +88,11 @@ byId("stack").addEventListener("change", (event) => {
   state.off.clear();
   look();
 });
-byId("map").addEventListener("change", (event) => { state.map = event.target.value; renderOpened(); });
-byId("mean").addEventListener("click", () => { state.head = -1; renderOpened(); });
+byId("map").addEventListener("change", (event) => { state.map = event.target.value; chooseHead(state.head); });
+byId("mean").addEventListener("click", () => chooseHead(-1));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows()) run();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows() && !byId("run").disabled) run();
 });
 dark.addEventListener("change", () => { makePalette(); drawRamps(); renderRun(); if (state.seen) render(); });
 let resizing = 0;

@@ -20,7 +20,13 @@ byId("lines").addEventListener("keydown", (event) => {
   lines.choose(Math.max(0, Math.min(shownMap.queries.length - 1, at)));
 });
 const onCell = (cell) => readout(cell && shownMap ? weightText(shownMap, shownWeight, cell.query, cell.key) : "");
-const heat = makeHeat(byId("heat"), { onHover: onCell, widest: 560 });
+// A cell of a head is a query and a key of its steps.
+const pickCell = (cell) => {
+  if (!cell || state.head < 0) return;
+  chooseQuery(cell.query);
+  state.key = cell.key;
+};
+const heat = makeHeat(byId("heat"), { onHover: onCell, onPick: pickCell, widest: 560 });
 const rollout = makeHeat(byId("rollout"), { widest: 560, across: "token that arrives →", down: "← state it is in" });
 
 const mapOf = (kind) => {
@@ -30,13 +36,22 @@ const mapOf = (kind) => {
   return { ...map, queries: own, keys: map.kind === "cross" ? labels(state.seen.tokens) : own };
 };
 
+// Cross-attention is shown only where the opened stack has it.
+const crosses = () => state.map === "cross" && Boolean(shape()?.cross);
+const headSite = (head) => `${crosses() ? "cross_heads" : "heads"} ${state.layer}.${head}`;
+const chooseHead = (head) => {
+  state.head = head;
+  if (state.seen) renderOpened();
+  return head < 0 ? null : look();
+};
+
 const headCell = (map, head) => {
-  const site = `${map.kind === "cross" ? "cross_heads" : "heads"} ${state.layer}.${head}`, weight = headOf(map, head);
+  const site = headSite(head), weight = headOf(map, head);
   const canvas = element("canvas");
   paint(canvas, map.keys.length, map.queries.length, (i) => weight(Math.floor(i / map.keys.length), i % map.keys.length));
   const button = element("button", { type: "button", "aria-pressed": String(state.head === head), "aria-label": `head ${head}` }, canvas);
   button.dataset.head = head;
-  button.addEventListener("click", () => { state.head = state.head === head ? -1 : head; renderOpened(); });
+  button.addEventListener("click", () => clicked(site) || chooseHead(state.head === head ? -1 : head));
   const cell = element("div", { className: "head" }, button, switchOf(site, String(head), "attention", `head ${head} of block ${state.layer}`));
   cell.classList.toggle("off", state.off.has(site));
   return cell;
@@ -83,6 +98,7 @@ const renderOpened = () => {
   byId("opened-title").textContent = open ? `Block ${state.layer}` : "Open a block";
   if (!open) return;
   renderHeads();
+  renderSteps();
   renderLens();
   renderNorms();
   const tokens = labels(stackTokens()), values = (state.seen.attention.levels ??= bytesOf(state.seen.attention.rollout));

@@ -1,7 +1,6 @@
 #include "models/layers/attention/attention.h"
 
 #include "models/layers/attention/efficient_attention.h"
-#include "models/layers/interventions.h"
 #include "models/ops/linear.h"
 
 namespace zoo {
@@ -106,7 +105,9 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
   at::Tensor q = normed_heads(projected[0], query_norm);
   at::Tensor k = normed_heads(projected[1], key_norm);
   at::Tensor v = split_heads(projected[2], head_dim_);
+  at::Tensor unrotated_q, unrotated_k;
   if (context.rotary != nullptr) {
+    if (context.hook != nullptr) std::tie(unrotated_q, unrotated_k) = std::pair(q, k);
     q = context.rotary->rotate(q);
     k = context.rotary->rotate(k);
   }
@@ -116,7 +117,7 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
     k = std::move(seen.keys);
     v = std::move(seen.values);
   }
-  AttentionOutput attended = attend(q, k, v, context);
+  AttentionOutput attended = attend({q, k, v, {}, {}, unrotated_q, unrotated_k}, context);
   if (context.hook != nullptr)
     attended.output = context.hook->heads(LayerPart::kAttention, std::move(attended.output));
   if (context.weights != nullptr) *context.weights = std::move(attended.weights);
@@ -125,11 +126,14 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionCo
              ops::Residual{.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0});
 }
 
-AttentionOutput SelfAttentionImpl::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                          const SelfAttentionContext& context) const {
-  if (kind_ == AttentionKind::kFull)
-    return ops::scaled_dot_product_attention(q, k, v, with_distances(q, k, context),
-                                             options_for(context, q, k));
+AttentionOutput SelfAttentionImpl::attend(AttentionInputs inputs, const SelfAttentionContext& context) const {
+  const at::Tensor &q = inputs.queries, &k = inputs.keys, &v = inputs.values;
+  if (kind_ == AttentionKind::kFull) {
+    inputs.mask = with_distances(q, k, context);
+    inputs.options = options_for(context, q, k);
+    if (context.hook != nullptr) context.hook->attention(LayerPart::kAttention, inputs);
+    return ops::scaled_dot_product_attention(q, k, v, inputs.mask, inputs.options);
+  }
   const EfficientAttentionOptions options{.kind = kind_,
                                           .window = window_,
                                           .causal = context.mask.causal,
@@ -175,8 +179,10 @@ at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const CrossAttention
   const KeyValueCache::View seen = keys_and_values(context);
   const AttentionOptions options{
       .dropout = is_training() ? dropout_ : 0.0, .scale = scale_, .need_weights = context.weights != nullptr};
-  AttentionOutput attended = ops::scaled_dot_product_attention(split_heads(q(x), head_dim_), seen.keys,
-                                                               seen.values, context.mask, options);
+  const AttentionInputs in{split_heads(q(x), head_dim_), seen.keys, seen.values, context.mask, options};
+  if (context.hook != nullptr) context.hook->attention(LayerPart::kCrossAttention, in);
+  AttentionOutput attended =
+      ops::scaled_dot_product_attention(in.queries, in.keys, in.values, in.mask, options);
   if (context.hook != nullptr)
     attended.output = context.hook->heads(LayerPart::kCrossAttention, std::move(attended.output));
   if (context.weights != nullptr) *context.weights = std::move(attended.weights);

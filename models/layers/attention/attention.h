@@ -11,6 +11,7 @@
 #include "models/layers/attention/key_value_cache.h"
 #include "models/layers/attention/masks.h"
 #include "models/layers/attention/positions.h"
+#include "models/layers/interventions.h"
 #include "models/layers/linear.h"
 #include "models/layers/norm.h"
 #include "models/layers/transformer_config.h"
@@ -21,8 +22,6 @@ namespace zoo {
 struct HeadRecord {
   at::Tensor values, outputs;
 };
-
-class LayerHook;
 
 /// Inputs of one self-attention call besides x, and what it gives besides its result.
 struct SelfAttentionContext {
@@ -65,8 +64,7 @@ class SelfAttentionImpl : public torch::nn::Module {
   AttentionMask with_distances(const at::Tensor& q, const at::Tensor& k,
                                const SelfAttentionContext& context) const;
 
-  AttentionOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                         const SelfAttentionContext& context) const;
+  AttentionOutput attend(AttentionInputs inputs, const SelfAttentionContext& context) const;
 
   std::int64_t num_heads_, num_kv_heads_, head_dim_;
   AttentionKind kind_;

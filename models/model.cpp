@@ -135,16 +135,11 @@ at::Tensor states_of(HeadParts::Tokens tokens, const at::Tensor& hidden, const M
     return hidden.gather(1, position.view({-1, 1, 1}).expand({-1, 1, hidden.size(2)})).squeeze(1);
   };
   switch (tokens) {
-    case HeadParts::Tokens::kFirst:
-      return hidden.select(1, 0);
-    case HeadParts::Tokens::kLast:
-      return at_position(last_position(ids, config));
-    case HeadParts::Tokens::kLastEnd:
-      return at_position(end_position(ids, hidden, config));
-    case HeadParts::Tokens::kMean:
-      return mean_of(hidden, inputs.attention_mask);
-    default:
-      return hidden;
+    case HeadParts::Tokens::kFirst: return hidden.select(1, 0);
+    case HeadParts::Tokens::kLast: return at_position(last_position(ids, config));
+    case HeadParts::Tokens::kLastEnd: return at_position(end_position(ids, hidden, config));
+    case HeadParts::Tokens::kMean: return mean_of(hidden, inputs.attention_mask);
+    default: return hidden;
   }
 }
 

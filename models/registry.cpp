@@ -82,9 +82,7 @@ nlohmann::json Family::write_config(const TransformerConfig& config) const {
   return keys.write(base, config);
 }
 
-const std::string& name_of(Head head) {
-  return kHeadNames[static_cast<std::size_t>(head)];
-}
+const std::string& name_of(Head head) { return kHeadNames[static_cast<std::size_t>(head)]; }
 
 Head head_named(const std::string& name) {
   for (std::size_t i = 0; i < kHeadNames.size(); ++i)

@@ -56,16 +56,12 @@ std::optional<TokenId> Tokenizer::special_id(SpecialToken role) const {
   return id && *id < id_count_ ? id : std::nullopt;
 }
 
-std::string Tokenizer::token_text(TokenId id) const {
-  return decode({&id, 1});
-}
+std::string Tokenizer::token_text(TokenId id) const { return decode({&id, 1}); }
 
 void Tokenizer::lowercase_texts() {
   throw Error("a tokenizer of kind ", kind(), " cannot lowercase its texts");
 }
 
-Encoding Tokenizer::tokenize(std::string_view text, bool) const {
-  return {.ids = text_ids(text)};
-}
+Encoding Tokenizer::tokenize(std::string_view text, bool) const { return {.ids = text_ids(text)}; }
 
 }  // namespace zoo

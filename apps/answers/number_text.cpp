@@ -18,21 +18,15 @@ std::string formatted(bool signs, double value, int digits) {
 
 }  // namespace
 
-std::string decimal(double value, int digits) {
-  return formatted(/*signs=*/false, value, digits);
-}
+std::string decimal(double value, int digits) { return formatted(/*signs=*/false, value, digits); }
 
-std::string decimal(const at::Tensor& value, int digits) {
-  return decimal(value.item<double>(), digits);
-}
+std::string decimal(const at::Tensor& value, int digits) { return decimal(value.item<double>(), digits); }
 
 std::string signed_decimal(const at::Tensor& value, int digits) {
   return formatted(/*signs=*/true, value.item<double>(), digits);
 }
 
-std::string significant(double value) {
-  return format_text("%.6g", value);
-}
+std::string significant(double value) { return format_text("%.6g", value); }
 
 nlohmann::ordered_json json_numbers(const at::Tensor& values) {
   nlohmann::ordered_json numbers = nlohmann::ordered_json::array();

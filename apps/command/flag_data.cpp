@@ -19,13 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T> struct IsOptional : std::false_type {};
+template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
 
-template <class T>
-constexpr FlagKind kind_of() {
+template <class T> constexpr FlagKind kind_of() {
   if constexpr (IsOptional<T>::value) return kind_of<typename T::value_type>();
   if constexpr (std::is_same_v<T, bool>) return FlagKind::boolean;
   if constexpr (std::is_integral_v<T>) return FlagKind::integer;
@@ -35,17 +32,14 @@ constexpr FlagKind kind_of() {
   return FlagKind::text;
 }
 
-bool accepted(const FlagData& flag, double value) {
-  return flag.range.holds(value);
-}
+bool accepted(const FlagData& flag, double value) { return flag.range.holds(value); }
 
 bool accepted(const FlagData& flag, const std::string& value) {
   const bool known = flag.choices.empty() || std::ranges::find(flag.choices, value) != flag.choices.end();
   return known && (!flag.holds || flag.holds(value));
 }
 
-template <class T>
-bool accepted(const FlagData& flag, const T& value) {
+template <class T> bool accepted(const FlagData& flag, const T& value) {
   if constexpr (IsOptional<T>::value) return accepted(flag, *value);
   if constexpr (kind_of<T>() == FlagKind::list)
     return std::ranges::all_of(value, [&](const auto& item) { return accepted(flag, item); });
@@ -54,28 +48,22 @@ bool accepted(const FlagData& flag, const T& value) {
 }
 
 // True for an integer above kLargestGivenCount, if the flag has no bound.
-template <class T>
-bool is_too_large(const FlagData& flag, const T& value) {
+template <class T> bool is_too_large(const FlagData& flag, const T& value) {
   if constexpr (IsOptional<T>::value) return is_too_large(flag, *value);
   if constexpr (std::is_same_v<T, std::int64_t>)
     return !flag.range.most && !flag.any_size && (value > kLargestGivenCount || value < -kLargestGivenCount);
   return false;
 }
 
-template <class Number>
-bool read_number(const std::string& text, Number& value) {
+template <class Number> bool read_number(const std::string& text, Number& value) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && stopped == end && std::isfinite(static_cast<double>(value));
 }
 
-bool read(const std::string& text, std::int64_t& value) {
-  return read_number(text, value);
-}
+bool read(const std::string& text, std::int64_t& value) { return read_number(text, value); }
 
-bool read(const std::string& text, double& value) {
-  return read_number(text, value);
-}
+bool read(const std::string& text, double& value) { return read_number(text, value); }
 
 bool read(const std::string& text, bool& value) {
   value = text == "true" || text == "True";
@@ -92,13 +80,11 @@ bool read(const std::string& text, fs::path& value) {
   return !text.empty() && !invalid_utf8_at(text);
 }
 
-template <class T>
-bool read(const std::string& text, std::optional<T>& value) {
+template <class T> bool read(const std::string& text, std::optional<T>& value) {
   return read(text, value.emplace());
 }
 
-template <class T>
-bool read_all(const std::vector<std::string>& texts, T& value) {
+template <class T> bool read_all(const std::vector<std::string>& texts, T& value) {
   if constexpr (kind_of<T>() == FlagKind::list) {
     for (const std::string& text : texts)
       if (!read(text, value.emplace_back())) return false;
@@ -108,8 +94,7 @@ bool read_all(const std::vector<std::string>& texts, T& value) {
   }
 }
 
-template <class T>
-json to_json(const T& value) {
+template <class T> json to_json(const T& value) {
   if constexpr (IsOptional<T>::value) {
     return value ? to_json(*value) : json(nullptr);
   } else if constexpr (std::is_same_v<T, fs::path>) {
@@ -147,16 +132,11 @@ std::optional<std::vector<std::string>> texts_of(const FlagData& flag, const jso
 std::string kind_words(const FlagData& flag) {
   if (!flag.expected.empty()) return flag.expected;
   switch (flag.kind) {
-    case FlagKind::integer:
-      return "an integer";
-    case FlagKind::number:
-      return "a number";
-    case FlagKind::boolean:
-      return "true or false";
-    case FlagKind::path:
-      return "a path";
-    default:
-      return "text in UTF-8";
+    case FlagKind::integer: return "an integer";
+    case FlagKind::number: return "a number";
+    case FlagKind::boolean: return "true or false";
+    case FlagKind::path: return "a path";
+    default: return "text in UTF-8";
   }
 }
 
@@ -179,8 +159,7 @@ std::string assign(FlagData& flag, std::vector<std::string> texts) {
 
 }  // namespace
 
-template <FlagValue T>
-void bind(FlagData& flag, T& target) {
+template <FlagValue T> void bind(FlagData& flag, T& target) {
   flag.kind = kind_of<T>();
   flag.assign = [&flag, &target](const std::vector<std::string>& texts) {
     T value{};

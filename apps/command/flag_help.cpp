@@ -25,14 +25,10 @@ std::string placeholder(const FlagData& flag) {
   if (!flag.placeholder.empty()) return flag.placeholder;
   if (!flag.choices.empty()) return joined_choices(flag);
   switch (flag.kind) {
-    case FlagKind::integer:
-      return "N";
-    case FlagKind::number:
-      return "X";
-    case FlagKind::path:
-      return "PATH";
-    default:
-      return "TEXT";
+    case FlagKind::integer: return "N";
+    case FlagKind::number: return "X";
+    case FlagKind::path: return "PATH";
+    default: return "TEXT";
   }
 }
 

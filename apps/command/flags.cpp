@@ -109,12 +109,8 @@ Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<
 
 Flags::~Flags() = default;
 
-void Flags::group(std::string title) {
-  impl_->group = std::move(title);
-}
-void Flags::example(std::string line) {
-  impl_->text.examples.push_back(std::move(line));
-}
+void Flags::group(std::string title) { impl_->group = std::move(title); }
+void Flags::example(std::string line) { impl_->text.examples.push_back(std::move(line)); }
 
 FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
   FlagData& flag = impl_->flags.emplace_back(FlagData{std::move(rules)});

@@ -34,8 +34,7 @@ concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t
     std::same_as<T, std::optional<std::filesystem::path>> || std::same_as<T, std::vector<std::string>>;
 
 /// Binds a flag to its variable, whose current value is the default.
-template <FlagValue T>
-void bind(FlagData& flag, T& target);
+template <FlagValue T> void bind(FlagData& flag, T& target);
 
 /// Binds a flag to an enum: `get` and `set` use the number of the enumerator, which is the index of its name
 /// in the flag's choices.
@@ -86,13 +85,11 @@ class Flags {
   /// Adds a command to the examples at the end of help.
   void example(std::string line);
 
-  template <FlagValue T>
-  void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
+  template <FlagValue T> void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
     bind(declare(std::move(name), std::move(help), std::move(rules)), target);
   }
   /// A number in a range: `add("port", port, "port to listen on", between(1, 65535))`.
-  template <FlagValue T>
-  void add(std::string name, T& target, std::string help, const FieldRange& range) {
+  template <FlagValue T> void add(std::string name, T& target, std::string help, const FieldRange& range) {
     add(std::move(name), target, std::move(help), FlagRules{.range = range});
   }
 

@@ -28,9 +28,7 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   return format_text("%.*f", unit == 0 ? 0 : 1, number) + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string two_digits(std::int64_t value) {
-  return (value < 10 ? "0" : "") + std::to_string(value);
-}
+std::string two_digits(std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); }
 
 int longest_word(const std::string& text) {
   int longest = 0;
@@ -66,13 +64,9 @@ std::string with_separators(std::int64_t value) {
   return digits;
 }
 
-std::string human_count(std::int64_t value) {
-  return scaled(value, {"", "k", "M", "B", "T"});
-}
+std::string human_count(std::int64_t value) { return scaled(value, {"", "k", "M", "B", "T"}); }
 
-std::string human_bytes(std::int64_t bytes) {
-  return scaled(bytes, {"B", "kB", "MB", "GB", "TB"});
-}
+std::string human_bytes(std::int64_t bytes) { return scaled(bytes, {"B", "kB", "MB", "GB", "TB"}); }
 
 std::string clock_time(std::int64_t seconds) {
   const std::int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
@@ -81,9 +75,7 @@ std::string clock_time(std::int64_t seconds) {
                    : std::to_string(minutes) + tail;
 }
 
-Table::Column number(std::string heading) {
-  return {std::move(heading), Table::Align::right};
-}
+Table::Column number(std::string heading) { return {std::move(heading), Table::Align::right}; }
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 

@@ -16,9 +16,7 @@ std::istream& standard_input() {
   return std::cin;
 }
 
-std::string read_standard_input() {
-  return {std::istreambuf_iterator<char>(standard_input()), {}};
-}
+std::string read_standard_input() { return {std::istreambuf_iterator<char>(standard_input()), {}}; }
 
 void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
   std::string line;

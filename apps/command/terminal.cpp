@@ -45,9 +45,7 @@ int terminal_width(int descriptor) {
   return columns > 0 ? columns : 80;
 }
 
-int standard_output_width() {
-  return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0;
-}
+int standard_output_width() { return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0; }
 
 int paragraph_width() {
   constexpr int kNarrowest = 40, kWidest = 100;

@@ -2,8 +2,6 @@
 
 namespace zoo {
 
-const char* version() {
-  return ZOO_VERSION;
-}
+const char* version() { return ZOO_VERSION; }
 
 }  // namespace zoo

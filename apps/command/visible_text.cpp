@@ -17,9 +17,7 @@ std::string code_of(char letter) {
   return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-bool is_lower_control(char letter) {
-  return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
-}
+bool is_lower_control(char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }
 
 bool ends_upper_control(char letter) {
   const auto byte = static_cast<unsigned char>(letter);
@@ -76,13 +74,9 @@ VisibleBuffer& visible_buffer() {
 
 }  // namespace
 
-std::string visible_text(std::string_view text) {
-  return visible(text, /*keeps_lines=*/false);
-}
+std::string visible_text(std::string_view text) { return visible(text, /*keeps_lines=*/false); }
 
-std::string visible_lines(std::string_view text) {
-  return visible(text, /*keeps_lines=*/true);
-}
+std::string visible_lines(std::string_view text) { return visible(text, /*keeps_lines=*/true); }
 
 std::string written_text(std::string_view text) {
   return ::isatty(STDOUT_FILENO) == 1 ? visible_lines(text) : std::string(text);
@@ -93,9 +87,7 @@ VisibleErrors::VisibleErrors() : before_(std::cerr.rdbuf()) {
   std::cerr.rdbuf(&visible_buffer());
 }
 
-VisibleErrors::~VisibleErrors() {
-  std::cerr.rdbuf(before_);
-}
+VisibleErrors::~VisibleErrors() { std::cerr.rdbuf(before_); }
 
 std::ostream& raw_standard_error() {
   if (visible_buffer().target == nullptr) return std::cerr;

@@ -77,9 +77,7 @@ std::vector<double> accuracies_without(TwoQuestions& model, std::int64_t head, c
   return found;
 }
 
-std::string percent(double share) {
-  return format_text("%.0f%%", 100 * share);
-}
+std::string percent(double share) { return format_text("%.0f%%", 100 * share); }
 
 // Trains two heads to predict, at each position, the previous word and the first word; prints each head's
 // attention and the loss without the head. Returns their maps on one sequence.

@@ -35,9 +35,7 @@ Figure shares(const std::string& name, const Model& model) {
   return bar_chart(chart);
 }
 
-std::string bytes(double count) {
-  return human_bytes(static_cast<std::int64_t>(count));
-}
+std::string bytes(double count) { return human_bytes(static_cast<std::int64_t>(count)); }
 
 }  // namespace zoo::demos::model_size
 

@@ -26,9 +26,7 @@ struct Transfer {
   bool refused = false;  // by the sink
 };
 
-bool is_success(long status) {
-  return status == 200 || status == 206;
-}
+bool is_success(long status) { return status == 200 || status == 206; }
 
 long status_of(CURL* curl) {
   long status = 0;

@@ -38,9 +38,7 @@ HubName split(const std::string& text) {
   return {.name = text.substr(0, at), .revision = text.substr(at + 1)};
 }
 
-bool is_valid(const HubName& name) {
-  return has_parts(name.name, 2) && has_parts(name.revision, 4);
-}
+bool is_valid(const HubName& name) { return has_parts(name.name, 2) && has_parts(name.revision, 4); }
 
 namespace fs = std::filesystem;
 
@@ -66,9 +64,7 @@ HubName HubName::parse(const std::string& text) {
               "openai-community/gpt2, or NAME@REVISION");
 }
 
-bool HubName::fits(const std::string& text) {
-  return is_valid(split(text));
-}
+bool HubName::fits(const std::string& text) { return is_valid(split(text)); }
 
 HubCache::HubCache(const HubName& name)
     : revision_(name.revision), path_(cache_root() / folder_of(name.name)) {}

@@ -24,9 +24,7 @@ bool is_safe(const fs::path& name) {
          name.native().find_first_of(std::string("\\\0", 2)) == std::string::npos;
 }
 
-bool is_weights(const fs::path& name) {
-  return name.extension() == ".safetensors";
-}
+bool is_weights(const fs::path& name) { return name.extension() == ".safetensors"; }
 
 // The model's files, additional chat templates and Sentence-Transformers' modules ("1_Pooling/config.json").
 // Other folders have other programs' formats, and "model.fp16.safetensors" is a copy of the weights.

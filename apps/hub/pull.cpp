@@ -260,8 +260,6 @@ Hub Hub::from_environment() {
   return hub;
 }
 
-fs::path pull(const HubName& name, const Hub& hub) {
-  return Download(name, hub).run();
-}
+fs::path pull(const HubName& name, const Hub& hub) { return Download(name, hub).run(); }
 
 }  // namespace zoo

@@ -25,9 +25,7 @@ constexpr std::size_t kThumbnail = 40;     // maximum cells per side of a small 
 constexpr std::size_t kGap = 3;            // empty cells between small maps
 constexpr std::size_t kShortestSide = 10;  // minimum cells per side of a small map
 
-int cell_size(std::size_t cells) {
-  return std::clamp(static_cast<int>(1500 / cells), 15, 56);
-}
+int cell_size(std::size_t cells) { return std::clamp(static_cast<int>(1500 / cells), 15, 56); }
 
 // Side of a small map: one cell per token, shrunk for many tokens, enlarged for few.
 std::size_t side_of(std::size_t tokens) {

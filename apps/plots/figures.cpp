@@ -18,8 +18,7 @@ namespace zoo {
 namespace {
 
 // Range of the values, with margins for the words at both ends.
-template <class Get>
-Extent roomy_extent(const std::vector<WordPoint>& points, Get get) {
+template <class Get> Extent roomy_extent(const std::vector<WordPoint>& points, Get get) {
   const auto [low, high] = std::minmax_element(points.begin(), points.end(),
                                                [&](const auto& a, const auto& b) { return get(a) < get(b); });
   const double room = std::max(0.12 * (get(*high) - get(*low)), 1e-3);

@@ -64,13 +64,9 @@ void gnuplot(const std::string& script, const fs::path& output) {
   write_file(output, read_file(picture));
 }
 
-std::string colour(std::size_t group) {
-  return std::string(kColours[group % kColours.size()]);
-}
+std::string colour(std::size_t group) { return std::string(kColours[group % kColours.size()]); }
 
-std::string number_text(double value) {
-  return std::isfinite(value) ? format_text("%.9g", value) : "NaN";
-}
+std::string number_text(double value) { return std::isfinite(value) ? format_text("%.9g", value) : "NaN"; }
 
 std::string data_text(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');

@@ -52,9 +52,7 @@ class RangeEncoder {
 };
 
 // 0, 1, 2 to 7, more.
-std::size_t size_of(std::uint8_t level) {
-  return level < 2 ? level : level < 8 ? 2 : 3;
-}
+std::size_t size_of(std::uint8_t level) { return level < 2 ? level : level < 8 ? 2 : 3; }
 
 class LevelEncoder {
  public:

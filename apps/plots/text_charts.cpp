@@ -14,13 +14,9 @@ constexpr std::array<const char*, 8> kMarks{"*", "o", "+", "x", "#", "@", "%", "
 constexpr std::array kTerminalColours{26, 160, 29, 172, 97, 30, 94, 241};
 constexpr int kRows = 18, kAxis = 10;
 
-std::string short_number(double value) {
-  return format_text("%.4g", value);
-}
+std::string short_number(double value) { return format_text("%.4g", value); }
 
-std::string spaces(int count) {
-  return std::string(static_cast<std::size_t>(std::max(0, count)), ' ');
-}
+std::string spaces(int count) { return std::string(static_cast<std::size_t>(std::max(0, count)), ' '); }
 
 std::string tinted(const TextStyle& style, std::size_t group, const std::string& text) {
   if (!style.colour || text == " ") return text;
@@ -105,9 +101,7 @@ std::string framed(const Axes& axes, const Canvas& canvas, const Scale& x, const
          (axes.log_y ? " (logarithmic)" : "") + "\n";
 }
 
-int canvas_width(const TextStyle& style) {
-  return std::clamp(style.width - kAxis - 2, 20, 100);
-}
+int canvas_width(const TextStyle& style) { return std::clamp(style.width - kAxis - 2, 20, 100); }
 
 // Draws the points of the line and enough points between them to connect them.
 void put_line(const Curve& line, const Scale& x, const Scale& y, Canvas& canvas, const std::string& mark) {

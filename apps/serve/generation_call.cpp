@@ -258,9 +258,7 @@ std::int64_t GenerationCall::prompt_tokens() const {
   return count;
 }
 
-std::int64_t GenerationCall::reused_tokens() const {
-  return mailbox_->reused;
-}
+std::int64_t GenerationCall::reused_tokens() const { return mailbox_->reused; }
 
 std::optional<WritingEvent> GenerationCall::next() {
   if (ended_ == rows_) return std::nullopt;

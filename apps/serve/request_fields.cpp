@@ -42,9 +42,7 @@ class FaultFinder : public nlohmann::json_sax<ordered_json> {
   int depth_ = 0;
 };
 
-std::string text_of(double value) {
-  return ordered_json(value).dump();
-}
+std::string text_of(double value) { return ordered_json(value).dump(); }
 
 std::string words_of(const FieldRange& range) {
   if (range.least && range.most) return " from " + text_of(*range.least) + " to " + text_of(*range.most);

@@ -15,9 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string event_of(const std::string& data) {
-  return "data: " + data + "\n\n";
-}
+std::string event_of(const std::string& data) { return "data: " + data + "\n\n"; }
 
 // Sends the events of a call until it ends or the client leaves.
 class EventStream {
@@ -80,9 +78,7 @@ ordered_json WritingAnswer::envelope(ordered_json choices) const {
           {"choices", std::move(choices)}};
 }
 
-const char* finish_reason(RowEnd end) {
-  return end == RowEnd::kLength ? "length" : "stop";
-}
+const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
 
 std::vector<WrittenRow> collect_rows(GenerationCall& call) {
   using Kind = WritingEvent::Kind;

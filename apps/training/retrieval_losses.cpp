@@ -33,10 +33,8 @@ at::Tensor cosent_loss(const EmbeddingLossOptions& options, const EmbeddedBatch&
 
 at::Tensor loss_of(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
   switch (options.loss) {
-    case EmbeddingLoss::kMultipleNegativesRanking:
-      return negatives_loss(options, batch);
-    case EmbeddingLoss::kCosent:
-      return cosent_loss(options, batch);
+    case EmbeddingLoss::kMultipleNegativesRanking: return negatives_loss(options, batch);
+    case EmbeddingLoss::kCosent: return cosent_loss(options, batch);
     case EmbeddingLoss::kCosine:
       return at::mse_loss(cosines(batch), batch.scores.to(batch.anchors.scalar_type()));
   }

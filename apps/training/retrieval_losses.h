@@ -29,9 +29,7 @@ enum class EmbeddingLoss {
 /// "multiple_negatives_ranking", "cosent", "cosine", in the order of the enum.
 const std::vector<std::string>& embedding_loss_names();
 /// True for a loss of pairs with a score.
-inline bool takes_scores(EmbeddingLoss loss) {
-  return loss != EmbeddingLoss::kMultipleNegativesRanking;
-}
+inline bool takes_scores(EmbeddingLoss loss) { return loss != EmbeddingLoss::kMultipleNegativesRanking; }
 
 struct EmbeddingLossOptions {
   EmbeddingLoss loss = EmbeddingLoss::kMultipleNegativesRanking;

@@ -27,8 +27,7 @@ struct RowCounts {
 
 /// The training of a model on rows that the loss encodes as it likes, of a struct that derives from
 /// RowCounts.
-template <class Row>
-class RowObjective : public Objective {
+template <class Row> class RowObjective : public Objective {
  public:
   RowObjective(std::shared_ptr<Model> model, Splits<Row> rows, const ExampleOrder::Options& options)
       : model_(std::move(model)),

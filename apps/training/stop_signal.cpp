@@ -33,8 +33,6 @@ StopSignal::~StopSignal() {
     if (std::signal(signal, SIG_DFL) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
 }
 
-int StopSignal::received() {
-  return received_signal;
-}
+int StopSignal::received() { return received_signal; }
 
 }  // namespace zoo

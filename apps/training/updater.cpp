@@ -27,9 +27,7 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-bool is_finite(const at::Tensor& x) {
-  return x.isfinite().all().item<bool>();
-}
+bool is_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
 
 }  // namespace
 

@@ -29,9 +29,7 @@ const Json& known() {
   static const Json parsed = Json::parse(embedded::kPageEngine.style);
   return parsed;
 }
-bool has(const Json& list, std::string_view word) {
-  return std::ranges::find(list, word) != list.end();
-}
+bool has(const Json& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
 
 // All fields that the engine does not know must be at their defaults.
 Json known_config(const TransformerConfig& config) {

@@ -48,9 +48,7 @@ constexpr std::array kVerbs{
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& words) {
-  return dispatch({"tzoo", words}, kSummary, kVerbs);
-}
+int run_command(const std::vector<std::string>& words) { return dispatch({"tzoo", words}, kSummary, kVerbs); }
 
 CommandOutline outline_of_command() {
   CommandOutline outline;

@@ -18,9 +18,7 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  // Castagnoli's, lowest bit first
 using Table = std::array<std::uint32_t, 256>;
 
-constexpr std::uint32_t by_bit(std::uint32_t crc) {
-  return (crc >> 1) ^ (crc % 2 == 1 ? kPolynomial : 0);
-}
+constexpr std::uint32_t by_bit(std::uint32_t crc) { return (crc >> 1) ^ (crc % 2 == 1 ? kPolynomial : 0); }
 
 // [i]: checksums of a byte followed by i zeros.
 constexpr std::array<Table, 8> make_tables() {

@@ -32,8 +32,6 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   throw Error("cannot write ", path, ": ", std::strerror(error));
 }
 
-DirectoryLock::~DirectoryLock() {
-  ::close(descriptor_);
-}
+DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
 }  // namespace zoo

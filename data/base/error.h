@@ -17,20 +17,17 @@ namespace zoo {
 /// expected; its parts are concatenated, with paths in single quotes.
 class Error : public std::runtime_error {
  public:
-  template <class... Parts>
-  explicit Error(const Parts&... parts) : std::runtime_error(join(parts...)) {}
+  template <class... Parts> explicit Error(const Parts&... parts) : std::runtime_error(join(parts...)) {}
 
  protected:
-  template <class... Parts>
-  static std::string join(const Parts&... parts) {
+  template <class... Parts> static std::string join(const Parts&... parts) {
     std::ostringstream message;
     (add(message, parts), ...);
     return message.str();
   }
 
  private:
-  template <class Part>
-  static void add(std::ostringstream& message, const Part& part) {
+  template <class Part> static void add(std::ostringstream& message, const Part& part) {
     if constexpr (std::derived_from<Part, std::filesystem::path>)
       message << '\'' << part.string() << '\'';
     else

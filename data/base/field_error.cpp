@@ -14,9 +14,7 @@ std::string written(std::string text, const std::function<std::string(const std:
   return text;
 }
 
-std::string quoted(const std::string& name) {
-  return "'" + name + "'";
-}
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 }  // namespace
 

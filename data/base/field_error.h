@@ -34,8 +34,7 @@ struct Field {
 class FieldError : public Error {
  public:
   /// At least one part is a Field; the error is about the first one.
-  template <class... Parts>
-  explicit FieldError(const Parts&... parts) : FieldError(Marked{join(parts...)}) {}
+  template <class... Parts> explicit FieldError(const Parts&... parts) : FieldError(Marked{join(parts...)}) {}
 
   const std::string& field() const { return field_; }
   /// The message with each field written by `name`.
@@ -66,14 +65,8 @@ struct FieldRange {
   }
 };
 
-constexpr FieldRange at_least(double least) {
-  return {.least = least};
-}
-constexpr FieldRange above(double bound) {
-  return {.above = bound};
-}
-constexpr FieldRange between(double least, double most) {
-  return {.least = least, .most = most};
-}
+constexpr FieldRange at_least(double least) { return {.least = least}; }
+constexpr FieldRange above(double bound) { return {.above = bound}; }
+constexpr FieldRange between(double least, double most) { return {.least = least, .most = most}; }
 
 }  // namespace zoo

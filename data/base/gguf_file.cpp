@@ -70,8 +70,7 @@ class Reader {
  public:
   explicit Reader(const MappedFile& file) : file_(file) {}
 
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
+  template <class... Parts> [[noreturn]] void fail(const Parts&... parts) const {
     throw Error(file_.path(), ": ", parts...);
   }
 
@@ -84,8 +83,7 @@ class Reader {
     return {reinterpret_cast<const char*>(all.data()) + at_ - count, static_cast<std::size_t>(count)};
   }
 
-  template <class T>
-  T number(std::string_view what) {
+  template <class T> T number(std::string_view what) {
     T value;
     std::memcpy(&value, bytes(sizeof value, what).data(), sizeof value);
     return value;
@@ -133,8 +131,7 @@ class MetadataReader {
     return text;
   }
 
-  template <class T>
-  json real() {
+  template <class T> json real() {
     const T value = reader_.number<T>(key_);
     if (!std::isfinite(value)) reader_.fail(key_, " is not a finite number");
     return value;
@@ -158,32 +155,19 @@ class MetadataReader {
 
   json value(Value type) {
     switch (type) {
-      case Value::kUint8:
-        return reader_.number<std::uint8_t>(key_);
-      case Value::kInt8:
-        return reader_.number<std::int8_t>(key_);
-      case Value::kUint16:
-        return reader_.number<std::uint16_t>(key_);
-      case Value::kInt16:
-        return reader_.number<std::int16_t>(key_);
-      case Value::kUint32:
-        return reader_.number<std::uint32_t>(key_);
-      case Value::kInt32:
-        return reader_.number<std::int32_t>(key_);
-      case Value::kUint64:
-        return reader_.number<std::uint64_t>(key_);
-      case Value::kInt64:
-        return reader_.number<std::int64_t>(key_);
-      case Value::kFloat32:
-        return real<float>();
-      case Value::kFloat64:
-        return real<double>();
-      case Value::kBool:
-        return boolean();
-      case Value::kText:
-        return utf8(reader_.text(std::numeric_limits<std::uint64_t>::max(), key_));
-      case Value::kList:
-        return list();
+      case Value::kUint8: return reader_.number<std::uint8_t>(key_);
+      case Value::kInt8: return reader_.number<std::int8_t>(key_);
+      case Value::kUint16: return reader_.number<std::uint16_t>(key_);
+      case Value::kInt16: return reader_.number<std::int16_t>(key_);
+      case Value::kUint32: return reader_.number<std::uint32_t>(key_);
+      case Value::kInt32: return reader_.number<std::int32_t>(key_);
+      case Value::kUint64: return reader_.number<std::uint64_t>(key_);
+      case Value::kInt64: return reader_.number<std::int64_t>(key_);
+      case Value::kFloat32: return real<float>();
+      case Value::kFloat64: return real<double>();
+      case Value::kBool: return boolean();
+      case Value::kText: return utf8(reader_.text(std::numeric_limits<std::uint64_t>::max(), key_));
+      case Value::kList: return list();
     }
     reader_.fail(key_, " has a value of type ", static_cast<std::uint32_t>(type),
                  ", which GGUF does not have");

@@ -11,8 +11,7 @@ constexpr std::size_t kAlignment = 32;
 
 class Bytes {
  public:
-  template <class T>
-  void number(T value) {
+  template <class T> void number(T value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   void text(const std::string& text) {
@@ -36,14 +35,9 @@ constexpr std::uint32_t kType = std::is_same_v<T, std::uint8_t>    ? 0
                                                                    : 8;  // text
 constexpr std::uint32_t kList = 9;
 
-void put(Bytes& bytes, const std::string& text) {
-  bytes.text(text);
-}
+void put(Bytes& bytes, const std::string& text) { bytes.text(text); }
 
-template <class T>
-void put(Bytes& bytes, T value) {
-  bytes.number(value);
-}
+template <class T> void put(Bytes& bytes, T value) { bytes.number(value); }
 
 void put_value(Bytes& bytes, const GgufValue& value) {
   std::visit(

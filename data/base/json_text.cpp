@@ -13,8 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr int kDeepest = 500;
 
-template <class Json>
-std::string text_of(const Json& value, int indent) {
+template <class Json> std::string text_of(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
@@ -94,13 +93,9 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
 
 }  // namespace
 
-std::string json_text(const nlohmann::json& value, int indent) {
-  return text_of(value, indent);
-}
+std::string json_text(const nlohmann::json& value, int indent) { return text_of(value, indent); }
 
-std::string json_text(const nlohmann::ordered_json& value, int indent) {
-  return text_of(value, indent);
-}
+std::string json_text(const nlohmann::ordered_json& value, int indent) { return text_of(value, indent); }
 
 nlohmann::json parse_json(std::string_view text) {
   if (is_nested_too_deeply(text)) return nlohmann::json(nlohmann::json::value_t::discarded);

@@ -39,9 +39,7 @@ Mapping* mapping_of(std::uintptr_t address) {
   return mapping;
 }
 
-std::uintptr_t address_of(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data);
-}
+std::uintptr_t address_of(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
 void remember(std::uintptr_t begin, std::size_t size, const std::string& path) {
   const std::lock_guard lock(mappings_change);

@@ -67,9 +67,7 @@ std::int64_t available_memory() {
   return std::min(machine, *limit - *used + page_cache());
 }
 
-std::int64_t peak_memory() {
-  return proc_bytes("/proc/self/status", "VmHWM");
-}
+std::int64_t peak_memory() { return proc_bytes("/proc/self/status", "VmHWM"); }
 
 void give_back_idle_memory() {
   ::dl_iterate_phdr(give_back_code, nullptr);

@@ -14,8 +14,6 @@ TextFile::TextFile(const std::filesystem::path& path)
   if (text_.empty()) throw Error(path, ": expected text, the file is empty");
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  return std::string(TextFile(path).text());
-}
+std::string read_text(const std::filesystem::path& path) { return std::string(TextFile(path).text()); }
 
 }  // namespace zoo

@@ -21,9 +21,7 @@ constexpr auto kUsualNames = std::to_array<std::string_view>(
      "source",    "src",      "summary", "tag",     "tags",        "target",   "text",
      "tgt",       "title",    "token",   "topic",   "translation", "tweet",    "word"});
 
-bool is_usual(std::string_view name) {
-  return std::ranges::find(kUsualNames, name) != kUsualNames.end();
-}
+bool is_usual(std::string_view name) { return std::ranges::find(kUsualNames, name) != kUsualNames.end(); }
 
 // A name of letters, digits and '_' with a usual part: "sentence1", "text_a", "airline_sentiment".
 bool names_a_column(std::string_view text) {

@@ -82,9 +82,7 @@ constexpr std::string_view kPlaces[] = {"Rome", "Oslo", "Paris", "Kyoto", "Lima"
 constexpr std::string_view kNewPlaces[] = {"York", "Delhi", "Haven", "Castle"};
 constexpr std::string_view kWork[] = {"paints", "teaches", "bakes", "sings", "writes", "builds"};
 
-std::string pick(Words words, RandomStream& random) {
-  return std::string(words[random.below(words.size())]);
-}
+std::string pick(Words words, RandomStream& random) { return std::string(words[random.below(words.size())]); }
 
 std::string made_up_word(RandomStream& random) {
   std::string word(3 + random.below(6), 'a');
@@ -138,12 +136,9 @@ std::string question(RandomStream& random) {
   const std::string person = pick(kPeople, random), place = pick(kPlaces, random), work = pick(kWork, random);
   const std::string context = person + " " + work + " every day in " + place + " .";
   switch (random.below(3)) {
-    case 0:
-      return "Where does she work ?\t" + context + "\t" + place + "\n";
-    case 1:
-      return "Who works there ?\t" + context + "\t" + person + "\n";
-    default:
-      return "What happens every day ?\t" + context + "\t" + work + "\n";
+    case 0: return "Where does she work ?\t" + context + "\t" + place + "\n";
+    case 1: return "Who works there ?\t" + context + "\t" + person + "\n";
+    default: return "What happens every day ?\t" + context + "\t" + work + "\n";
   }
 }
 

@@ -148,16 +148,12 @@ class Phrase {
 
   void draw() {
     switch (random_.below(4)) {
-      case 0:
-        add_noun_phrase(Kind::kThing, /*is_object=*/false);
-        break;
+      case 0: add_noun_phrase(Kind::kThing, /*is_object=*/false); break;
       case 1:
         add_noun_phrase(Kind::kThing, /*is_object=*/false);
         add_being();
         break;
-      default:
-        add_noun_phrase(Kind::kAnimal, /*is_object=*/false);
-        add_deed();
+      default: add_noun_phrase(Kind::kAnimal, /*is_object=*/false); add_deed();
     }
   }
 
@@ -195,8 +191,7 @@ class Phrase {
     append(english_, noun.english[number_]);
   }
 
-  template <class Word>
-  Text form(const Word& word) const {
+  template <class Word> Text form(const Word& word) const {
     return (feminine_ ? word.feminine : word.masculine)[number_];
   }
 

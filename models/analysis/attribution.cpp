@@ -12,9 +12,7 @@
 namespace zoo::analysis {
 namespace {
 
-at::Tensor wide(const at::Tensor& x) {
-  return x.to(at::kDouble);
-}
+at::Tensor wide(const at::Tensor& x) { return x.to(at::kDouble); }
 
 // A norm as a linear map: its mean and scale are fixed to those of one state x [C].
 class FixedNorm {

@@ -48,9 +48,7 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
   return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
 }
 
-bool has_lens(const Model& model) {
-  return model.parts().head.is_at_every_position();
-}
+bool has_lens(const Model& model) { return model.parts().head.is_at_every_position(); }
 
 at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
   const HeadParts head = head_of_every_position(model);

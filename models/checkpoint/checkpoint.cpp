@@ -91,14 +91,10 @@ void choose_head(CheckpointConfig& checkpoint, Head head) {
 
 const char* dtype_name(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kFloat:
-      return "float32";
-    case at::kBFloat16:
-      return "bfloat16";
-    case at::kHalf:
-      return "float16";
-    default:
-      throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
+    case at::kFloat: return "float32";
+    case at::kBFloat16: return "bfloat16";
+    case at::kHalf: return "float16";
+    default: throw Error("weights are float32, bfloat16 or float16, not ", c10::toString(dtype));
   }
 }
 

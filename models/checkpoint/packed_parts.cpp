@@ -12,8 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class Shape>
-std::string shape_text(at::ScalarType dtype, const Shape& shape) {
+template <class Shape> std::string shape_text(at::ScalarType dtype, const Shape& shape) {
   std::ostringstream text;
   text << safetensors_name(dtype) << " " << at::IntArrayRef(shape);
   return text.str();
@@ -30,9 +29,7 @@ std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTab
   return found;
 }
 
-bool PackedParts::exist_in(const fs::path& directory) {
-  return fs::exists(directory / kFile);
-}
+bool PackedParts::exist_in(const fs::path& directory) { return fs::exists(directory / kFile); }
 
 PackedParts::PackedParts(const fs::path& directory) : directory_(directory), path_(directory / kFile) {
   auto file = std::make_unique<const SafetensorsFile>(path_);

@@ -35,9 +35,7 @@ WeightRows::WeightRows(StoredWeight stored, at::IntArrayRef shape)
   order_.assign(data, data + order.numel());
 }
 
-bool WeightRows::transposed() const {
-  return stored_.name.layout == WeightLayout::kTransposed;
-}
+bool WeightRows::transposed() const { return stored_.name.layout == WeightLayout::kTransposed; }
 
 void WeightRows::each_run(std::int64_t begin, std::int64_t end,
                           c10::function_ref<void(const Run&)> visit) const {

@@ -28,8 +28,7 @@ std::map<std::string, at::Tensor> weights_of(const Model& model) {
   return weights;
 }
 
-template <class Weights>
-auto* find(Weights& weights, const std::string& name) {
+template <class Weights> auto* find(Weights& weights, const std::string& name) {
   const auto found = weights.find(name);
   return found == weights.end() ? nullptr : &found->second;
 }

@@ -13,8 +13,7 @@ DecoderModel::DecoderModel(const TransformerConfig& config, Head head) : Model(c
   embeddings = register_module("embeddings", Embeddings(config));
   stack = register_module("stack", TransformerStack(config));
   switch (head) {
-    case Head::kBase:
-      break;
+    case Head::kBase: break;
     case Head::kCausalLm:
       if (!config.tie_word_embeddings)
         lm_head =
@@ -23,8 +22,7 @@ DecoderModel::DecoderModel(const TransformerConfig& config, Head head) : Model(c
     case Head::kSequenceClassification:
       score = register_module("score", Linear(config.hidden_size, config.num_labels, /*with_bias=*/false));
       break;
-    default:
-      TORCH_CHECK(false, "a decoder has no ", name_of(head), " head");
+    default: TORCH_CHECK(false, "a decoder has no ", name_of(head), " head");
   }
 }
 

@@ -9,13 +9,10 @@ namespace {
 
 Activation activation_of(SentenceVector vector) {
   switch (vector) {
-    case SentenceVector::kRelu:
-      return Activation::kRelu;
+    case SentenceVector::kRelu: return Activation::kRelu;
     case SentenceVector::kGelu:
-    case SentenceVector::kPlainGelu:
-      return Activation::kGelu;
-    default:
-      return Activation::kTanh;
+    case SentenceVector::kPlainGelu: return Activation::kGelu;
+    default: return Activation::kTanh;
   }
 }
 
@@ -25,9 +22,7 @@ PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
 }
 
-at::Tensor PoolerImpl::forward(const at::Tensor& hidden) {
-  return at::tanh(dense(hidden.select(1, 0)));
-}
+at::Tensor PoolerImpl::forward(const at::Tensor& hidden) { return at::tanh(dense(hidden.select(1, 0))); }
 
 EncoderModel::EncoderModel(const TransformerConfig& config, Head head, const Style& style)
     : Model(config), head_(head), style_(style) {
@@ -47,17 +42,10 @@ EncoderModel::EncoderModel(const TransformerConfig& config, Head head, const Sty
 void EncoderModel::add_head() {
   const std::int64_t width = config_.hidden_size;
   switch (head_) {
-    case Head::kBase:
-      break;
-    case Head::kMaskedLm:
-      add_vocabulary();
-      break;
-    case Head::kPretraining:
-      add_vocabulary();
-      [[fallthrough]];
-    case Head::kNextSentence:
-      next_sentence = register_module("next_sentence", Linear(width, 2));
-      break;
+    case Head::kBase: break;
+    case Head::kMaskedLm: add_vocabulary(); break;
+    case Head::kPretraining: add_vocabulary(); [[fallthrough]];
+    case Head::kNextSentence: next_sentence = register_module("next_sentence", Linear(width, 2)); break;
     case Head::kSequenceClassification:
       if (style_.transforms_all) add_transform();
       if (!pooler && !style_.transforms_all)
@@ -78,8 +66,7 @@ void EncoderModel::add_head() {
       discriminator_dense = register_module("discriminator_dense", Linear(width, width));
       discriminator = register_module("discriminator", Linear(width, 1));
       break;
-    default:
-      TORCH_CHECK(false, "an encoder has no ", name_of(head_), " head");
+    default: TORCH_CHECK(false, "an encoder has no ", name_of(head_), " head");
   }
 }
 
@@ -168,8 +155,7 @@ HeadParts EncoderModel::head_parts() const {
               .norm = prediction_norm.ptr(),
               .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
               .bias = decoder && decoder->bias.defined() ? decoder->bias : prediction_bias};
-    case Head::kNextSentence:
-      return sentence_parts();
+    case Head::kNextSentence: return sentence_parts();
     case Head::kSequenceClassification: {
       parts = transformed(sentence_classifier, config_.classifier_dropout);
       const bool first = config_.sentence_pooling == SentencePooling::kFirst;
@@ -182,8 +168,7 @@ HeadParts EncoderModel::head_parts() const {
       if (drops) parts.dense_dropout = config_.classifier_dropout;
       return parts;
     }
-    case Head::kTokenClassification:
-      return transformed(token_classifier, config_.token_dropout);
+    case Head::kTokenClassification: return transformed(token_classifier, config_.token_dropout);
     case Head::kQuestionAnswering:
       parts = transformed(span, config_.answer_dropout);
       parts.is_span = true;
@@ -194,8 +179,7 @@ HeadParts EncoderModel::head_parts() const {
               .weight = discriminator->adapted_weight(),
               .bias = discriminator->bias,
               .is_flag = true};
-    default:
-      return parts;
+    default: return parts;
   }
 }
 

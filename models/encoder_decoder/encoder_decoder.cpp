@@ -16,8 +16,7 @@ EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head h
   stack = register_module("stack", EncoderDecoderStack(config));
   const std::int64_t width = config.hidden_size;
   switch (head) {
-    case Head::kBase:
-      break;
+    case Head::kBase: break;
     case Head::kSeq2SeqLm:
       if (!config.tie_word_embeddings)
         lm_head = register_module("lm_head", Linear(width, config.vocab_size, /*with_bias=*/false));
@@ -29,11 +28,8 @@ EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head h
       sentence_dense = register_module("sentence_dense", Linear(width, width));
       sentence_classifier = register_module("sentence_classifier", Linear(width, config.num_labels));
       break;
-    case Head::kQuestionAnswering:
-      span = register_module("span", Linear(width, 2));
-      break;
-    default:
-      TORCH_CHECK(false, "an encoder-decoder has no ", name_of(head), " head");
+    case Head::kQuestionAnswering: span = register_module("span", Linear(width, 2)); break;
+    default: TORCH_CHECK(false, "an encoder-decoder has no ", name_of(head), " head");
   }
 }
 
@@ -110,8 +106,7 @@ HeadParts EncoderDecoderModel::head_parts() const {
               .dropout = config_.classifier_dropout};
     case Head::kQuestionAnswering:
       return {.weight = span->adapted_weight(), .bias = span->bias, .is_span = true};
-    default:
-      return {};
+    default: return {};
   }
 }
 

@@ -24,9 +24,7 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head, {});
-}
+std::shared_ptr<Model> build(const C& config, Head head) { return encoder::build(config, head, {}); }
 
 C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   C config = of_size(bert_base(), {vocab_size, hidden, layers, heads});

@@ -16,9 +16,7 @@ C base() {
   return config;
 }
 
-bool has_window(std::int64_t layer) {
-  return layer % 2 == 0;
-}
+bool has_window(std::int64_t layer) { return layer % 2 == 0; }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
   C config = of_size(base(), {256000, hidden, layers, heads, inner, heads / 2});

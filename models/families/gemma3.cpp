@@ -20,9 +20,7 @@ C base() {
   return config;
 }
 
-bool has_window(std::int64_t layer) {
-  return layer % 6 != 5;
-}
+bool has_window(std::int64_t layer) { return layer % 6 != 5; }
 
 // Files of transformers 4 may name the period alone.
 ConfigKey window_layers_key() {

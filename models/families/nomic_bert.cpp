@@ -108,9 +108,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
   return encoder::build(config, head, {.has_pooler = false});
 }
 
-C published() {
-  return of_size(base(), {30528, 768, 12, 12, 3072});
-}
+C published() { return of_size(base(), {30528, 768, 12, 12, 3072}); }
 
 Family family() {
   return {

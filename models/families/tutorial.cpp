@@ -205,8 +205,7 @@ C config_of(const Size& size) {
   return config;
 }
 
-template <class Kind>
-std::shared_ptr<Model> build(const C& config, Head) {
+template <class Kind> std::shared_ptr<Model> build(const C& config, Head) {
   return std::make_shared<Kind>(config);
 }
 

@@ -42,9 +42,7 @@ constexpr std::array<ProblemName, 3> kProblems{{{"regression", ProblemType::kReg
                                                 {"multi_label_classification", ProblemType::kMultiLabel}}};
 
 // "LABEL_0", …: labels of a model without label names.
-std::string plain_label(std::int64_t id) {
-  return "LABEL_" + std::to_string(id);
-}
+std::string plain_label(std::int64_t id) { return "LABEL_" + std::to_string(id); }
 
 void read_labels(const ConfigReader& reader, TransformerConfig& config) {
   std::vector<std::string> names = reader.get_names("id2label");
@@ -119,9 +117,7 @@ std::string_view field_name(const ConfigKey::Field& field) {
   return first == before.end() ? "" : first->first;
 }
 
-bool is_word_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 void replace_word(std::string& text, const std::string& word, const std::string& by) {
   if (word.empty()) return;
@@ -259,9 +255,7 @@ void set_labels(TransformerConfig& config, std::vector<std::string> names) {
   config.label_names = std::move(names);
 }
 
-ConfigKey label_keys() {
-  return {"id2label", read_labels, write_labels};
-}
+ConfigKey label_keys() { return {"id2label", read_labels, write_labels}; }
 
 json ConfigKeys::in_family_names(const json& file) const {
   json renamed = file;

@@ -20,9 +20,7 @@ const nlohmann::json* ConfigReader::find(const char* key) const {
   return found == json_.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool ConfigReader::has(const char* key) const {
-  return find(key) != nullptr;
-}
+bool ConfigReader::has(const char* key) const { return find(key) != nullptr; }
 
 bool ConfigReader::is_null(const char* key) const {
   asked_.insert(key);

@@ -70,9 +70,7 @@ WeightFiles::WeightFiles(const fs::path& directory) {
   throw Error(directory, " has no ", kSingle);
 }
 
-WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) {
-  add(std::move(file));
-}
+WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) { add(std::move(file)); }
 
 WeightFiles::WeightFiles(std::shared_ptr<const WeightFiles> base, std::unique_ptr<const TensorFile> changed)
     : base_(std::move(base)), names_(base_->names_), where_(base_->where_), bytes_(base_->bytes_) {

@@ -20,9 +20,7 @@ constexpr std::int64_t kRequestsOfPiece = 4;
 // Maximum number of logits per row in a step that scores prompts, which computes logits for every token.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
 
-std::int64_t count_of(const TokenIds& ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
+std::int64_t count_of(const TokenIds& ids) { return static_cast<std::int64_t>(ids.size()); }
 
 }  // namespace
 

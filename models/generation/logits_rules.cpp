@@ -30,8 +30,6 @@ bool LogitsRules::ends(const TokenIds& new_ids, std::int64_t state) const {
   return options_.row_ends && options_.row_ends(new_ids);
 }
 
-at::Tensor log_probabilities_of(const at::Tensor& logits) {
-  return at::log_softmax(logits, -1);
-}
+at::Tensor log_probabilities_of(const at::Tensor& logits) { return at::log_softmax(logits, -1); }
 
 }  // namespace zoo

@@ -21,9 +21,7 @@ constexpr std::int64_t kPadding = 0;
 
 enum class Side { kLeft, kRight };
 
-std::int64_t size_of(const TokenIds& ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
+std::int64_t size_of(const TokenIds& ids) { return static_cast<std::int64_t>(ids.size()); }
 
 std::int64_t longest_of(const std::vector<TokenIds>& rows) {
   std::int64_t longest = 0;
@@ -273,9 +271,7 @@ ModuleDecoder::ModuleDecoder(Model& model) : model_(model), was_training_(model.
   model_.eval();
 }
 
-ModuleDecoder::~ModuleDecoder() {
-  model_.train(was_training_);
-}
+ModuleDecoder::~ModuleDecoder() { model_.train(was_training_); }
 
 std::unique_ptr<DecodingSession> ModuleDecoder::begin(std::int64_t rows, std::int64_t capacity) {
   TORCH_CHECK(config().shape == Shape::kDecoder, "an encoder-decoder needs sources to begin with");

@@ -22,9 +22,7 @@ constexpr double kRemoved = -std::numeric_limits<double>::infinity();
 
 // A double in [0, 1) from the generator's upper 53 bits, because std's distributions differ between
 // libraries.
-double next_uniform(std::mt19937_64& generator) {
-  return static_cast<double>(generator() >> 11) * 0x1.0p-53;
-}
+double next_uniform(std::mt19937_64& generator) { return static_cast<double>(generator() >> 11) * 0x1.0p-53; }
 
 // Throws for `logits` [V] of a row without a possible token.
 [[noreturn]] void refuse(const at::Tensor& logits) {
@@ -211,9 +209,7 @@ TokenId TokenSampler::draw(const at::Tensor& weights, std::size_t row) {
   return draw_from(weights.const_data_ptr<float>(), static_cast<TokenId>(weights.size(0)), uniform(row));
 }
 
-double TokenSampler::uniform(std::size_t row) {
-  return next_uniform(generators_.at(row));
-}
+double TokenSampler::uniform(std::size_t row) { return next_uniform(generators_.at(row)); }
 
 TokenIds TokenSampler::sample(const at::Tensor& logits, const std::vector<std::size_t>& rows) {
   if (greedy_) return largest(logits.to(at::kFloat));

@@ -27,9 +27,7 @@ float half_at(Bytes at) {
 }
 
 // The i-th of 32 numbers of four bits.
-std::uint8_t nibble(Bytes bytes, int i) {
-  return i < 16 ? bytes[i] & 15 : bytes[i - 16] >> 4;
-}
+std::uint8_t nibble(Bytes bytes, int i) { return i < 16 ? bytes[i] & 15 : bytes[i - 16] >> 4; }
 
 // The i-th of 32 numbers of five bits, whose highest stand in the four bytes before the others.
 std::uint8_t five_bits(Bytes bytes, int i) {
@@ -99,13 +97,9 @@ void parts_of_32(Bytes block, Bytes high, Bytes low, const Runs& to) {
   }
 }
 
-void q4_k(Bytes block, const Runs& to) {
-  parts_of_32(block, nullptr, block + 16, to);
-}
+void q4_k(Bytes block, const Runs& to) { parts_of_32(block, nullptr, block + 16, to); }
 
-void q5_k(Bytes block, const Runs& to) {
-  parts_of_32(block, block + 16, block + 48, to);
-}
+void q5_k(Bytes block, const Runs& to) { parts_of_32(block, block + 16, block + 48, to); }
 
 // Sixteen runs: 128 bytes of low bits, 64 of two high bits, 16 scales, a scale of them.
 void q6_k(Bytes block, const Runs& to) {

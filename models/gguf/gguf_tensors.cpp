@@ -193,8 +193,6 @@ class GgufTensors : public TensorFile {
 
 }  // namespace
 
-std::unique_ptr<TensorFile> gguf_tensors(const GgufFile& file) {
-  return std::make_unique<GgufTensors>(file);
-}
+std::unique_ptr<TensorFile> gguf_tensors(const GgufFile& file) { return std::make_unique<GgufTensors>(file); }
 
 }  // namespace zoo

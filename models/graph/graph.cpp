@@ -32,12 +32,9 @@ c10::IValue value_of(const Argument& argument, const c10::TypePtr& type, const s
       for (const ValueId id : argument.tensors) tensors.push_back(tensor(id));
       return list_of(tensors, type);
     }
-    case Argument::Kind::kInteger:
-      return integers[0];
-    case Argument::Kind::kIntegers:
-      return integers;
-    default:
-      return argument.literal;
+    case Argument::Kind::kInteger: return integers[0];
+    case Argument::Kind::kIntegers: return integers;
+    default: return argument.literal;
   }
 }
 

@@ -23,9 +23,7 @@ constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 class Recorder;
 thread_local Recorder* recorder = nullptr;
 
-std::vector<Size> sizes_of(c10::IntArrayRef numbers) {
-  return {numbers.begin(), numbers.end()};
-}
+std::vector<Size> sizes_of(c10::IntArrayRef numbers) { return {numbers.begin(), numbers.end()}; }
 
 // One trace, whose sizes are numbers.
 class Recorder {

@@ -21,9 +21,7 @@ at::Tensor padding_mask(std::int64_t batch, std::int64_t length) {
   return mask;
 }
 
-double largest(const at::Tensor& x) {
-  return x.to(at::kDouble).abs().max().item<double>();
-}
+double largest(const at::Tensor& x) { return x.to(at::kDouble).abs().max().item<double>(); }
 
 double relative_error(const at::Tensor& found, const at::Tensor& expected, double scale) {
   const double difference = largest(found.to(at::kDouble) - expected.to(at::kDouble));

@@ -6,9 +6,7 @@
 namespace zoo {
 namespace {
 
-at::Tensor scaled(const at::Tensor& x, double scale) {
-  return scale == 1.0 ? x : x * scale;
-}
+at::Tensor scaled(const at::Tensor& x, double scale) { return scale == 1.0 ? x : x * scale; }
 
 }  // namespace
 

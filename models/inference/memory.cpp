@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20, kBlock = std::size_t{1} << 30;
 
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
 void free_pages(std::uintptr_t first, std::uintptr_t last) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

@@ -24,10 +24,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   std::byte* data() const { return data_; }
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(data_);
-  }
+  template <class T> T* as() const { return reinterpret_cast<T*>(data_); }
   std::size_t size() const { return size_; }
 
   /// Grows to at least `bytes`; growing loses the contents.

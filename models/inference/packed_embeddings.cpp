@@ -8,8 +8,7 @@ namespace zoo::inference {
 namespace {
 
 // Adds a table's row to x, or copies it there.
-template <bool kAdds>
-void read_row(const WeightRows& table, std::int64_t row, float* x) {
+template <bool kAdds> void read_row(const WeightRows& table, std::int64_t row, float* x) {
   const at::Tensor values = table.rows(row, row + 1).to(at::kFloat).contiguous();
   const auto* from = values.const_data_ptr<float>();
   for (std::int64_t i = 0; i < table.size(1); ++i) x[i] = kAdds ? x[i] + from[i] : from[i];

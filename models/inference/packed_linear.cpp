@@ -76,16 +76,11 @@ std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels:
   constexpr auto kOutputs = static_cast<std::int64_t>(kernels::kPanelOutputs),
                  kGroup = static_cast<std::int64_t>(kernels::kGroupBytes);
   switch (weight.type) {
-    case WeightType::kFloat32:
-      return {at::kFloat, {panels, bytes / (4 * kOutputs), kOutputs, 1}};
-    case WeightType::kBfloat16:
-      return {at::kBFloat16, {panels, bytes / (4 * kOutputs), kOutputs, 2}};
-    case WeightType::kInt8:
-      return {at::kByte, {panels, bytes / (4 * kOutputs), kOutputs, 4}};
-    case WeightType::kInt4:
-      return {at::kByte, {panels, bytes / kGroup, kGroup}};
-    case WeightType::kBlocks:
-      TORCH_CHECK(false, "no file holds packed blocks");
+    case WeightType::kFloat32: return {at::kFloat, {panels, bytes / (4 * kOutputs), kOutputs, 1}};
+    case WeightType::kBfloat16: return {at::kBFloat16, {panels, bytes / (4 * kOutputs), kOutputs, 2}};
+    case WeightType::kInt8: return {at::kByte, {panels, bytes / (4 * kOutputs), kOutputs, 4}};
+    case WeightType::kInt4: return {at::kByte, {panels, bytes / kGroup, kGroup}};
+    case WeightType::kBlocks: TORCH_CHECK(false, "no file holds packed blocks");
   }
   return {};
 }

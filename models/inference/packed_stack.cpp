@@ -25,12 +25,9 @@ PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) const {
 
 PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const Norm& end_norm) const {
   switch (config_.norm_placement) {
-    case NormPlacement::kPost:
-      return {.after = norm_of(norm)};
-    case NormPlacement::kBranchEnd:
-      return {.branch_end = norm_of(norm)};
-    default:
-      return {.before = norm_of(norm), .branch_end = norm_of(end_norm)};
+    case NormPlacement::kPost: return {.after = norm_of(norm)};
+    case NormPlacement::kBranchEnd: return {.branch_end = norm_of(norm)};
+    default: return {.before = norm_of(norm), .branch_end = norm_of(end_norm)};
   }
 }
 

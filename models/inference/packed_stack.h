@@ -12,9 +12,7 @@
 namespace zoo::inference {
 
 // Converts a configuration's dimension to a buffer size.
-inline std::size_t size(std::int64_t value) {
-  return static_cast<std::size_t>(value);
-}
+inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// Tokens of one sequence among the rows of a pass.
 struct SequenceRows {

@@ -44,19 +44,13 @@ struct Silu {
 };
 
 /// Calls visit() with the function that `f` names.
-template <class Visit>
-ZOO_INLINE void with_function(Pointwise f, const Visit& visit) {
+template <class Visit> ZOO_INLINE void with_function(Pointwise f, const Visit& visit) {
   switch (f) {
-    case Pointwise::kNone:
-      return visit(Identity{});
-    case Pointwise::kRelu:
-      return visit(Relu{});
-    case Pointwise::kGelu:
-      return visit(Gelu{});
-    case Pointwise::kGeluTanh:
-      return visit(GeluTanh{});
-    case Pointwise::kSilu:
-      return visit(Silu{});
+    case Pointwise::kNone: return visit(Identity{});
+    case Pointwise::kRelu: return visit(Relu{});
+    case Pointwise::kGelu: return visit(Gelu{});
+    case Pointwise::kGeluTanh: return visit(GeluTanh{});
+    case Pointwise::kSilu: return visit(Silu{});
   }
 }
 

@@ -6,8 +6,7 @@
 namespace zoo::kernels {
 
 /// Uninitialised memory for `size` elements, aligned to a vector. Inlined for the reason in vector.h.
-template <class Element>
-class AlignedMemory {
+template <class Element> class AlignedMemory {
  public:
   __attribute__((always_inline)) explicit AlignedMemory(std::size_t size)
       : data_(static_cast<Element*>(::operator new(size * sizeof(Element), kAlignment))) {}

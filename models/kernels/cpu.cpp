@@ -65,35 +65,24 @@ std::string all_names() {
 
 const char* name_of(InstructionSet set) {
   switch (set) {
-    case InstructionSet::kPortable:
-      return "portable";
-    case InstructionSet::kAvx2:
-      return "avx2";
-    case InstructionSet::kAvxVnni:
-      return "avx_vnni";
-    case InstructionSet::kAvx512:
-      return "avx512";
-    case InstructionSet::kAvx512Bf16:
-      return "avx512_bf16";
-    case InstructionSet::kAmxBf16:
-      return "amx_bf16";
-    case InstructionSet::kNeon:
-      return "neon";
-    case InstructionSet::kNeonBf16:
-      return "neon_bf16";
+    case InstructionSet::kPortable: return "portable";
+    case InstructionSet::kAvx2: return "avx2";
+    case InstructionSet::kAvxVnni: return "avx_vnni";
+    case InstructionSet::kAvx512: return "avx512";
+    case InstructionSet::kAvx512Bf16: return "avx512_bf16";
+    case InstructionSet::kAmxBf16: return "amx_bf16";
+    case InstructionSet::kNeon: return "neon";
+    case InstructionSet::kNeonBf16: return "neon_bf16";
   }
   return "";
 }
 
 bool cpu_runs(InstructionSet set) {
   switch (set) {
-    case InstructionSet::kPortable:
-      return true;
+    case InstructionSet::kPortable: return true;
 #if defined(__x86_64__)
-    case InstructionSet::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case InstructionSet::kAvxVnni:
-      return cpu_runs(InstructionSet::kAvx2) && has_avx_vnni();
+    case InstructionSet::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case InstructionSet::kAvxVnni: return cpu_runs(InstructionSet::kAvx2) && has_avx_vnni();
     case InstructionSet::kAvx512:
       return cpu_runs(InstructionSet::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
@@ -101,17 +90,14 @@ bool cpu_runs(InstructionSet set) {
     case InstructionSet::kAvx512Bf16:
       return cpu_runs(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512vnni") &&
              __builtin_cpu_supports("avx512bf16");
-    case InstructionSet::kAmxBf16:
-      return cpu_runs(InstructionSet::kAvx512Bf16) && has_amx_bf16();
+    case InstructionSet::kAmxBf16: return cpu_runs(InstructionSet::kAvx512Bf16) && has_amx_bf16();
 #elif defined(__aarch64__)
-    case InstructionSet::kNeon:
-      return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+    case InstructionSet::kNeon: return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
     case InstructionSet::kNeonBf16:
       return cpu_runs(InstructionSet::kNeon) && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0 &&
              (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
 #endif
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -145,8 +131,6 @@ bool has_bfloat16_products() {
          set == InstructionSet::kNeonBf16;
 }
 
-bool trains_bfloat16_in_float32() {
-  return has_training_kernels() && !has_bfloat16_products();
-}
+bool trains_bfloat16_in_float32() { return has_training_kernels() && !has_bfloat16_products(); }
 
 }  // namespace zoo::kernels

@@ -198,9 +198,7 @@ struct NibbleDot {
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
     return add(add(sums, row, columns.low), row + 4, columns.high);
   }
-  static ZOO_INLINE IntegerLanes total(const Sums& sums) {
-    return {total(sums.low), total(sums.high)};
-  }
+  static ZOO_INLINE IntegerLanes total(const Sums& sums) { return {total(sums.low), total(sums.high)}; }
 
  private:
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Words& columns) {
@@ -214,9 +212,7 @@ struct NibbleDot {
   static ZOO_INLINE Sums add(const Sums& sums, const std::byte* row, const Columns& columns) {
     return ByteDot::add(ByteDot::add(sums, row, columns.low), row + 4, columns.high);
   }
-  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) {
-    return sums;
-  }
+  static ZOO_INLINE const IntegerLanes& total(const Sums& sums) { return sums; }
 #endif
 };
 
@@ -256,8 +252,7 @@ struct SmallByteDot {
 
 /// A group of a row's inputs. Each column has their low four bits as in NibbleDot, then a word whose byte j
 /// has the high bits of inputs j, 4 + j, 8 + j and so on, from its lowest bits on.
-template <std::size_t Inputs, std::size_t HighBits>
-struct HighBitsDot : SmallByteDot {
+template <std::size_t Inputs, std::size_t HighBits> struct HighBitsDot : SmallByteDot {
   struct Columns {
     Words of[Inputs / 4];
   };

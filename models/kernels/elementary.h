@@ -23,9 +23,7 @@ ZOO_INLINE Lanes exponential(Lanes x) {
 }
 
 /// 1 / (1 + e^-x)
-ZOO_INLINE Lanes sigmoid(Lanes x) {
-  return 1.0F / (1.0F + exponential(-x));
-}
+ZOO_INLINE Lanes sigmoid(Lanes x) { return 1.0F / (1.0F + exponential(-x)); }
 
 /// tanh(x): below 0.625 the polynomial of Cephes' tanhf, since 1 - 2 / (e^2x + 1) cancels there.
 ZOO_INLINE Lanes hyperbolic_tangent(Lanes x) {

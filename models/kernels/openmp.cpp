@@ -15,20 +15,12 @@ void parallel(unsigned threads, c10::function_ref<void()> body) {
   GOMP_parallel([](void* data) { (*static_cast<c10::function_ref<void()>*>(data))(); }, &body, threads, 0);
 }
 
-void barrier() {
-  GOMP_barrier();
-}
+void barrier() { GOMP_barrier(); }
 
-unsigned thread_num() {
-  return static_cast<unsigned>(omp_get_thread_num());
-}
+unsigned thread_num() { return static_cast<unsigned>(omp_get_thread_num()); }
 
-unsigned num_threads() {
-  return static_cast<unsigned>(omp_get_num_threads());
-}
+unsigned num_threads() { return static_cast<unsigned>(omp_get_num_threads()); }
 
-unsigned num_procs() {
-  return static_cast<unsigned>(omp_get_num_procs());
-}
+unsigned num_procs() { return static_cast<unsigned>(omp_get_num_procs()); }
 
 }  // namespace zoo::openmp

@@ -16,8 +16,7 @@ namespace zoo {
 namespace {
 
 // A thread that takes no signals: they belong to the program's own threads.
-template <class Work>
-std::thread start_thread(const Work& work) {
+template <class Work> std::thread start_thread(const Work& work) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -48,8 +48,7 @@ ZOO_INLINE void add_products(const TileFactors& factors, typename Dot::Sums (&su
 }
 
 /// Selects the first `columns` elements of V vectors of a row; only the last vector may be partial.
-template <std::size_t V>
-struct ColumnMask {
+template <std::size_t V> struct ColumnMask {
   bool whole;
   std::size_t tail;
 

@@ -30,16 +30,13 @@ using WordRegister = std::uint32_t __attribute__((vector_size(4 * kRegisterLanes
 using ShortRegister = std::int16_t __attribute__((vector_size(4 * kRegisterLanes)));
 
 #if defined(__AVX512F__)
-template <class Type>
-using InRegisters = Type;
+template <class Type> using InRegisters = Type;
 using Halves = std::uint16_t __attribute__((vector_size(32)));  // 16 bfloat16
 #elif defined(__AVX2__)
-template <class Type>
-using InRegisters = Twice<Type>;
+template <class Type> using InRegisters = Twice<Type>;
 using Halves = std::uint16_t __attribute__((vector_size(32)));
 #else
-template <class Type>
-using InRegisters = Twice<Twice<Type>>;
+template <class Type> using InRegisters = Twice<Twice<Type>>;
 using Halves = Twice<std::uint16_t __attribute__((vector_size(16)))>;
 #endif
 
@@ -47,22 +44,14 @@ using Lanes = InRegisters<Register>;
 using IntegerLanes = InRegisters<IntegerRegister>;
 using Words = InRegisters<WordRegister>;  // also: 16 pairs of bfloat16, the earlier low
 
-ZOO_INLINE Lanes load(const void* from) {
-  return load<Lanes>(from);
-}
+ZOO_INLINE Lanes load(const void* from) { return load<Lanes>(from); }
 
-ZOO_INLINE IntegerLanes numbers_from(std::int32_t first) {
-  return counting_from<IntegerLanes>(first);
-}
+ZOO_INLINE IntegerLanes numbers_from(std::int32_t first) { return counting_from<IntegerLanes>(first); }
 
-ZOO_INLINE constexpr std::size_t vectors_of(std::size_t size) {
-  return (size + kLanes - 1) / kLanes;
-}
+ZOO_INLINE constexpr std::size_t vectors_of(std::size_t size) { return (size + kLanes - 1) / kLanes; }
 
 /// Rounds up to full vectors.
-ZOO_INLINE constexpr std::size_t padded(std::size_t size) {
-  return vectors_of(size) * kLanes;
-}
+ZOO_INLINE constexpr std::size_t padded(std::size_t size) { return vectors_of(size) * kLanes; }
 
 /// Loads the first `count` lanes; the others are zero.
 ZOO_INLINE Lanes load_some(const float* from, std::size_t count) {
@@ -82,8 +71,7 @@ ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
 
 /// Calls visit(position, read, write) for the vectors of [0, size). Lanes past the end read as zeros and are
 /// not written.
-template <class Visit>
-ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
+template <class Visit> ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
   // Lambdas, because a pointer to load() or store() would force an out-of-line copy.
   const auto read = [](const float* from) { return load(from); };
   const auto write = [](float* to, const Lanes& lanes) { store(to, lanes); };
@@ -96,12 +84,9 @@ ZOO_INLINE void for_each_vector(std::size_t size, const Visit& visit) {
       [=](float* to, const Lanes& lanes) { store_some(to, lanes, left); });
 }
 
-ZOO_INLINE Lanes all(float value) {
-  return value - Lanes{};
-}
+ZOO_INLINE Lanes all(float value) { return value - Lanes{}; }
 
-template <class Vector>
-ZOO_INLINE Vector larger(const Vector& a, const Vector& b) {
+template <class Vector> ZOO_INLINE Vector larger(const Vector& a, const Vector& b) {
   return select(a > b, a, b);
 }
 
@@ -123,8 +108,7 @@ ZOO_INLINE Lanes clamp(Lanes x, float low, float high) {
 #endif
 
 /// Rotates lanes: lane i gets lane (i + S) % the number of lanes.
-template <std::size_t S>
-ZOO_INLINE Register rotated(const Register& x) {
+template <std::size_t S> ZOO_INLINE Register rotated(const Register& x) {
 #define ZOO_FROM(i) ((i) + S) % kRegisterLanes
   return __builtin_shufflevector(x, x, ZOO_REGISTER(ZOO_FROM));
 #undef ZOO_FROM
@@ -175,14 +159,12 @@ ZOO_INLINE Register square_root(const Register& x) {
 #endif
 }
 
-template <class Half>
-ZOO_INLINE Twice<Half> square_root(const Twice<Half>& x) {
+template <class Half> ZOO_INLINE Twice<Half> square_root(const Twice<Half>& x) {
   return {square_root(x.low), square_root(x.high)};
 }
 
 /// One step of transpose(): swaps lane l of x with lane l ^ S of y where they differ in that bit.
-template <std::size_t S, class Vector>
-ZOO_INLINE void exchange(Vector& x, Vector& y) {
+template <std::size_t S, class Vector> ZOO_INLINE void exchange(Vector& x, Vector& y) {
   if constexpr (!kHasHalves<Vector>) {
 #define ZOO_LOW(l) ((l)&S ? kRegisterLanes + (l)-S : (l))
 #define ZOO_HIGH(l) ((l)&S ? kRegisterLanes + (l) : (l) + S)
@@ -201,8 +183,7 @@ ZOO_INLINE void exchange(Vector& x, Vector& y) {
   }
 }
 
-template <std::size_t S>
-ZOO_INLINE void exchange(Lanes (&rows)[kLanes]) {
+template <std::size_t S> ZOO_INLINE void exchange(Lanes (&rows)[kLanes]) {
   for (std::size_t i = 0; i < kLanes; ++i)
     if ((i & S) == 0) exchange<S>(rows[i], rows[i + S]);
 }
@@ -220,23 +201,15 @@ ZOO_INLINE Words rounded_to_bfloat16(const Lanes& x) {
   return (word + 0x7FFFU + (word >> 16 & 1U)) >> 16;
 }
 
-ZOO_INLINE Lanes low_half(const Words& pairs) {
-  return bits<Lanes>(pairs << 16);
-}
+ZOO_INLINE Lanes low_half(const Words& pairs) { return bits<Lanes>(pairs << 16); }
 
-ZOO_INLINE Lanes high_half(const Words& pairs) {
-  return bits<Lanes>(pairs & 0xFFFF0000U);
-}
+ZOO_INLINE Lanes high_half(const Words& pairs) { return bits<Lanes>(pairs & 0xFFFF0000U); }
 
 #if defined(__AVX512F__)
 
-ZOO_INLINE Words widened(const Halves& halves) {
-  return converted<Words>(halves);
-}
+ZOO_INLINE Words widened(const Halves& halves) { return converted<Words>(halves); }
 /// The lower halves of words.
-ZOO_INLINE Halves narrowed(const Words& words) {
-  return converted<Halves>(words);
-}
+ZOO_INLINE Halves narrowed(const Words& words) { return converted<Halves>(words); }
 /// Integers from sixteen signed bytes.
 ZOO_INLINE IntegerLanes from_bytes(const void* from) {
   return IntegerLanes(_mm512_maskz_cvtepi8_epi32(0xFFFF, _mm_loadu_si128(static_cast<const __m128i*>(from))));
@@ -321,15 +294,11 @@ ZOO_INLINE void store_bytes(void* to, const IntegerLanes& x) {
 
 #endif
 
-ZOO_INLINE Lanes from_bfloat16(const Halves& halves) {
-  return bits<Lanes>(widened(halves) << 16);
-}
+ZOO_INLINE Lanes from_bfloat16(const Halves& halves) { return bits<Lanes>(widened(halves) << 16); }
 
 #if defined(__AVX512BF16__)
 
-ZOO_INLINE Halves to_bfloat16(const Lanes& x) {
-  return bits<Halves>(_mm512_cvtneps_pbh(__m512(x)));
-}
+ZOO_INLINE Halves to_bfloat16(const Lanes& x) { return bits<Halves>(_mm512_cvtneps_pbh(__m512(x))); }
 
 /// Returns sixteen pairs (low[i], high[i]).
 ZOO_INLINE Words zip(const Lanes& low, const Lanes& high) {
@@ -341,9 +310,7 @@ ZOO_INLINE Words zip(const Lanes& low, const Lanes& high) {
 
 #else
 
-ZOO_INLINE Halves to_bfloat16(const Lanes& x) {
-  return narrowed(rounded_to_bfloat16(x));
-}
+ZOO_INLINE Halves to_bfloat16(const Lanes& x) { return narrowed(rounded_to_bfloat16(x)); }
 
 ZOO_INLINE Words zip(const Lanes& low, const Lanes& high) {
   return rounded_to_bfloat16(low) | rounded_to_bfloat16(high) << 16;

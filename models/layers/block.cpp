@@ -57,8 +57,7 @@ struct BlockImpl::Branch {
   }
 
   // x + sublayer(norm(x)), or norm(x + sublayer(x)).
-  template <class Sublayer>
-  at::Tensor operator()(const at::Tensor& x, const Sublayer& sublayer) const {
+  template <class Sublayer> at::Tensor operator()(const at::Tensor& x, const Sublayer& sublayer) const {
     if (post_norm) return norm->forward(add(x, x, sublayer));
     if (!norm) return add(x, x, sublayer);
     if (!is_fused()) return add(x, norm->forward(x), sublayer);

@@ -13,8 +13,7 @@ namespace {
 // Collects all faults for one message.
 class Faults {
  public:
-  template <class... Parts>
-  void check(bool good, const Parts&... parts) {
+  template <class... Parts> void check(bool good, const Parts&... parts) {
     if (good) return;
     if (count_++ > 0) text_ << "; ";
     (text_ << ... << parts);
@@ -61,9 +60,7 @@ void check_heads(const TransformerConfig& c, Faults& faults) {
                "rotary_dim must be even and at most head_dim (", c.head_size(), "), got ", c.rotary_dim);
 }
 
-bool positive_number(double value) {
-  return std::isfinite(value) && value > 0;
-}
+bool positive_number(double value) { return std::isfinite(value) && value > 0; }
 
 void check_positions(const TransformerConfig& c, Faults& faults) {
   const RopeScaling& scaling = c.rope_scaling;

@@ -54,30 +54,21 @@ constexpr Value kQueryKeyNorms[] = {{"none", kPacked}, {"per_head", kPacked}, {"
 constexpr Value kSharings[] = {{"none", kPacked}, {"all_layers", kPacked}};
 constexpr Value kInitialWeights[] = {{"normal", kEvery}, {"scaled_residuals", kEvery}, {"by_width", kEvery}};
 
-template <class Enum>
-std::string_view named(std::span<const Value> values, Enum value) {
+template <class Enum> std::string_view named(std::span<const Value> values, Enum value) {
   const auto index = static_cast<std::size_t>(value);
   return index < values.size() ? values[index].name : "?";
 }
 
-std::string text_of(std::int64_t value) {
-  return std::to_string(value);
-}
-std::string text_of(bool value) {
-  return value ? "true" : "false";
-}
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(double value) {
   std::ostringstream text;
   text.precision(std::numeric_limits<double>::max_digits10);
   text << value;
   return text.str();
 }
-std::string text_of(Activation activation) {
-  return std::string(name_of(activation));
-}
-std::string text_of(const std::vector<std::string>& names) {
-  return "[" + joined(names) + "]";
-}
+std::string text_of(Activation activation) { return std::string(name_of(activation)); }
+std::string text_of(const std::vector<std::string>& names) { return "[" + joined(names) + "]"; }
 std::string text_of(const std::vector<double>& numbers) {
   std::vector<std::string> texts;
   for (const double number : numbers) texts.push_back(text_of(number));
@@ -128,8 +119,7 @@ struct Field {
   Range range = Range::kAny;
 };
 
-template <auto Member>
-std::string text(const C& config, std::span<const Value> values) {
+template <auto Member> std::string text(const C& config, std::span<const Value> values) {
   using Type = std::remove_cvref_t<decltype(config.*Member)>;
   if constexpr (std::is_enum_v<Type> && !std::is_same_v<Type, Activation>) {
     return std::string(named(values, config.*Member));
@@ -138,8 +128,7 @@ std::string text(const C& config, std::span<const Value> values) {
   }
 }
 
-template <auto Member>
-std::string fault(const C& config, Range range) {
+template <auto Member> std::string fault(const C& config, Range range) {
   using Type = std::remove_cvref_t<decltype(config.*Member)>;
   if constexpr (std::is_same_v<Type, std::int64_t> || std::is_same_v<Type, double>) {
     const std::string demand = demand_of(static_cast<double>(config.*Member), range);
@@ -155,8 +144,7 @@ template <auto Member>
 constexpr Field field(std::string_view name, Engines engines, Range range = Range::kAny) {
   return {name, &text<Member>, &fault<Member>, {}, engines, range};
 }
-template <auto Member>
-constexpr Field field(std::string_view name, std::span<const Value> values) {
+template <auto Member> constexpr Field field(std::string_view name, std::span<const Value> values) {
   return {name, &text<Member>, &fault<Member>, values};
 }
 
@@ -255,14 +243,10 @@ constexpr Field kFields[] = {
 // until it stands in the table.
 struct AnyValue {
   explicit AnyValue(std::size_t);
-  template <class Type>
-  operator Type() const;  // NOLINT(google-explicit-constructor)
+  template <class Type> operator Type() const;  // NOLINT(google-explicit-constructor)
 };
-template <std::size_t... I>
-constexpr bool takes_values(std::index_sequence<I...> /*numbers*/) {
-  return requires {
-    C{AnyValue(I)...};
-  };
+template <std::size_t... I> constexpr bool takes_values(std::index_sequence<I...> /*numbers*/) {
+  return requires { C{AnyValue(I)...}; };
 }
 constexpr std::size_t kCount = std::size(kFields);
 static_assert(takes_values(std::make_index_sequence<kCount>()) &&
@@ -301,14 +285,8 @@ std::vector<std::string> range_faults(const TransformerConfig& config) {
   return faults;
 }
 
-std::string_view name_of(PositionKind position) {
-  return named(kPositions, position);
-}
-std::string_view name_of(NormKind norm) {
-  return named(kNorms, norm);
-}
-std::string_view name_of(AttentionKind attention) {
-  return named(kAttentions, attention);
-}
+std::string_view name_of(PositionKind position) { return named(kPositions, position); }
+std::string_view name_of(NormKind norm) { return named(kNorms, norm); }
+std::string_view name_of(AttentionKind attention) { return named(kAttentions, attention); }
 
 }  // namespace zoo

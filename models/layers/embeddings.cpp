@@ -29,9 +29,7 @@ EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config, const Embedding&
     projection = register_module("projection", Linear(width, config.hidden_size));
 }
 
-at::Tensor EmbeddingsImpl::position_table() const {
-  return position ? position->weight : sinusoids_;
-}
+at::Tensor EmbeddingsImpl::position_table() const { return position ? position->weight : sinusoids_; }
 
 at::Tensor EmbeddingsImpl::forward(const EmbeddingInputs& inputs) const {
   check(inputs);

@@ -10,9 +10,7 @@
 namespace zoo {
 namespace {
 
-const char* name_of(Shape stack) {
-  return stack == Shape::kEncoder ? "encoder" : "decoder";
-}
+const char* name_of(Shape stack) { return stack == Shape::kEncoder ? "encoder" : "decoder"; }
 
 bool is_attention(LayerPart part) {
   return part == LayerPart::kAttention || part == LayerPart::kCrossAttention;
@@ -45,14 +43,10 @@ void check_value(const Intervention& change, at::IntArrayRef expected) {
 
 at::Tensor& LayerActivations::of(LayerPart part) {
   switch (part) {
-    case LayerPart::kAttention:
-      return attention;
-    case LayerPart::kCrossAttention:
-      return cross_attention;
-    case LayerPart::kFeedForward:
-      return feed_forward;
-    default:
-      return residual;
+    case LayerPart::kAttention: return attention;
+    case LayerPart::kCrossAttention: return cross_attention;
+    case LayerPart::kFeedForward: return feed_forward;
+    default: return residual;
   }
 }
 

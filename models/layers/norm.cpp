@@ -14,9 +14,7 @@ NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias)
 NormImpl::NormImpl(const TransformerConfig& config)
     : NormImpl(config.norm, config.hidden_size, config.layer_norm_eps, config.norm_bias) {}
 
-at::Tensor NormImpl::forward(const at::Tensor& x) const {
-  return ops::norm(x, weight, bias, options_);
-}
+at::Tensor NormImpl::forward(const at::Tensor& x) const { return ops::norm(x, weight, bias, options_); }
 
 ops::NormedResidual NormImpl::branch(const at::Tensor& x) const {
   return ops::normed_residual(x, weight, bias, options_);

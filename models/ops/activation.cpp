@@ -18,22 +18,15 @@ std::string_view name_of(Activation activation) {
   return kNames.at(static_cast<std::size_t>(activation));
 }
 
-bool is_gated(Activation activation) {
-  return gate_of(activation) != activation;
-}
+bool is_gated(Activation activation) { return gate_of(activation) != activation; }
 
 Activation gate_of(Activation activation) {
   switch (activation) {
-    case Activation::kSwiGlu:
-      return Activation::kSilu;
-    case Activation::kGeGlu:
-      return Activation::kGelu;
-    case Activation::kGeGluTanh:
-      return Activation::kGeluTanh;
-    case Activation::kReGlu:
-      return Activation::kRelu;
-    default:
-      return activation;
+    case Activation::kSwiGlu: return Activation::kSilu;
+    case Activation::kGeGlu: return Activation::kGelu;
+    case Activation::kGeGluTanh: return Activation::kGeluTanh;
+    case Activation::kReGlu: return Activation::kRelu;
+    default: return activation;
   }
 }
 
@@ -47,16 +40,11 @@ std::optional<Activation> gated_unit(Activation gate) {
 
 kernels::Pointwise pointwise(Activation activation) {
   switch (activation) {
-    case Activation::kRelu:
-      return kernels::Pointwise::kRelu;
-    case Activation::kGelu:
-      return kernels::Pointwise::kGelu;
-    case Activation::kGeluTanh:
-      return kernels::Pointwise::kGeluTanh;
-    case Activation::kSilu:
-      return kernels::Pointwise::kSilu;
-    default:
-      return kernels::Pointwise::kNone;
+    case Activation::kRelu: return kernels::Pointwise::kRelu;
+    case Activation::kGelu: return kernels::Pointwise::kGelu;
+    case Activation::kGeluTanh: return kernels::Pointwise::kGeluTanh;
+    case Activation::kSilu: return kernels::Pointwise::kSilu;
+    default: return kernels::Pointwise::kNone;
   }
 }
 
@@ -69,23 +57,15 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
     return activate(halves[0], gate_of(activation)) * halves[1];
   }
   switch (activation) {
-    case Activation::kRelu:
-      return at::relu(x);
-    case Activation::kGelu:
-      return at::gelu(x, "none");
-    case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
-    case Activation::kSilu:
-      return at::silu(x);
-    case Activation::kTanh:
-      return at::tanh(x);
-    default:
-      TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
+    case Activation::kRelu: return at::relu(x);
+    case Activation::kGelu: return at::gelu(x, "none");
+    case Activation::kGeluTanh: return at::gelu(x, "tanh");
+    case Activation::kSilu: return at::silu(x);
+    case Activation::kTanh: return at::tanh(x);
+    default: TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
   }
 }
 
-at::Tensor softcap(const at::Tensor& x, double cap) {
-  return cap > 0 ? at::tanh(x / cap) * cap : x;
-}
+at::Tensor softcap(const at::Tensor& x, double cap) { return cap > 0 ? at::tanh(x / cap) * cap : x; }
 
 }  // namespace zoo

@@ -24,8 +24,7 @@ struct Residual {
 
   /// The same around product(start), which adds to `start` unless it is undefined. Without dropout the
   /// product starts from add_to, which saves a pass.
-  template <class Product>
-  at::Tensor around(const Product& product) const {
+  template <class Product> at::Tensor around(const Product& product) const {
     const bool starts = dropout == 0 && add_to.defined() && add_to.scalar_type() == at::kFloat;
     return starts ? product(add_to) : (*this)(product(at::Tensor()));
   }

@@ -8,9 +8,7 @@ namespace zoo::ops {
 namespace {
 
 // Options of a plain RMSNorm, to which the caller passes 1 + weight.
-NormOptions plain(const NormOptions& options) {
-  return {.kind = NormKind::kRmsNorm, .eps = options.eps};
-}
+NormOptions plain(const NormOptions& options) { return {.kind = NormKind::kRmsNorm, .eps = options.eps}; }
 
 }  // namespace
 

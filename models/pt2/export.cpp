@@ -31,8 +31,6 @@ VerifyReport verify_pt2(const graph::Graph& graph, Model& model) {
       model);
 }
 
-bool is_pt2(const std::filesystem::path& file) {
-  return pt2::is_archive(file);
-}
+bool is_pt2(const std::filesystem::path& file) { return pt2::is_archive(file); }
 
 }  // namespace zoo

@@ -143,8 +143,7 @@ class Program {
         return {{"parameter", {{"arg", argument}, {"parameter_name", weight.name}}}};
       case graph::Weight::Kind::kBuffer:
         return {{"buffer", {{"arg", argument}, {"buffer_name", weight.name}, {"persistent", true}}}};
-      default:
-        return {{"tensor_constant", {{"arg", argument}, {"tensor_constant_name", weight.name}}}};
+      default: return {{"tensor_constant", {{"arg", argument}, {"tensor_constant_name", weight.name}}}};
     }
   }
 
@@ -212,8 +211,7 @@ class Program {
     switch (argument.kind) {
       case Argument::Kind::kTensor:
         return argument.tensors[0] == kNone ? Json{{"as_none", true}} : tensor(argument.tensors[0]);
-      case Argument::Kind::kTensors:
-        return tensors_json(argument, has("Optional") || has("Tensor?"));
+      case Argument::Kind::kTensors: return tensors_json(argument, has("Optional") || has("Tensor?"));
       case Argument::Kind::kInteger: {
         const Size& size = argument.integers[0];
         if (!size.is_constant()) return {{"as_sym_int", symbolic(size)}};
@@ -224,10 +222,8 @@ class Program {
         if (has("MemoryFormat")) return {{"as_memory_format", number == 0 ? 1 : 4}};
         return {{"as_int", number}};
       }
-      case Argument::Kind::kIntegers:
-        return integers_json(argument);
-      default:
-        return literal_json(argument.literal, declared, node);
+      case Argument::Kind::kIntegers: return integers_json(argument);
+      default: return literal_json(argument.literal, declared, node);
     }
   }
 
@@ -351,28 +347,17 @@ class Program {
 
 int dtype_number(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kByte:
-      return 1;
-    case at::kChar:
-      return 2;
-    case at::kShort:
-      return 3;
-    case at::kInt:
-      return 4;
-    case at::kLong:
-      return 5;
-    case at::kHalf:
-      return 6;
-    case at::kFloat:
-      return 7;
-    case at::kDouble:
-      return 8;
-    case at::kBool:
-      return 12;
-    case at::kBFloat16:
-      return 13;
-    default:
-      throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
+    case at::kByte: return 1;
+    case at::kChar: return 2;
+    case at::kShort: return 3;
+    case at::kInt: return 4;
+    case at::kLong: return 5;
+    case at::kHalf: return 6;
+    case at::kFloat: return 7;
+    case at::kDouble: return 8;
+    case at::kBool: return 12;
+    case at::kBFloat16: return 13;
+    default: throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
   }
 }
 
@@ -383,8 +368,6 @@ Json tensor_meta(const at::Tensor& tensor, bool requires_grad) {
   return meta_json(tensor.scalar_type(), sizes, strides, tensor.device(), requires_grad);
 }
 
-Json program(const Graph& graph) {
-  return Program(graph).json();
-}
+Json program(const Graph& graph) { return Program(graph).json(); }
 
 }  // namespace zoo::pt2

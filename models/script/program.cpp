@@ -129,18 +129,15 @@ class Method {
     };
     std::vector<Value*> elements;
     switch (argument.kind) {
-      case Kind::kTensor:
-        return tensor(argument.tensors[0]);
+      case Kind::kTensor: return tensor(argument.tensors[0]);
       case Kind::kTensors:
         for (const ValueId id : argument.tensors) elements.push_back(tensor(id));
         return list(element_type(type), elements);
-      case Kind::kInteger:
-        return value_of(argument.integers[0]);
+      case Kind::kInteger: return value_of(argument.integers[0]);
       case Kind::kIntegers:
         for (const Size& size : argument.integers) elements.push_back(value_of(size));
         return list(c10::IntType::get(), elements);
-      default:
-        return argument.literal.isDevice() ? device_ : jit_->insertConstant(argument.literal);
+      default: return argument.literal.isDevice() ? device_ : jit_->insertConstant(argument.literal);
     }
   }
 

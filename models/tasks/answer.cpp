@@ -15,8 +15,7 @@ struct Span {
   float score;
 };
 
-template <class Scored>
-void keep_best(std::vector<Scored>& all, std::int64_t most) {
+template <class Scored> void keep_best(std::vector<Scored>& all, std::int64_t most) {
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
   all.resize(std::min(all.size(), static_cast<std::size_t>(most)));
 }

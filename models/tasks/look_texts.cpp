@@ -160,10 +160,8 @@ bool gives_labels(const TextModel& model) {
   switch (model.head) {
     case Head::kSequenceClassification:
     case Head::kTokenClassification:
-    case Head::kNextSentence:
-      return true;
-    default:
-      return false;
+    case Head::kNextSentence: return true;
+    default: return false;
   }
 }
 

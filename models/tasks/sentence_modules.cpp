@@ -105,18 +105,14 @@ class Pooling : public SentenceModule {
     const at::Tensor rows = at::arange(x.size(0), mask.options());
     const at::Tensor positions = at::arange(1, x.size(1) + 1, kept.options()).unsqueeze(-1);  // [T, 1]
     switch (mode) {
-      case PoolingMode::kCls:
-        return x.index({rows, mask.argmax(1)});
+      case PoolingMode::kCls: return x.index({rows, mask.argmax(1)});
       case PoolingMode::kMax:
         return x.masked_fill(kept.eq(0), -std::numeric_limits<double>::infinity()).amax(1);
-      case PoolingMode::kMean:
-        return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9);
-      case PoolingMode::kMeanSqrt:
-        return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9).sqrt();
+      case PoolingMode::kMean: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9);
+      case PoolingMode::kMeanSqrt: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9).sqrt();
       case PoolingMode::kWeightedMean:
         return (x * kept * positions).sum(1) / (kept * positions).sum(1).clamp_min(1e-9);
-      case PoolingMode::kLastToken:
-        return (x * kept).index({rows, (kept * positions).squeeze(-1).argmax(1)});
+      case PoolingMode::kLastToken: return (x * kept).index({rows, (kept * positions).squeeze(-1).argmax(1)});
     }
     return {};
   }

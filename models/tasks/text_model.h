@@ -42,9 +42,7 @@ ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> en
 
 /// Runs a piece of a longer task: at once, or when its turn comes, as in a server.
 using RunPiece = std::function<void(const std::function<void()>& piece)>;
-inline void run_at_once(const std::function<void()>& piece) {
-  piece();
-}
+inline void run_at_once(const std::function<void()>& piece) { piece(); }
 
 /// Throws FieldError if the tokenizer did not tell where the tokens lie in their text.
 void require_offsets(const Encoding& encoding);

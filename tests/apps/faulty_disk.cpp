@@ -72,8 +72,7 @@ void keep(int descriptor, const fs::path& store) {
   fs::rename(written, kept);
 }
 
-template <class Function>
-Function* real(const char* name) {
+template <class Function> Function* real(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 

@@ -17,9 +17,7 @@ namespace {
 const std::set<std::string> kInputs{"input_ids",         "attention_mask", "token_type_ids",
                                     "decoder_input_ids", "labels",         "next_sentence_label"};
 
-fs::path golden_folder() {
-  return fs::path(ZOO_SOURCE_DIR) / "tests/golden";
-}
+fs::path golden_folder() { return fs::path(ZOO_SOURCE_DIR) / "tests/golden"; }
 
 // A checkpoint that transformers wrote, and what it computed from it.
 struct Case {

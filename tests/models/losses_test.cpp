@@ -16,9 +16,7 @@ double value(const at::Tensor& loss) {
 }
 
 // -log softmax(logits)[label] of two logits.
-double surprise(double own, double other) {
-  return std::log(1 + std::exp(other - own));
-}
+double surprise(double own, double other) { return std::log(1 + std::exp(other - own)); }
 
 }  // namespace
 

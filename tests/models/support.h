@@ -184,8 +184,7 @@ inline at::Tensor random_ids(const TransformerConfig& config, std::int64_t batch
 }
 
 /// The text of the Error that `call` throws, or "" if it throws none.
-template <class Call>
-std::string error_of(const Call& call) {
+template <class Call> std::string error_of(const Call& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -195,8 +194,7 @@ std::string error_of(const Call& call) {
 }
 
 /// The same of a c10::Error.
-template <class Call>
-std::string c10_error_of(const Call& call) {
+template <class Call> std::string c10_error_of(const Call& call) {
   try {
     call();
   } catch (const c10::Error& error) {

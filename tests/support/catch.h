@@ -15,9 +15,7 @@ namespace Catch {
 using Matchers::EndsWith;
 using Matchers::StartsWith;
 
-inline auto Contains(const std::string& text) {
-  return Matchers::ContainsSubstring(text);
-}
+inline auto Contains(const std::string& text) { return Matchers::ContainsSubstring(text); }
 }  // namespace Catch
 
 using Catch::Approx;

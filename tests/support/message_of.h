@@ -8,8 +8,7 @@
 namespace zoo::test {
 
 /// The message of the Error that `action` throws; fails the test if it throws none.
-template <class Action>
-std::string message_of(Action action) {
+template <class Action> std::string message_of(Action action) {
   try {
     action();
   } catch (const Error& error) {

@@ -28,9 +28,7 @@ inline std::string read_bytes(const std::filesystem::path& path) {
 }
 
 /// The text with U+FFFD for invalid UTF-8, as Python shows bytes.
-inline std::string replaced(std::string_view text) {
-  return replace_invalid_utf8(text);
-}
+inline std::string replaced(std::string_view text) { return replace_invalid_utf8(text); }
 
 /// Texts that are easily changed by mistake.
 inline std::vector<std::string> difficult_texts() {

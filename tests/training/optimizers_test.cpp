@@ -32,9 +32,7 @@ class MatrixAndVector : public torch::nn::Module {
   at::Tensor matrix, vector;
 };
 
-double difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
-}
+double difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 }  // namespace
 

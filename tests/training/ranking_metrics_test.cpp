@@ -8,13 +8,9 @@ using namespace zoo;
 
 namespace {
 
-RankingFigures figures(const std::vector<double>& gains) {
-  return ranking_figures(gains);
-}
+RankingFigures figures(const std::vector<double>& gains) { return ranking_figures(gains); }
 
-double correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  return spearman(x, y);
-}
+double correlation(const std::vector<double>& x, const std::vector<double>& y) { return spearman(x, y); }
 
 }  // namespace
 

@@ -9,9 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void fill(const fs::path& directory) {
-  zoo::write_file(directory / "weights", "w");
-}
+void fill(const fs::path& directory) { zoo::write_file(directory / "weights", "w"); }
 
 }  // namespace
 

@@ -271,9 +271,7 @@ ChatTemplate ChatFormat::choose(bool with_tools) const {
   throw Error(templates_.begin()->second.origin, ": no chat template is named default");
 }
 
-std::string ChatFormat::prompt(const ordered_json& request) const {
-  return rendered(request).text;
-}
+std::string ChatFormat::prompt(const ordered_json& request) const { return rendered(request).text; }
 
 RenderedChat ChatFormat::rendered(const ordered_json& request) const {
   ordered_json variables = ordered_json::object();

@@ -19,9 +19,7 @@ constexpr std::size_t kIdLength = 9;  // as Mistral's templates demand
 constexpr std::array kNames{"zoo_first", "zoo_second"}, kIds{"zooCall01", "zooCall02"};
 constexpr const char *kKey = "zoo_key", *kText = "zoo text";
 
-bool is_space(char c) {
-  return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
 // The answer to a question with calls of these names, as the template writes it; nothing if it refuses.
 std::optional<std::string> rendered_calls(const ChatFormat& format, std::size_t count, bool as_text) {
@@ -165,17 +163,12 @@ std::vector<ToolCallPiece> ToolCallReader::push(std::string_view text) {
 
 bool ToolCallReader::step(std::vector<ToolCallPiece>& pieces) {
   switch (place_) {
-    case Place::kText:
-      return read_text(pieces);
+    case Place::kText: return read_text(pieces);
     case Place::kBegin:
-    case Place::kName:
-      return read_name(pieces);
-    case Place::kArguments:
-      return read_arguments(pieces);
-    case Place::kAfter:
-      return read_after();
-    default:
-      return false;
+    case Place::kName: return read_name(pieces);
+    case Place::kArguments: return read_arguments(pieces);
+    case Place::kAfter: return read_after();
+    default: return false;
   }
 }
 

@@ -67,10 +67,8 @@ class Builder {
         }
         return to;
       }
-      case Pattern::Kind::kRepeat:
-        return add_repeat(pattern, from);
-      case Pattern::Kind::kBoth:
-        return add_both(pattern, from);
+      case Pattern::Kind::kRepeat: return add_repeat(pattern, from);
+      case Pattern::Kind::kBoth: return add_both(pattern, from);
     }
     return from;
   }

@@ -80,9 +80,7 @@ PatternPtr fraction(int most, bool positive) {
 constexpr int kDigits = 15;
 
 // So few digits that a double can distinguish the number from an open bound of this size.
-int digits_beside(std::int64_t bound) {
-  return kDigits - static_cast<int>(std::to_string(bound).size());
-}
+int digits_beside(std::int64_t bound) { return kDigits - static_cast<int>(std::to_string(bound).size()); }
 
 // Numbers without a sign.
 PatternPtr magnitudes_between(const NumberRange& range) {

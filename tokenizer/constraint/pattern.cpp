@@ -7,9 +7,7 @@
 namespace zoo {
 namespace {
 
-PatternPtr make(Pattern pattern) {
-  return std::make_shared<const Pattern>(std::move(pattern));
-}
+PatternPtr make(Pattern pattern) { return std::make_shared<const Pattern>(std::move(pattern)); }
 
 // The empty text: sequence(), choice() and repeat() have no other form for it.
 bool is_empty(const PatternPtr& pattern) {
@@ -17,9 +15,7 @@ bool is_empty(const PatternPtr& pattern) {
 }
 
 // Written as *, + or ?, or without a repetition.
-bool is_plain(int least, int most) {
-  return least <= 1 && (most == 1 || most == Pattern::kEndless);
-}
+bool is_plain(int least, int most) { return least <= 1 && (most == 1 || most == Pattern::kEndless); }
 
 }  // namespace
 
@@ -59,9 +55,7 @@ PatternPtr repeat(PatternPtr part, int least, int most) {
   return make({.kind = Pattern::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most});
 }
 
-PatternPtr optional(PatternPtr part) {
-  return repeat(std::move(part), 0, 1);
-}
+PatternPtr optional(PatternPtr part) { return repeat(std::move(part), 0, 1); }
 
 PatternPtr both(PatternPtr one, PatternPtr other) {
   return make({.kind = Pattern::Kind::kBoth, .parts = {std::move(one), std::move(other)}});

@@ -126,32 +126,19 @@ class Parser {
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
     switch (letter) {
-      case 'd':
-        return digits_of(dialect_, inside);
-      case 'D':
-        return complement(digits_of(dialect_, outside));
-      case 'w':
-        return words_of(dialect_, inside);
-      case 'W':
-        return complement(words_of(dialect_, outside));
-      case 's':
-        return spaces_of(dialect_);
-      case 'S':
-        return complement(spaces_of(dialect_));
-      case 'n':
-        return {{'\n', '\n'}};
-      case 't':
-        return {{'\t', '\t'}};
-      case 'r':
-        return {{'\r', '\r'}};
-      case 'f':
-        return {{'\f', '\f'}};
-      case 'v':
-        return {{'\v', '\v'}};
-      case 'x':
-        return one(hexadecimal(2));
-      case 'u':
-        return one(is_python() ? hexadecimal(4) : unicode_escape());
+      case 'd': return digits_of(dialect_, inside);
+      case 'D': return complement(digits_of(dialect_, outside));
+      case 'w': return words_of(dialect_, inside);
+      case 'W': return complement(words_of(dialect_, outside));
+      case 's': return spaces_of(dialect_);
+      case 'S': return complement(spaces_of(dialect_));
+      case 'n': return {{'\n', '\n'}};
+      case 't': return {{'\t', '\t'}};
+      case 'r': return {{'\r', '\r'}};
+      case 'f': return {{'\f', '\f'}};
+      case 'v': return {{'\v', '\v'}};
+      case 'x': return one(hexadecimal(2));
+      case 'u': return one(is_python() ? hexadecimal(4) : unicode_escape());
       case '0':
         if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return {{0, 0}};
         break;
@@ -164,8 +151,7 @@ class Parser {
       case 'c':
         if (!is_python() && at_ < text_.size() && is_letter(text_[at_])) return one(text_[at_++] % 32);
         break;
-      default:
-        break;
+      default: break;
     }
     if (is_letter(letter) || (letter >= '0' && letter <= '9')) {
       --at_;

@@ -19,9 +19,7 @@ constexpr std::size_t kMostBranches = 1000;
 constexpr int kMostSchemas = 100'000, kDeepest = 200;
 
 // Ignores the order of properties; 1 equals 1.0.
-bool equal(const Json& a, const Json& b) {
-  return nlohmann::json(a) == nlohmann::json(b);
-}
+bool equal(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
 
 bool contains(const Json& list, const Json& value) {
   return std::any_of(list.begin(), list.end(), [&](const Json& one) { return equal(one, value); });

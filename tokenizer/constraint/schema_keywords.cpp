@@ -15,18 +15,10 @@ using Json = SchemaJson;
 
 constexpr std::size_t kMostNames = 4096;  // which are compared pairwise
 
-bool is_anything(const Json&) {
-  return true;
-}
-bool is_text(const Json& value) {
-  return value.is_string();
-}
-bool is_list(const Json& value) {
-  return value.is_array();
-}
-bool is_schema(const Json& value) {
-  return value.is_object() || value.is_boolean();
-}
+bool is_anything(const Json&) { return true; }
+bool is_text(const Json& value) { return value.is_string(); }
+bool is_list(const Json& value) { return value.is_array(); }
+bool is_schema(const Json& value) { return value.is_object() || value.is_boolean(); }
 bool is_schemas(const Json& value) {
   return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_schema);
 }
@@ -37,9 +29,7 @@ bool is_named_schemas(const Json& value) {
 bool is_names(const Json& value) {
   return value.is_array() && value.size() <= kMostNames && std::all_of(value.begin(), value.end(), is_text);
 }
-bool is_count(const Json& value) {
-  return value.is_number_integer() && value >= 0 && value <= 10000;
-}
+bool is_count(const Json& value) { return value.is_number_integer() && value >= 0 && value <= 10000; }
 bool is_bound(const Json& value) {
   constexpr double kLargest = 999'999'999'999'999;  // exact as a double
   if (!value.is_number()) return false;

@@ -73,8 +73,7 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
 }
 
 // Calls visit(id, next) for each token that the byte automaton accepts in this state.
-template <class Visit>
-void TokenAutomaton::visit_steps(State state, Visit visit) const {
+template <class Visit> void TokenAutomaton::visit_steps(State state, Visit visit) const {
   std::vector<State> path(longest_ + 1, kDead);  // the states after each byte of the token
   path[0] = state;
   std::size_t depth = 0;  // of the last one

@@ -49,8 +49,7 @@ class TokenAutomaton {
   std::size_t token_count() const { return tokens_.size(); }
 
  private:
-  template <class Visit>
-  void visit_steps(State state, Visit visit) const;
+  template <class Visit> void visit_steps(State state, Visit visit) const;
   void measure_by_tokens();
   void measure_by_bytes();
 

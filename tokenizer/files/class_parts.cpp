@@ -17,9 +17,7 @@ using nlohmann::json;
 constexpr const char* kMark = "\u2581";  // sentencepiece's for a space
 
 // Parts of a tokenizer.json.
-json sequence(const char* key, json parts) {
-  return {{"type", "Sequence"}, {key, std::move(parts)}};
-}
+json sequence(const char* key, json parts) { return {{"type", "Sequence"}, {key, std::move(parts)}}; }
 json replace(json pattern, const char* content) {
   return {{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", content}};
 }
@@ -38,9 +36,7 @@ json bytes_decoder() {
           {{"type", "Fuse"}}};
 }
 
-json one_space() {
-  return replace({{"Regex", " {2,}"}}, " ");
-}
+json one_space() { return replace({{"Regex", " {2,}"}}, " "); }
 
 // The file's table of characters, null if there is none.
 json charsmap_of(const json& tokenizer_json) {

@@ -19,8 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-template <class Function>
-void for_each_line(std::string_view text, Function f) {
+template <class Function> void for_each_line(std::string_view text, Function f) {
   for (std::size_t number = 0; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

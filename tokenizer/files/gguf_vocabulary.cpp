@@ -39,9 +39,7 @@ json part(const json& object, const char* key) {
   return found == object.end() ? json() : *found;
 }
 
-std::string type_of(const json& object) {
-  return object.is_object() ? object.value("type", "") : "none";
-}
+std::string type_of(const json& object) { return object.is_object() ? object.value("type", "") : "none"; }
 
 std::vector<json> parts_of(const json& section, const char* key) {
   if (section.is_null()) return {};

@@ -16,14 +16,10 @@ struct Expected {
 
 Expected expected_of(JsonType type) {
   switch (type) {
-    case JsonType::object:
-      return {nlohmann::json::value_t::object, "an object"};
-    case JsonType::array:
-      return {nlohmann::json::value_t::array, "an array"};
-    case JsonType::string:
-      return {nlohmann::json::value_t::string, "a string"};
-    case JsonType::boolean:
-      break;
+    case JsonType::object: return {nlohmann::json::value_t::object, "an object"};
+    case JsonType::array: return {nlohmann::json::value_t::array, "an array"};
+    case JsonType::string: return {nlohmann::json::value_t::string, "a string"};
+    case JsonType::boolean: break;
   }
   return {nlohmann::json::value_t::boolean, "true or false"};
 }

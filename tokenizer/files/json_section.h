@@ -22,8 +22,7 @@ class JsonSection {
   JsonSection(const std::filesystem::path& file, std::string key, const nlohmann::json& object);
 
   /// Throws Error "FILE: SECTION.KEY PARTS…".
-  template <class... Parts>
-  [[noreturn]] void fail(std::string_view key, const Parts&... parts) const {
+  template <class... Parts> [[noreturn]] void fail(std::string_view key, const Parts&... parts) const {
     throw Error(file_, ": ", path_of(key), " ", parts...);
   }
 

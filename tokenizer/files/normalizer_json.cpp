@@ -27,9 +27,7 @@ Normalizer read_precompiled(const JsonSection& section) {
   }
 }
 
-bool is_bert(std::string_view type) {
-  return type == "BertNormalizer" || type == "Bert";
-}
+bool is_bert(std::string_view type) { return type == "BertNormalizer" || type == "Bert"; }
 
 Normalizer read_one(const JsonSection& section, const std::string& type) {
   if (is_bert(type)) return bert_normalizer(read_bert(section));

@@ -114,8 +114,7 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
 }
 
 // The file's text, if it exists.
-template <class Read>
-std::optional<std::string> read_if_there(const fs::path& file, Read read) {
+template <class Read> std::optional<std::string> read_if_there(const fs::path& file, Read read) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return std::nullopt;
   std::string text = read_model_file(file, kMostSettings);

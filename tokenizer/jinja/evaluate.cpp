@@ -98,22 +98,17 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
   const auto part = [&](std::size_t i) { return evaluate(*parts[i], frame); };
   using Kind = Expression::Kind;
   switch (expression.kind) {
-    case Kind::constant:
-      return expression.value;
+    case Kind::constant: return expression.value;
     case Kind::name: {
       Value value = variable(expression.name, frame);
       // A stored macro could outlive the variables that it uses.
       if (as<const Macro*>(value)) throw Fault("macro '" + expression.name + "' is used without a call");
       return value;
     }
-    case Kind::list:
-      return heap_.list(values_of(expression, frame, 0));
-    case Kind::tuple:
-      return heap_.list(values_of(expression, frame, 0), ListKind::tuple);
-    case Kind::dict:
-      return dict_value(expression, frame);
-    case Kind::attribute:
-      return attribute(part(0), expression.name, heap_);
+    case Kind::list: return heap_.list(values_of(expression, frame, 0));
+    case Kind::tuple: return heap_.list(values_of(expression, frame, 0), ListKind::tuple);
+    case Kind::dict: return dict_value(expression, frame);
+    case Kind::attribute: return attribute(part(0), expression.name, heap_);
     case Kind::item: {
       const Value object = part(0);
       return item(object, part(1), heap_);
@@ -122,17 +117,14 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
       const auto values = values_of(expression, frame, 0);
       return slice(values[0], values[1], values[2], values[3], heap_);
     }
-    case Kind::call:
-      return call(expression, frame);
+    case Kind::call: return call(expression, frame);
     case Kind::filter: {
       const bool defaults = expression.name == "default" || expression.name == "d";
       const Value value = defaults ? evaluate_or_undefined(*parts[0], frame) : part(0);
       return apply_filter(expression.name, value, arguments_of(expression, frame), heap_);
     }
-    case Kind::test:
-      return passes_test(expression, frame);
-    case Kind::negation:
-      return !is_true(part(0));
+    case Kind::test: return passes_test(expression, frame);
+    case Kind::negation: return !is_true(part(0));
     case Kind::conjunction: {
       Value left = part(0);
       return is_true(left) ? part(1) : left;
@@ -141,17 +133,14 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
       Value left = part(0);
       return is_true(left) ? left : part(1);
     }
-    case Kind::comparison:
-      return compares(expression, frame);
-    case Kind::concat:
-      return concatenated(expression, frame);
+    case Kind::comparison: return compares(expression, frame);
+    case Kind::concat: return concatenated(expression, frame);
     case Kind::conditional:
       if (is_true(part(0))) return part(1);
       return parts.size() > 2 ? part(2) : Value(Undefined{"an 'if' without 'else'"});
     case Kind::negative:
     case Kind::positive:
-    case Kind::arithmetic:
-      return arithmetic_value(expression, frame);
+    case Kind::arithmetic: return arithmetic_value(expression, frame);
   }
   return Undefined{};
 }

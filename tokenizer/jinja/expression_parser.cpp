@@ -20,16 +20,11 @@ std::vector<ExpressionPtr> list_of(ExpressionPtr a, ExpressionPtr b = nullptr) {
 
 std::string shown(const Token& token) {
   switch (token.kind) {
-    case TokenKind::output_end:
-      return "'}}'";
-    case TokenKind::tag_end:
-      return "'%}'";
-    case TokenKind::string:
-      return "a string";
-    case TokenKind::end:
-      return "the end";
-    default:
-      return "'" + token.text + "'";
+    case TokenKind::output_end: return "'}}'";
+    case TokenKind::tag_end: return "'%}'";
+    case TokenKind::string: return "a string";
+    case TokenKind::end: return "the end";
+    default: return "'" + token.text + "'";
   }
 }
 
@@ -45,9 +40,7 @@ ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
   if (++parser_.nesting_ > kDeepest) parser_.fail("statements and expressions are nested too deeply");
 }
 
-void ExpressionParser::fail(const std::string& what) const {
-  throw SyntaxFault{current().line, what};
-}
+void ExpressionParser::fail(const std::string& what) const { throw SyntaxFault{current().line, what}; }
 
 bool ExpressionParser::sees(TokenKind kind, std::string_view text) const {
   return current().kind == kind && (text.empty() || current().text == text);

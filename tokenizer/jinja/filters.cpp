@@ -236,8 +236,7 @@ Value unique(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.list(std::move(kept), ListKind::generator);
 }
 
-template <int kSign>
-Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
+template <int kSign> Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"case_sensitive", "attribute"});
   Value best = Undefined{"the extreme of an empty list"}, best_key;
   for (const Value& entry : items_of(value, heap)) {
@@ -250,9 +249,7 @@ Value extreme(const Value& value, const Arguments& arguments, Heap& heap) {
 }
 
 // jinja2 checks the arguments of map, select and similar filters only if there are items.
-Value nothing(Heap& heap) {
-  return heap.list({}, ListKind::generator);
-}
+Value nothing(Heap& heap) { return heap.list({}, ListKind::generator); }
 
 Value map(const Value& value, const Arguments& arguments, Heap& heap) {
   if (!is_true(value)) return nothing(heap);
@@ -299,8 +296,7 @@ Value selected(const Value& value, const Arguments& arguments, Heap& heap) {
 }
 
 // Parses a number as Python's int() or float() does; false if it is none.
-template <class Number>
-bool read_number(std::string text, Number& number) {
+template <class Number> bool read_number(std::string text, Number& number) {
   text = stripped(text, Side::both);
   const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
   for (std::size_t i = 0; i < text.size(); ++i)

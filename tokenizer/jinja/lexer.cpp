@@ -20,13 +20,9 @@ std::string with_plain_line_ends(std::string_view source) {
   return text;
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-bool starts_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 class Lexer {
  public:
@@ -244,8 +240,6 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> tokenize(std::string_view source) {
-  return Lexer(source).run();
-}
+std::vector<Token> tokenize(std::string_view source) { return Lexer(source).run(); }
 
 }  // namespace zoo::chat

@@ -12,20 +12,16 @@ namespace {
 using Call = Value (*)(const Value&, const Arguments&, Heap&);
 using Methods = std::map<std::string_view, Call>;
 
-const std::string& self(const Value& object) {
-  return *text_in(object);
-}
+const std::string& self(const Value& object) { return *text_in(object); }
 
-template <Side kSide>
-Value strip(const Value& object, const Arguments& arguments, Heap& heap) {
+template <Side kSide> Value strip(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"chars"});
   const bool has_set = bound[0] != nullptr && !as<None>(*bound[0]);
   return heap.text(
       stripped(self(object), kSide, has_set ? &text_of(*bound[0], "the argument of strip") : nullptr));
 }
 
-template <bool kFromRight>
-Value split_text(const Value& object, const Arguments& arguments, Heap& heap) {
+template <bool kFromRight> Value split_text(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"sep", "maxsplit"});
   const bool has_separator = bound[0] != nullptr && !as<None>(*bound[0]);
   std::vector<Value> parts;
@@ -43,8 +39,7 @@ Value splitlines(const Value& object, const Arguments& arguments, Heap& heap) {
 }
 
 // startswith and endswith, with a text or a tuple of texts.
-template <bool kAtEnd>
-Value has_affix(const Value& object, const Arguments& arguments, Heap& heap) {
+template <bool kAtEnd> Value has_affix(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"affix"}, 1);
   const auto fits = [&](const Value& affix) {
     const std::string& text =
@@ -57,8 +52,7 @@ Value has_affix(const Value& object, const Arguments& arguments, Heap& heap) {
   return std::any_of(choices->items.begin(), choices->items.end(), fits);
 }
 
-template <bool kAtEnd>
-Value remove_affix(const Value& object, const Arguments& arguments, Heap& heap) {
+template <bool kAtEnd> Value remove_affix(const Value& object, const Arguments& arguments, Heap& heap) {
   const std::string& affix = text_of(*arguments.bind({"affix"}, 1)[0], "the argument");
   const bool fits = kAtEnd ? self(object).ends_with(affix) : self(object).starts_with(affix);
   if (!fits) return object;
@@ -79,8 +73,7 @@ Value changed(const Value& object, const Arguments& arguments, Heap& heap) {
   return heap.text(kChange(self(object)));
 }
 
-template <bool kFromRight>
-Value find(const Value& object, const Arguments& arguments, Heap&) {
+template <bool kFromRight> Value find(const Value& object, const Arguments& arguments, Heap&) {
   const std::string& part = text_of(*arguments.bind({"sub"}, 1)[0], "the argument of find");
   const std::size_t at = kFromRight ? find_last_text(self(object), part) : find_text(self(object), part);
   if (at == std::string::npos) return std::int64_t{-1};
@@ -113,8 +106,7 @@ Value title(const Value& object, const Arguments& arguments, Heap& heap) {
   return changed<title_cased>(object, arguments, heap);
 }
 
-template <int (*kFits)(int)>
-Value all_of(const Value& object, const Arguments& arguments, Heap&) {
+template <int (*kFits)(int)> Value all_of(const Value& object, const Arguments& arguments, Heap&) {
   arguments.bind({});
   const std::string& text = self(object);
   if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
@@ -125,8 +117,7 @@ Value all_of(const Value& object, const Arguments& arguments, Heap&) {
 
 enum class Part { keys, values, items };
 
-template <Part kPart>
-Value view(const Value& object, const Arguments& arguments, Heap& heap) {
+template <Part kPart> Value view(const Value& object, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
   std::vector<Value> parts;
   for (const auto& [key, value] : dict_in(object)->entries) {
@@ -205,8 +196,7 @@ constexpr std::array kNumberLacks = {"real",      "imag",     "numerator",  "den
                                      "hex",       "fromhex",  "is_integer", "as_integer_ratio", "bit_length",
                                      "bit_count", "to_bytes", "from_bytes"};
 
-template <std::size_t kSize>
-bool holds(const std::array<const char*, kSize>& names, std::string_view name) {
+template <std::size_t kSize> bool holds(const std::array<const char*, kSize>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

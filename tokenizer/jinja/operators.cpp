@@ -8,9 +8,7 @@
 namespace zoo::chat {
 namespace {
 
-[[noreturn]] void overflow() {
-  throw Fault("an integer is too large");
-}
+[[noreturn]] void overflow() { throw Fault("an integer is too large"); }
 
 std::int64_t power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
@@ -86,8 +84,7 @@ Value added(const Value& a, const Value& b, Heap& heap) {
 }
 
 // The item at a Python index; negative ones count from the end.
-template <class Items>
-const auto* at(const Items& items, std::int64_t index) {
+template <class Items> const auto* at(const Items& items, std::int64_t index) {
   const auto size = static_cast<std::int64_t>(items.size());
   if (index < 0) index += size;
   return index < 0 || index >= size ? nullptr : &items[static_cast<std::size_t>(index)];

@@ -25,9 +25,7 @@ bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-std::string reversed(std::string_view text) {
-  return {text.rbegin(), text.rend()};
-}
+std::string reversed(std::string_view text) { return {text.rbegin(), text.rend()}; }
 
 std::vector<std::string> split_at(std::string_view text, std::string_view separator, std::int64_t most) {
   std::vector<std::string> parts;

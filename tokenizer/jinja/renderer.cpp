@@ -46,33 +46,20 @@ Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
   const Level level(*this);
   line_ = statement.line;
   switch (statement.kind) {
-    case Statement::Kind::text:
-      print(statement.text);
-      break;
-    case Statement::Kind::output:
-      print(str(evaluate(*statement.expression, frame), heap_));
-      break;
+    case Statement::Kind::text: print(statement.text); break;
+    case Statement::Kind::output: print(str(evaluate(*statement.expression, frame), heap_)); break;
     case Statement::Kind::set:
       assign(statement.targets, evaluate(*statement.expression, frame), frame);
       break;
-    case Statement::Kind::set_block:
-      assign(statement.targets, captured(statement.body, frame), frame);
-      break;
+    case Statement::Kind::set_block: assign(statement.targets, captured(statement.body, frame), frame); break;
     case Statement::Kind::condition:
       return run(is_true(evaluate(*statement.expression, frame)) ? statement.body : statement.otherwise,
                  frame);
-    case Statement::Kind::loop:
-      return run_loop(statement, frame);
-    case Statement::Kind::macro:
-      frame.set(statement.macro->name, statement.macro.get());
-      break;
-    case Statement::Kind::generation:
-      print_generated(statement.body, frame);
-      break;
-    case Statement::Kind::leave_loop:
-      return Flow::leave_loop;
-    case Statement::Kind::next_iteration:
-      return Flow::next_iteration;
+    case Statement::Kind::loop: return run_loop(statement, frame);
+    case Statement::Kind::macro: frame.set(statement.macro->name, statement.macro.get()); break;
+    case Statement::Kind::generation: print_generated(statement.body, frame); break;
+    case Statement::Kind::leave_loop: return Flow::leave_loop;
+    case Statement::Kind::next_iteration: return Flow::next_iteration;
   }
   return Flow::normal;
 }

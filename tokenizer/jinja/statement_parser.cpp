@@ -141,8 +141,7 @@ class StatementParser {
   }
 
   // break and continue do not apply across a macro or a block.
-  template <class Read>
-  Statements outside_of_loops(Read read) {
+  template <class Read> Statements outside_of_loops(Read read) {
     const int loops = std::exchange(loops_, 0);
     Statements body = read();
     loops_ = loops;
@@ -156,8 +155,6 @@ class StatementParser {
 
 }  // namespace
 
-Statements parse(std::string_view source) {
-  return StatementParser(source).run();
-}
+Statements parse(std::string_view source) { return StatementParser(source).run(); }
 
 }  // namespace zoo::chat

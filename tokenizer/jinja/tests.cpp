@@ -32,12 +32,9 @@ std::int64_t remainder(const Value& value, std::int64_t divisor) {
   return divisor == -1 ? 0 : integer_of(value, "the value") % divisor;
 }
 
-bool unequal(const Value& a, const Value& b, Heap& heap) {
-  return !equal(a, b, heap);
-}
+bool unequal(const Value& a, const Value& b, Heap& heap) { return !equal(a, b, heap); }
 
-template <class Holds>
-bool ordered(const Value& a, const Value& b, Heap& heap) {
+template <class Holds> bool ordered(const Value& a, const Value& b, Heap& heap) {
   return Holds()(compare(a, b, heap), 0);
 }
 

@@ -24,15 +24,11 @@ int depth_of(const Value& value) {
 
 constexpr std::size_t kComparison = 16;  // units, in addition to the letters of texts
 
-int order(double a, double b) {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+int order(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 }  // namespace
 
-bool is_number(const Value& value) {
-  return as<bool>(value) || as<std::int64_t>(value) || as<double>(value);
-}
+bool is_number(const Value& value) { return as<bool>(value) || as<std::int64_t>(value) || as<double>(value); }
 
 double number_of(const Value& value) {
   if (const auto* flag = as<bool>(value)) return *flag ? 1 : 0;
@@ -40,9 +36,7 @@ double number_of(const Value& value) {
   return std::get<double>(value);
 }
 
-bool is_integral(const Value& value) {
-  return as<bool>(value) || as<std::int64_t>(value);
-}
+bool is_integral(const Value& value) { return as<bool>(value) || as<std::int64_t>(value); }
 
 const Value* Dict::find(std::string_view key, Heap& heap) const {
   for (const auto& [name, value] : entries) {
@@ -84,12 +78,9 @@ Value Heap::dict(std::vector<std::pair<std::string, Value>> entries) {
 
 Value Heap::from_json(const nlohmann::ordered_json& json) {
   switch (json.type()) {
-    case nlohmann::json::value_t::boolean:
-      return json.get<bool>();
-    case nlohmann::json::value_t::number_float:
-      return json.get<double>();
-    case nlohmann::json::value_t::number_integer:
-      return json.get<std::int64_t>();
+    case nlohmann::json::value_t::boolean: return json.get<bool>();
+    case nlohmann::json::value_t::number_float: return json.get<double>();
+    case nlohmann::json::value_t::number_integer: return json.get<std::int64_t>();
     case nlohmann::json::value_t::number_unsigned:
       if (json.get<std::uint64_t>() > INT64_MAX) throw Fault("the integer " + json.dump() + " is too large");
       return json.get<std::int64_t>();
@@ -108,8 +99,7 @@ Value Heap::from_json(const nlohmann::ordered_json& json) {
       for (const auto& [key, value] : json.items()) entries.emplace_back(key, from_json(value));
       return dict(std::move(entries));
     }
-    default:
-      return None{};
+    default: return None{};
   }
 }
 

@@ -106,10 +106,7 @@ class Heap {
   std::size_t spent_ = 0;
 };
 
-template <class Kind>
-const Kind* as(const Value& value) {
-  return std::get_if<Kind>(&value);
-}
+template <class Kind> const Kind* as(const Value& value) { return std::get_if<Kind>(&value); }
 inline const std::string* text_in(const Value& value) {
   const auto* text = as<Text>(value);
   return text == nullptr ? nullptr : text->get();
@@ -122,9 +119,7 @@ inline const Dict* dict_in(const Value& value) {
   const auto* dict = as<std::shared_ptr<const Dict>>(value);
   return dict == nullptr ? nullptr : dict->get();
 }
-inline bool is_undefined(const Value& value) {
-  return as<Undefined>(value) != nullptr;
-}
+inline bool is_undefined(const Value& value) { return as<Undefined>(value) != nullptr; }
 
 /// The type, for messages.
 std::string type_name(const Value& value);

@@ -18,12 +18,8 @@ using PairKey = std::uint64_t;  // left id in the high bits: ordered as pairs ar
 PairKey key_of(TokenId left, TokenId right) {
   return static_cast<PairKey>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
 }
-TokenId left_of(PairKey pair) {
-  return static_cast<TokenId>(pair >> 32);
-}
-TokenId right_of(PairKey pair) {
-  return static_cast<TokenId>(pair & 0xFFFFFFFFu);
-}
+TokenId left_of(PairKey pair) { return static_cast<TokenId>(pair >> 32); }
+TokenId right_of(PairKey pair) { return static_cast<TokenId>(pair & 0xFFFFFFFFu); }
 
 /// A word of the text as its current tokens: symbols_[begin, begin + size).
 struct TrainingWord {

@@ -22,8 +22,7 @@ class BertWords {
 
   /// Calls emit(word) for the normalized words in order; a word is valid during the call. Returns false if
   /// the text has marks that normalization may reorder; discard the words emitted before.
-  template <class Emit>
-  bool split(std::string_view text, Emit emit) const;
+  template <class Emit> bool split(std::string_view text, Emit emit) const;
 
  private:
   // The results of 256 characters; kEndOfWord marks where a word ends.
@@ -48,8 +47,7 @@ class BertWords {
   mutable std::array<std::atomic<const Page*>, 0x110000 / kPageSize> pages_{};
 };
 
-template <class Emit>
-bool BertWords::split(std::string_view text, Emit emit) const {
+template <class Emit> bool BertWords::split(std::string_view text, Emit emit) const {
   static thread_local std::string word;
   word.clear();
   const auto put = [&](std::string_view part) {

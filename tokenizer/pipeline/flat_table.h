@@ -9,8 +9,7 @@ namespace zoo {
 
 /// A hash table from 64-bit keys to small, trivially copyable values. Open addressing over one array: most
 /// look-ups touch one cache line. The key ~0 is reserved.
-template <class Value>
-class FlatTable {
+template <class Value> class FlatTable {
  public:
   explicit FlatTable(std::size_t expected = 0) { rebuild(expected); }
 

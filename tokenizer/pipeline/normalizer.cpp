@@ -11,8 +11,7 @@ namespace zoo {
 namespace {
 
 // Calls f(character, rewriter) for every character; f writes the result.
-template <class Function>
-void rewrite(AlignedText& text, Function f) {
+template <class Function> void rewrite(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
   for (std::size_t at = 0; at < text.text.size();) f(next_code_point(text.text, at), rewriter);
   rewriter.finish();
@@ -21,8 +20,7 @@ void rewrite(AlignedText& text, Function f) {
 // Replaces each character by f(character). kGone removes it and assigns its bytes to the character before it.
 constexpr char32_t kGone = 0x110000;
 
-template <class Function>
-void filter(AlignedText& text, Function f) {
+template <class Function> void filter(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
   char32_t held = kGone;
   std::size_t removed = 0;
@@ -86,9 +84,7 @@ Normalizer bert_normalizer(const BertNormalizerOptions& options) {
   };
 }
 
-Normalizer lowercase_normalizer() {
-  return lowercase_all;
-}
+Normalizer lowercase_normalizer() { return lowercase_all; }
 
 Normalizer strip_accents_normalizer() {
   return [](AlignedText& text) { filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; }); };

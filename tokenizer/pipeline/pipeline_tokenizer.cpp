@@ -118,9 +118,7 @@ const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
   return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
-TokenIds PipelineTokenizer::text_ids(std::string_view text) const {
-  return tokenize(text, false).ids;
-}
+TokenIds PipelineTokenizer::text_ids(std::string_view text) const { return tokenize(text, false).ids; }
 
 Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) const {
   require_utf8(text, "the text");

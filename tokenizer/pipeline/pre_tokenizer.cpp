@@ -14,13 +14,10 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-std::uint32_t index(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
+std::uint32_t index(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
 // Each matching character is a separate match.
-template <class Condition>
-void find_characters(std::string_view text, Parts& parts, Condition condition) {
+template <class Condition> void find_characters(std::string_view text, Parts& parts, Condition condition) {
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
@@ -63,23 +60,16 @@ void merge_with_next(Parts& parts) {
 
 void apply(SplitBehavior behavior, Parts& parts) {
   switch (behavior) {
-    case SplitBehavior::removed:
-      std::erase_if(parts, [](const Part& part) { return part.is_match; });
-      return;
-    case SplitBehavior::isolated:
-      return;
-    case SplitBehavior::contiguous:
-      return merge_forward(parts, true);
-    case SplitBehavior::merged_with_previous:
-      return merge_forward(parts, false);
-    case SplitBehavior::merged_with_next:
-      return merge_with_next(parts);
+    case SplitBehavior::removed: std::erase_if(parts, [](const Part& part) { return part.is_match; }); return;
+    case SplitBehavior::isolated: return;
+    case SplitBehavior::contiguous: return merge_forward(parts, true);
+    case SplitBehavior::merged_with_previous: return merge_forward(parts, false);
+    case SplitBehavior::merged_with_next: return merge_with_next(parts);
   }
 }
 
 // Splits every word: find(text of the word, parts) fills in the parts.
-template <class Find>
-void split(SplitText& text, Find find) {
+template <class Find> void split(SplitText& text, Find find) {
   std::vector<Word> words;
   words.reserve(text.words.size() * 2);
   Parts parts;
@@ -97,8 +87,7 @@ void split(SplitText& text, Find find) {
   text.words = std::move(words);
 }
 
-template <class Condition>
-PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
+template <class Condition> PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
   return [condition, behavior](SplitText& text) {
     split(text, [&](std::string_view word, Parts& parts) {
       find_characters(word, parts, condition);
@@ -108,8 +97,7 @@ PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
 }
 
 // Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
-template <class Change>
-void rewrite(SplitText& text, Change change) {
+template <class Change> void rewrite(SplitText& text, Change change) {
   AlignedText rewritten;
   rewritten.text.reserve(text.text.text.size() + 3 * text.words.size());
   for (Word& word : text.words) {
@@ -184,13 +172,9 @@ PreTokenizer whitespace_pre_tokenizer() {
   };
 }
 
-PreTokenizer whitespace_split_pre_tokenizer() {
-  return split_at(is_white_space, SplitBehavior::removed);
-}
+PreTokenizer whitespace_split_pre_tokenizer() { return split_at(is_white_space, SplitBehavior::removed); }
 
-PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior) {
-  return split_at(is_punctuation, behavior);
-}
+PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior) { return split_at(is_punctuation, behavior); }
 
 PreTokenizer digits_pre_tokenizer(bool individual_digits) {
   return split_at(is_numeric, individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous);

@@ -11,8 +11,7 @@ namespace zoo {
 
 /// Finds the most probable segmentation of a text by a unigram language model (Kudo, 2018), with Viterbi's
 /// algorithm. A float Score rounds sums as the sentencepiece library does.
-template <class Score>
-class UnigramSegmentation {
+template <class Score> class UnigramSegmentation {
  public:
   /// The last piece of the best segmentation of text[0, end).
   static constexpr Score kUnknownPenalty = 10;

@@ -11,9 +11,7 @@ constexpr std::size_t kFewestSlots = 1 << 10, kMostSlots = 1 << 16;
 
 }  // namespace
 
-WordCache::WordCache() {
-  clear(kFewestSlots);
-}
+WordCache::WordCache() { clear(kFewestSlots); }
 
 void WordCache::insert(std::string_view word, const TokenId* ids, std::size_t count) {
   if (word.empty() || word.size() > kLongest) return;

@@ -63,8 +63,7 @@ class WordCache {
       }
     }
 
-    template <class Number>
-    static Number load(std::string_view word, std::size_t at) {
+    template <class Number> static Number load(std::string_view word, std::size_t at) {
       Number number;
       std::memcpy(&number, word.data() + at, sizeof number);
       return number;

@@ -32,15 +32,9 @@ class ProtobufMessage {
     ProtobufField field;
     field.number = tag >> 3;
     switch (tag & 7) {
-      case 0:
-        field.value = varint();
-        break;
-      case 1:
-        field.bytes = take(8);
-        break;
-      case 2:
-        field.bytes = take(varint());
-        break;
+      case 0: field.value = varint(); break;
+      case 1: field.bytes = take(8); break;
+      case 2: field.bytes = take(varint()); break;
       case 5: {
         field.bytes = take(4);
         std::uint32_t value;
@@ -48,8 +42,7 @@ class ProtobufMessage {
         field.value = value;
         break;
       }
-      default:
-        fail();
+      default: fail();
     }
     if (field.number == 0) fail();
     return field;

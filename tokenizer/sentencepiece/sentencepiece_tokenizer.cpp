@@ -67,9 +67,7 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::filesy
   return SentencePieceTokenizer(train_sentencepiece(texts, options), "the trained sentencepiece model");
 }
 
-std::int64_t SentencePieceTokenizer::vocab_size() const {
-  return processor_->GetPieceSize();
-}
+std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->GetPieceSize(); }
 
 namespace {
 

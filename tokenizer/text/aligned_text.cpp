@@ -61,8 +61,7 @@ void TextRewriter::keep(std::size_t bytes) {
   cursor_ += bytes;
 }
 
-template <class Source>
-void TextRewriter::write(char32_t c, Source source) {
+template <class Source> void TextRewriter::write(char32_t c, Source source) {
   append_utf8(new_text_, c);
   if (new_text_.size() > most_) TextWork::current()->wrote(new_text_.size());
   if (text_.tracks()) new_source_.resize(new_text_.size(), source());

@@ -47,8 +47,7 @@ class TextRewriter {
   void finish();
 
  private:
-  template <class Source>
-  void write(char32_t c, Source source);
+  template <class Source> void write(char32_t c, Source source);
 
   AlignedText& text_;
   std::size_t most_;        // bytes of the new text

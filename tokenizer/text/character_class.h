@@ -26,8 +26,7 @@ struct CharacterClass {
 /// Calls use(name, first, last) for the ranges of a list in character_class_ranges.h. It names the set of
 /// each code point from 0 on, with the length of the range if it is not 1: "Cc32ZsPo3". "X" is no set, "Lul"
 /// Lu and Ll by turns.
-template <class Use>
-void for_each_range(std::string_view list, Use use) {
+template <class Use> void for_each_range(std::string_view list, Use use) {
   char32_t first = 0;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t begin = at++;

@@ -52,25 +52,17 @@ icu::UnicodeSet without(icu::UnicodeSet set, const icu::UnicodeSet& others) {
   return set;
 }
 
-icu::UnicodeSet everything() {
-  return {0, 0x10FFFF};
-}
+icu::UnicodeSet everything() { return {0, 0x10FFFF}; }
 
 icu::UnicodeSet unassigned() {  // Cn and surrogates
   return without(everything(), categories("lmnpszc"));
 }
 
-icu::UnicodeSet alphabetic() {
-  return with(categories("l"), {"nl", "other alphabetic"});
-}
+icu::UnicodeSet alphabetic() { return with(categories("l"), {"nl", "other alphabetic"}); }
 
-icu::UnicodeSet word() {
-  return with(alphabetic(), {"mn", "mc", "me", "nd", "pc"});
-}
+icu::UnicodeSet word() { return with(alphabetic(), {"mn", "mc", "me", "nd", "pc"}); }
 
-icu::UnicodeSet graphic() {
-  return without(everything(), with(unassigned(), {"space", "cc"}));
-}
+icu::UnicodeSet graphic() { return without(everything(), with(unassigned(), {"space", "cc"})); }
 
 // Characters of the names that both notations have.
 std::optional<icu::UnicodeSet> shared(std::string_view name) {
@@ -89,9 +81,7 @@ std::optional<icu::UnicodeSet> shared(std::string_view name) {
 }
 
 // The engine includes these six in \w, except inside of brackets.
-icu::UnicodeSet word_by_itself() {
-  return word().add(0xB2, 0xB3).add(0xB9).add(0xBC, 0xBE);
-}
+icu::UnicodeSet word_by_itself() { return word().add(0xB2, 0xB3).add(0xB9).add(0xBC, 0xBE); }
 
 }  // namespace
 
@@ -125,21 +115,15 @@ std::optional<icu::UnicodeSet> characters_of_bracket(std::string_view name) {
 
 std::optional<icu::UnicodeSet> characters_of_escape(char letter) {
   switch (letter) {
-    case 'd':
-      return shared("digit");
-    case 'h':
-      return shared("xdigit");
-    case 's':
-      return shared("space");
-    case 'w':
-      return word();
+    case 'd': return shared("digit");
+    case 'h': return shared("xdigit");
+    case 's': return shared("space");
+    case 'w': return word();
     case 'D':
     case 'H':
     case 'S':
-    case 'W':
-      return without(everything(), *characters_of_escape(static_cast<char>(letter - 'A' + 'a')));
-    default:
-      return std::nullopt;
+    case 'W': return without(everything(), *characters_of_escape(static_cast<char>(letter - 'A' + 'a')));
+    default: return std::nullopt;
   }
 }
 

@@ -40,8 +40,7 @@ class Charsmap {
     const std::uint32_t unit = units_[at];
     return at ^ (unit >> 10 << (unit >> 6 & 8));
   }
-  template <class Visit>
-  void visit_rules(std::string_view text, Visit visit) const;
+  template <class Visit> void visit_rules(std::string_view text, Visit visit) const;
 
   std::vector<std::uint32_t> units_;
   std::string texts_;

@@ -29,9 +29,7 @@ std::string written(const Set& set) {
   return text + "]";
 }
 
-bool is_ascii_letter(char32_t c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The characters that equal an ASCII one if case is ignored, including the long s and the Kelvin sign.
 Set any_case(char32_t c) {
@@ -202,25 +200,17 @@ class Translator {
                           : "(?:(?<=" + word + ")(?=" + word + ")|(?<!" + word + ")(?!" + word + "))");
       }
       case 'A':
-      case 'z':
-        return anchor(std::string("\\") + text_[at_++]);
-      case 'Z':
-        ++at_;
-        return anchor("(?=\\x{A}?\\z)");
-      case 'N':
-        ++at_;
-        return written(Set(0, 0x10FFFF).remove('\n'));
-      case 'O':
-        ++at_;
-        return written(Set(0, 0x10FFFF));
+      case 'z': return anchor(std::string("\\") + text_[at_++]);
+      case 'Z': ++at_; return anchor("(?=\\x{A}?\\z)");
+      case 'N': ++at_; return written(Set(0, 0x10FFFF).remove('\n'));
+      case 'O': ++at_; return written(Set(0, 0x10FFFF));
       case 'w':
       case 'W': {
         Set word = *characters_of_property("word");
         if (text_[at_++] == 'W') word.complement();
         return written(without_case(word));
       }
-      default:
-        break;
+      default: break;
     }
     if (const std::optional<Set> set = escaped_set()) return written(without_case(*set));
     return one(escaped_character());

@@ -33,8 +33,7 @@ std::size_t cl100k_word_end(const CharacterClasses& classes, std::string_view te
 std::size_t o200k_word_end(const CharacterClasses& classes, std::string_view text, std::size_t start);
 
 /// Calls emit(word) for the words of a text in order; their concatenation is the text.
-template <class Emit>
-void split_words(SplitPattern pattern, std::string_view text, Emit emit) {
+template <class Emit> void split_words(SplitPattern pattern, std::string_view text, Emit emit) {
   const CharacterClasses& classes = CharacterClasses::get();
   const auto run = [&](auto word_end) {
     for (std::size_t start = 0; start < text.size();) {

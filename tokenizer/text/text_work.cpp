@@ -17,17 +17,11 @@ thread_local TextWork* counted = nullptr;
 
 }  // namespace
 
-TextWork::TextWork(std::size_t bytes) : given_(bytes), outer_(counted) {
-  counted = this;
-}
+TextWork::TextWork(std::size_t bytes) : given_(bytes), outer_(counted) { counted = this; }
 
-TextWork::~TextWork() {
-  counted = outer_;
-}
+TextWork::~TextWork() { counted = outer_; }
 
-TextWork* TextWork::current() {
-  return counted;
-}
+TextWork* TextWork::current() { return counted; }
 
 std::size_t TextWork::most_bytes() const {
   const std::size_t all = kWrittenShortest + kWrittenGrowth * given_;

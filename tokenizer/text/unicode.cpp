@@ -16,9 +16,7 @@
 namespace zoo {
 namespace {
 
-UChar32 icu(char32_t c) {
-  return static_cast<UChar32>(c);
-}
+UChar32 icu(char32_t c) { return static_cast<UChar32>(c); }
 
 void require(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) throw Error("ICU's ", what, " failed: ", u_errorName(status));
@@ -34,24 +32,17 @@ bool is_older_than(char32_t c, int major) {
 std::uint32_t category(char32_t c) {
   switch (c) {
     case 0x166D:
-    case 0x111C9:
-      return U_GC_PO_MASK;
+    case 0x111C9: return U_GC_PO_MASK;
     case 0x1734:
-    case 0x1171E:
-      return U_GC_MN_MASK;
+    case 0x1171E: return U_GC_MN_MASK;
     case 0x1885:
-    case 0x1886:
-      return U_GC_LO_MASK;
-    case 0xA9BD:
-      return U_GC_MC_MASK;
-    default:
-      return is_older_than(c, 8) ? U_GET_GC_MASK(icu(c)) : U_GC_CN_MASK;
+    case 0x1886: return U_GC_LO_MASK;
+    case 0xA9BD: return U_GC_MC_MASK;
+    default: return is_older_than(c, 8) ? U_GET_GC_MASK(icu(c)) : U_GC_CN_MASK;
   }
 }
 
-bool is_known_to_normalization(char32_t c) {
-  return is_older_than(c, 9);
-}
+bool is_known_to_normalization(char32_t c) { return is_older_than(c, 9); }
 
 const icu::Normalizer2& normalizer(Decomposition kind) {
   UErrorCode status = U_ZERO_ERROR;
@@ -69,9 +60,7 @@ std::u32string code_points(const icu::UnicodeString& text) {
   return result;
 }
 
-int break_class(char32_t c) {
-  return u_getIntPropertyValue(icu(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
-}
+int break_class(char32_t c) { return u_getIntPropertyValue(icu(c), UCHAR_GRAPHEME_CLUSTER_BREAK); }
 
 icu::BreakIterator& grapheme_iterator() {
   static thread_local const std::unique_ptr<icu::BreakIterator> iterator = [] {
@@ -188,9 +177,7 @@ bool is_control(char32_t c) {
   return (category(c) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
 }
 
-bool is_nonspacing_mark(char32_t c) {
-  return c >= 0x300 && (category(c) & U_GC_MN_MASK) != 0;
-}
+bool is_nonspacing_mark(char32_t c) { return c >= 0x300 && (category(c) & U_GC_MN_MASK) != 0; }
 
 bool is_combining_mark(char32_t c) {
   if (c < 0x300) return false;
@@ -198,9 +185,7 @@ bool is_combining_mark(char32_t c) {
   return c != 0x111C9 && is_known_to_normalization(c) && (U_GET_GC_MASK(icu(c)) & U_GC_M_MASK) != 0;
 }
 
-bool is_numeric(char32_t c) {
-  return (CharacterClasses::get().of(c) & CharacterClass::kNumber) != 0;
-}
+bool is_numeric(char32_t c) { return (CharacterClasses::get().of(c) & CharacterClass::kNumber) != 0; }
 
 bool is_word_character(char32_t c) {
   const std::uint32_t mask = U_GET_GC_MASK(icu(c));

@@ -49,9 +49,7 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
 }
 
 /// True for a continuation byte of UTF-8.
-inline bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
-}
+inline bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 /// The first position from `from` on at which a character of a UTF-8 text begins, or its end.
 inline std::size_t next_character(std::string_view text, std::size_t from) {

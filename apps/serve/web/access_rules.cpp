@@ -35,9 +35,7 @@ std::string lower(std::string text) {
 }
 
 // Paths that need no key: they say nothing of the models.
-bool is_open(const std::string& path) {
-  return path == "/health" || path == "/";
-}
+bool is_open(const std::string& path) { return path == "/health" || path == "/"; }
 
 bool is_json(const std::string& type) {
   return lower(type.substr(0, type.find_first_of("; "))) == "application/json";
@@ -84,9 +82,7 @@ std::optional<std::string> host_name(const std::string& text) {
   return lower(name);
 }
 
-bool AccessRules::allows_origin(const std::string& origin) const {
-  return contains(allowed_origins, origin);
-}
+bool AccessRules::allows_origin(const std::string& origin) const { return contains(allowed_origins, origin); }
 
 std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   // A proxy before this server may read such a head in another way, and where the next request begins

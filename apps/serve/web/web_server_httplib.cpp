@@ -131,16 +131,11 @@ std::string why_not_bound(const std::string& host, int port) {
 
 const char* words_for(int status) {
   switch (status) {
-    case 408:
-      return "the request took too long to arrive";
-    case 413:
-      return "the body is too large";
-    case 431:
-      return "the header lines are too large";
-    case 414:
-      return "the path is too long";
-    default:
-      return "this is no request that the server understands";
+    case 408: return "the request took too long to arrive";
+    case 413: return "the body is too large";
+    case 431: return "the header lines are too large";
+    case 414: return "the path is too long";
+    default: return "this is no request that the server understands";
   }
 }
 
@@ -200,8 +195,7 @@ struct WebServer::Impl : public httplib::Server {
   }
 
   // Versions of cpp-httplib differ in how they pass the addresses, which nothing here reads.
-  template <class Server>
-  static bool process(Server& server, WebConnection& connection, bool& closed) {
+  template <class Server> static bool process(Server& server, WebConnection& connection, bool& closed) {
     const std::function<void(httplib::Request&)> prepare = [](httplib::Request& request) {
       request.headers.erase("Accept-Encoding");  // replies are not compressed
       request.ranges.clear();
@@ -252,8 +246,6 @@ void WebServer::stop() {
   if (impl_->is_running()) impl_->stop();
 }
 
-std::size_t WebServer::connections() const {
-  return impl_->running;
-}
+std::size_t WebServer::connections() const { return impl_->running; }
 
 }  // namespace zoo

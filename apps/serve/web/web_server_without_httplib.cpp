@@ -13,16 +13,12 @@ WebServer::WebServer(const WebLimits&, Gate, Handler) {
 
 WebServer::~WebServer() = default;
 
-int WebServer::bind(const std::string&, int) {
-  return 0;
-}
+int WebServer::bind(const std::string&, int) { return 0; }
 
 void WebServer::run() {}
 
 void WebServer::stop() {}
 
-std::size_t WebServer::connections() const {
-  return 0;
-}
+std::size_t WebServer::connections() const { return 0; }
 
 }  // namespace zoo

@@ -16,10 +16,7 @@ namespace zoo {
 
 enum class Split { kTrain, kVal };
 
-template <class Row>
-struct Splits {
-  std::vector<Row> train, val;
-};
+template <class Row> struct Splits { std::vector<Row> train, val; };
 
 /// Splits the examples of an update: `accumulation` micro steps in sequence on each of `ranks` processes in
 /// parallel. The examples depend only on the update's number: 4 micro steps of 3 rows use the same examples

@@ -15,8 +15,7 @@ namespace zoo {
 namespace {
 
 // Runs `action`; prefixes the message of an Error with the file and line.
-template <class Action>
-auto at_line(const std::string& name, std::int64_t line, Action action) {
+template <class Action> auto at_line(const std::string& name, std::int64_t line, Action action) {
   try {
     return action();
   } catch (const Error& error) {

@@ -6,9 +6,7 @@
 namespace zoo {
 namespace {
 
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0.0;
-}
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
 double harmonic_mean(double right, double predicted, double wanted) {
   return ratio(2 * right, predicted + wanted);
@@ -164,19 +162,14 @@ const std::vector<std::string>& task_names() {
   return names;
 }
 
-const std::string& name_of(Task task) {
-  return task_names()[static_cast<std::size_t>(task)];
-}
+const std::string& name_of(Task task) { return task_names()[static_cast<std::size_t>(task)]; }
 
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
                                     double bytes_per_token) {
   switch (task) {
-    case Task::kClassification:
-      return std::make_unique<ClassMetric>(label_names.size());
-    case Task::kTokenClassification:
-      return std::make_unique<EntityMetric>(label_names);
-    case Task::kQuestionAnswering:
-      return std::make_unique<AnswerMetric>();
+    case Task::kClassification: return std::make_unique<ClassMetric>(label_names.size());
+    case Task::kTokenClassification: return std::make_unique<EntityMetric>(label_names);
+    case Task::kQuestionAnswering: return std::make_unique<AnswerMetric>();
     default:
       return std::make_unique<TokenMetric>(/*counts_tokens=*/task != Task::kLm && task != Task::kChat,
                                            /*counts_rows=*/task == Task::kSeq2Seq, bytes_per_token);

@@ -179,8 +179,7 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
                                                   .stacked_rows = o.stacked_rows,
                                                   .adamw = adamw},
                                     ranks);
-    default:
-      return std::make_unique<AdamW>(module, adamw, ranks);
+    default: return std::make_unique<AdamW>(module, adamw, ranks);
   }
 }
 

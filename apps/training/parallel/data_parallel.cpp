@@ -158,9 +158,7 @@ class GroupRanks final : public Ranks {
   double waited_ = 0;
 };
 
-std::string place_of(const Launch& launch) {
-  return launch.address + ":" + std::to_string(launch.port);
-}
+std::string place_of(const Launch& launch) { return launch.address + ":" + std::to_string(launch.port); }
 
 StorePointer serve(const Launch& launch, c10d::TCPStoreOptions options) {
   options.isServer = true;
@@ -206,9 +204,7 @@ bool wait_for(c10d::Store& store, const std::string& key, std::chrono::steady_cl
   return true;
 }
 
-std::string key_of(const char* kind, std::int64_t rank) {
-  return kind + ("/" + std::to_string(rank));
-}
+std::string key_of(const char* kind, std::int64_t rank) { return kind + ("/" + std::to_string(rank)); }
 
 // What rank 0 tells all: the ranks' hosts and addresses, or who is missing.
 nlohmann::json gather(c10d::Store& store, const Launch& launch, std::int64_t seconds) {

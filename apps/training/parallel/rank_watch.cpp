@@ -17,15 +17,11 @@ constexpr std::int64_t kSilent = 6;
 constexpr std::int64_t kFarewell = 4;  // rounds that the last messages of an end may take
 constexpr const char *kTrouble = "trouble", *kEnded = "ended", *kFinished = "finished";
 
-std::string beat_key(std::int64_t rank) {
-  return "beat/" + std::to_string(rank);
-}
+std::string beat_key(std::int64_t rank) { return "beat/" + std::to_string(rank); }
 
 }  // namespace
 
-std::string store_prefix(const std::string& attempt) {
-  return "tzoo" + attempt;
-}
+std::string store_prefix(const std::string& attempt) { return "tzoo" + attempt; }
 
 void set_end(c10d::Store& store, const std::string& message) {
   store.compareSet(kEndKey, std::string(), message);

@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
 
-template <class T>
-std::string little_endian(T value) {
+template <class T> std::string little_endian(T value) {
   std::string bytes;
   for (std::size_t i = 0; i < sizeof value; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
   return bytes;
@@ -66,9 +65,7 @@ EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_
   append(event(first_iteration, 7, session_log.bytes()));
 }
 
-EventFile::~EventFile() {
-  ::close(descriptor_);
-}
+EventFile::~EventFile() { ::close(descriptor_); }
 
 void EventFile::write(const Metrics& metrics) {
   ProtobufMessage summary;  // { value = 1 { tag = 1; simple_value = 2 } }

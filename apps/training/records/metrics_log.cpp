@@ -38,9 +38,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_ite
   if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
 }
 
-MetricsLog::~MetricsLog() {
-  ::close(descriptor_);
-}
+MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
 void MetricsLog::write(const Metrics& metrics) {
   nlohmann::ordered_json object{{"iter", metrics.iter},

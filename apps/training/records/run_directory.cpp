@@ -40,9 +40,7 @@ std::vector<std::int64_t> RunDirectory::steps() const {
   return found;
 }
 
-bool RunDirectory::holds_run() const {
-  return !steps().empty() || fs::exists(path_ / "final");
-}
+bool RunDirectory::holds_run() const { return !steps().empty() || fs::exists(path_ / "final"); }
 
 void RunDirectory::clean() const {
   std::error_code ignored;

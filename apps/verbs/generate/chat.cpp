@@ -31,9 +31,7 @@ constexpr const char* kHelp =
     "/exit          end, as Ctrl-D does\n"
     "A line that ends in \\ goes on with the next one; a space before / makes it a message.\n";
 
-bool has_system(const ordered_json& messages) {
-  return !messages.empty() && messages[0]["role"] == "system";
-}
+bool has_system(const ordered_json& messages) { return !messages.empty() && messages[0]["role"] == "system"; }
 
 // A conversation in the terminal: the messages so far, answered by a model.
 class ChatSession {

@@ -183,9 +183,7 @@ void print_strongest(const AttentionMaps& maps, HeadNumber at) {
   table.print(std::cout);
 }
 
-Json rounded(double value) {
-  return std::isnan(value) ? Json() : Json(std::round(value * 1e6) / 1e6);
-}
+Json rounded(double value) { return std::isnan(value) ? Json() : Json(std::round(value * 1e6) / 1e6); }
 
 Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
   Json json{{"name", maps.name},     {"queries", maps.queries}, {"keys", maps.keys},

@@ -114,16 +114,14 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
     return labels;
   };
   switch (loaded.head) {
-    case Head::kBase:
-      throw UsageError("--labels: the base head has no loss (--head chooses another)");
+    case Head::kBase: throw UsageError("--labels: the base head has no loss (--head chooses another)");
     case Head::kSequenceClassification: {
       const at::Tensor labels = read_sequence_labels(text, config);
       if (labels.dim() == 1) check_sizes("labels", labels, {batch}, " as there are rows of --input_ids");
       if (labels.dim() == 2) check_sizes("labels", labels, {batch, config.num_labels}, ", a number a label");
       return labels;
     }
-    case Head::kNextSentence:
-      return read_sentence_labels("labels", text, batch);
+    case Head::kNextSentence: return read_sentence_labels("labels", text, batch);
     case Head::kQuestionAnswering: {
       const at::Tensor labels = read_ids("labels", text, {INT32_MIN, INT32_MAX, std::nullopt});
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
@@ -135,12 +133,9 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
         throw UsageError("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
       return labels;
     }
-    case Head::kTokenClassification:
-      return beside_ids(config.num_labels);
-    case Head::kReplacedTokens:
-      return beside_ids(2);
-    default:
-      return beside_ids(config.vocab_size);
+    case Head::kTokenClassification: return beside_ids(config.num_labels);
+    case Head::kReplacedTokens: return beside_ids(2);
+    default: return beside_ids(config.vocab_size);
   }
 }
 

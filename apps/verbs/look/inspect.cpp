@@ -123,9 +123,7 @@ Findings examine(const ModelPath& directory) {
   return findings;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return nlohmann::json(shape).dump();
-}
+std::string shape_text(const std::vector<std::int64_t>& shape) { return nlohmann::json(shape).dump(); }
 
 nlohmann::json to_json(const Findings& findings) {
   const CheckpointConfig& checkpoint = findings.checkpoint;

@@ -133,9 +133,7 @@ struct Lens {
   }
 };
 
-std::string row_name(std::int64_t row) {
-  return row == 0 ? "input" : std::to_string(row - 1);
-}
+std::string row_name(std::int64_t row) { return row == 0 ? "input" : std::to_string(row - 1); }
 
 Lens look(const LensFlags& flags, const LookedModel& loaded) {
   const TextModel& model = loaded.model;

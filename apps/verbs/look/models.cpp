@@ -53,9 +53,7 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
-std::string percent(double share) {
-  return format_text("%.1f%%", 100 * share);
-}
+std::string percent(double share) { return format_text("%.1f%%", 100 * share); }
 
 enum class Kind { kDecoder, kEncoder, kEncoderDecoder, kTutorial };
 constexpr std::pair<Kind, const char*> kKinds[]{{Kind::kDecoder, "Decoders"},

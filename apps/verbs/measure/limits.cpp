@@ -155,9 +155,7 @@ double read_rate(std::size_t bytes) {
   return static_cast<double>(count) / seconds;
 }
 
-double memory_bandwidth() {
-  return read_rate(std::size_t{512} << 20);
-}
+double memory_bandwidth() { return read_rate(std::size_t{512} << 20); }
 
 double product_rate(WeightType type) {
   if (type == WeightType::kFloat32) return arithmetic_rate();

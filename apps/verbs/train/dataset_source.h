@@ -30,8 +30,7 @@ Source read_source(const std::string& dataset, Task task);
 std::string fingerprint(std::string_view bytes);
 
 /// The splits of a dataset and names for messages; `V` is a record, a sentence or a question.
-template <class V>
-struct Parts {
+template <class V> struct Parts {
   std::vector<V> train, val;
   std::string train_name, val_name;
 };

@@ -48,9 +48,7 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
   return needs;
 }
 
-std::string megabytes(std::int64_t bytes) {
-  return with_separators((bytes + (1 << 19)) >> 20) + " MiB";
-}
+std::string megabytes(std::int64_t bytes) { return with_separators((bytes + (1 << 19)) >> 20) + " MiB"; }
 
 // Throws Error if the machine has less memory; on a GPU nothing is known.
 void require_memory(const Needs& needs, const UpdaterOptions& options) {

@@ -149,9 +149,7 @@ class PreferenceObjective final : public RowObjective<AnswerRow> {
   Figures figures_;
 };
 
-Answer answer_of(const Example& example) {
-  return {{.ids = example.input_ids}, example.labels};
-}
+Answer answer_of(const Example& example) { return {{.ids = example.input_ids}, example.labels}; }
 
 // The prompt of one example with the answer of another.
 Answer answer_of(const Example& prompt, const Example& answer, std::size_t limit) {
@@ -210,9 +208,7 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
 
 }  // namespace
 
-bool has_reference(const TrainFlags& flags) {
-  return flags.preference.loss != PreferenceLoss::kOrpo;
-}
+bool has_reference(const TrainFlags& flags) { return flags.preference.loss != PreferenceLoss::kOrpo; }
 
 NamedTensors read_reference(const std::filesystem::path& path) {
   const SafetensorsFile file(path);

@@ -25,8 +25,7 @@ struct Role {
 std::vector<Role> roles_of(TaskTextStyle style) {
   using enum SpecialToken;
   switch (style) {
-    case TaskTextStyle::kPadded:
-      return {{pad, "pad_token", "<pad>"}, {unk, "unk_token", "<unk>"}};
+    case TaskTextStyle::kPadded: return {{pad, "pad_token", "<pad>"}, {unk, "unk_token", "<unk>"}};
     case TaskTextStyle::kEncoder:
       return {{pad, "pad_token", "[PAD]"},
               {unk, "unk_token", "[UNK]"},
@@ -35,14 +34,11 @@ std::vector<Role> roles_of(TaskTextStyle style) {
               {mask, "mask_token", "[MASK]"}};
     case TaskTextStyle::kEncoderDecoder:
       return {{pad, "pad_token", "<pad>"}, {eos, "eos_token", "</s>"}, {unk, "unk_token", "<unk>"}};
-    default:
-      return {};
+    default: return {};
   }
 }
 
-std::string sentinel(std::int64_t i) {
-  return "<extra_id_" + std::to_string(i) + ">";
-}
+std::string sentinel(std::int64_t i) { return "<extra_id_" + std::to_string(i) + ">"; }
 
 // Adds tokens to the token ids of a tokenizer.json.
 class TokenAdder {

@@ -111,23 +111,15 @@ class DatasetReader {
  private:
   void read_examples() {
     switch (task_) {
-      case Task::kTokenClassification:
-        return read_tagged();
-      case Task::kQuestionAnswering:
-        return read_questions();
-      case Task::kChat:
-        read_conversations(parse_conversations, encode_conversations);
-        return;
-      case Task::kPreference:
-        return read_preferences();
+      case Task::kTokenClassification: return read_tagged();
+      case Task::kQuestionAnswering: return read_questions();
+      case Task::kChat: read_conversations(parse_conversations, encode_conversations); return;
+      case Task::kPreference: return read_preferences();
       case Task::kEmbedding:
-      case Task::kRanking:
-        return read_sentences();
+      case Task::kRanking: return read_sentences();
       case Task::kSeq2Seq:
-      case Task::kClassification:
-        return read_records();
-      default:
-        return source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
+      case Task::kClassification: return read_records();
+      default: return source_.is_table() && task_ == Task::kMlm ? read_records() : read_tokens();
     }
   }
 
@@ -170,8 +162,7 @@ class DatasetReader {
   }
 
   // `text` returns the training text for a tokenizer.
-  template <class Text>
-  const Tokenizer& choose(Text text) {
+  template <class Text> const Tokenizer& choose(Text text) {
     if (known_.tokenizer) {
       data_.tokenizer = known_.tokenizer;
       require_special_tokens(*data_.tokenizer, style_);
@@ -193,8 +184,7 @@ class DatasetReader {
   }
 
   // The texts of all examples, one after another.
-  template <class V, class Text>
-  static std::string texts_of(const std::vector<V>& examples, Text text_of) {
+  template <class V, class Text> static std::string texts_of(const std::vector<V>& examples, Text text_of) {
     std::string all;
     for (const V& example : examples) all += text_of(example);
     return all;
@@ -409,8 +399,7 @@ class DatasetReader {
                      [&](const Source& source) { return parse(source.text, source.name, names_); });
   }
 
-  template <class V, class Encode>
-  void encode(const Parts<V>& parts, Encode encode) {
+  template <class V, class Encode> void encode(const Parts<V>& parts, Encode encode) {
     data_.examples.train = encode(parts.train, parts.train_name);
     data_.examples.val = evaluates_ ? data_.examples.train : encode(parts.val, parts.val_name);
   }

@@ -142,12 +142,9 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
 const Family& family_of(const TrainFlags& flags) {
   if (flags.model.model_type) return find_family(*flags.model.model_type);
   switch (traits_of(flags.data.task).head) {
-    case Head::kCausalLm:
-      return find_family("gpt2");
-    case Head::kSeq2SeqLm:
-      return find_family("t5");
-    default:
-      return find_family("bert");
+    case Head::kCausalLm: return find_family("gpt2");
+    case Head::kSeq2SeqLm: return find_family("t5");
+    default: return find_family("bert");
   }
 }
 

@@ -76,9 +76,7 @@ void TrainingReporter::on_checkpoint(const std::filesystem::path& path) {
   if (!progress_.on_terminal()) progress_.print("saving checkpoint to " + path.string());
 }
 
-bool TrainingReporter::stop() {
-  return StopSignal::received() != 0;
-}
+bool TrainingReporter::stop() { return StopSignal::received() != 0; }
 
 void TrainingReporter::draw() {
   if (!can_draw_) return;

@@ -76,9 +76,7 @@ std::vector<ConfigKey> gpt_keys() {
                         "summary_type", "summary_use_proj"})};
 }
 
-std::vector<std::string> gpt_mask_buffers() {
-  return {"h.{}.attn.bias", "h.{}.attn.masked_bias"};
-}
+std::vector<std::string> gpt_mask_buffers() { return {"h.{}.attn.bias", "h.{}.attn.masked_bias"}; }
 
 ConfigKey required_pad_token_key() {
   ConfigKey key = pad_token_key();

@@ -14,8 +14,7 @@ using C = TransformerConfig;
 }
 
 /// a, then b.
-template <class Entry>
-std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
+template <class Entry> std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -47,8 +46,7 @@ void add_decoder_heads(WeightTable& table, const TransformerConfig& config, cons
                        const std::string& embedding, const std::string& lm_head = "lm_head");
 
 /// optional_key() whose value must be above 0, which in our field means something else.
-template <class Number>
-ConfigKey positive_key(const std::string& name, Number TransformerConfig::*field) {
+template <class Number> ConfigKey positive_key(const std::string& name, Number TransformerConfig::*field) {
   ConfigKey key = optional_key(name, field);
   key.read = [name, field, read = key.read](const ConfigReader& reader, TransformerConfig& config) {
     read(reader, config);

@@ -10,9 +10,7 @@ struct DeviceGraph::Recorded {
   at::cuda::CUDAGraph graph;
 };
 
-bool DeviceGraph::available(c10::Device device) {
-  return device.is_cuda();
-}
+bool DeviceGraph::available(c10::Device device) { return device.is_cuda(); }
 
 DeviceGraph::DeviceGraph(c10::Device device, const std::function<void()>& kernels)
     : recorded_(std::make_unique<Recorded>()) {
@@ -38,8 +36,6 @@ DeviceGraph::DeviceGraph(c10::Device device, const std::function<void()>& kernel
 
 DeviceGraph::~DeviceGraph() = default;
 
-void DeviceGraph::replay() {
-  recorded_->graph.replay();
-}
+void DeviceGraph::replay() { recorded_->graph.replay(); }
 
 }  // namespace zoo

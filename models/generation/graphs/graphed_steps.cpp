@@ -28,14 +28,12 @@ bool positions_are_lookups(const TransformerConfig& config) {
   switch (config.position) {
     case PositionKind::kNone:
     case PositionKind::kLearned:
-    case PositionKind::kSinusoidal:
-      return true;
+    case PositionKind::kSinusoidal: return true;
     case PositionKind::kRotary:
       return config.rope_scaling.kind == RopeScalingKind::kNone ||
              config.rope_scaling.kind == RopeScalingKind::kLinear ||
              config.rope_scaling.kind == RopeScalingKind::kLlama3;
-    default:
-      return false;
+    default: return false;
   }
 }
 

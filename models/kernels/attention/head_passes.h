@@ -122,8 +122,7 @@ struct TwoRows {
   Lanes low, high;
 };
 
-template <class Precision>
-struct Passes {
+template <class Precision> struct Passes {
   static constexpr std::size_t E = Precision::kElements;
   using Dot = typename Precision::Dot;
   using Weights = typename Precision::Weights;

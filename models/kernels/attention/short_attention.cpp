@@ -47,8 +47,7 @@ struct QkvHeads {
 
   // Calls visit(head, weights, offset, output_offset, scratch) for every head of every sequence, on all
   // threads. Offsets: start of the head's weights, and of its part in a [B, T, 3C] and in a [B, T, C] tensor.
-  template <class Visit>
-  void for_each_head(const Visit& visit) const {
+  template <class Visit> void for_each_head(const Visit& visit) const {
     const std::size_t head_dim = width / heads, stride = 3 * width;
     const auto count = static_cast<std::int64_t>(sequences.size() * heads);
     parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {

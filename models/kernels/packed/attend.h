@@ -156,8 +156,7 @@ ZOO_INLINE void copy_as_bfloats(const float* from, std::size_t count, std::byte*
   for (std::size_t k = 0; k < count; k += kLanes) store_bfloats(to + k * 2, load_up_to(from + k, count - k));
 }
 
-template <std::size_t R>
-ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
+template <std::size_t R> ZOO_INLINE void attend_tile(const Attention& a, std::size_t query) {
   const std::size_t begin = first_visible(a, query) / kPanelOutputs * kPanelOutputs;
   Scores scores{reinterpret_cast<float*>(a.scratch), 0, begin, visible_to(a, query + R - 1)};
   scores.row = (scores.end - begin + kPanelOutputs - 1) / kPanelOutputs * kPanelOutputs;

@@ -20,35 +20,25 @@ struct Layout {
 
 Layout layout_of(BlockFormat format) {
   switch (format) {
-    case BlockFormat::kNibbles:
-      return {.inputs = kGroup, .bits = 4, .zero = 8};
-    case BlockFormat::kNibblesMinimum:
-      return {.inputs = kGroup, .bits = 4, .has_minimums = true};
-    case BlockFormat::kFiveBits:
-      return {.inputs = kGroup, .bits = 5, .has_minimums = true};
-    case BlockFormat::kSixBits:
-      return {.inputs = kRun, .bits = 6, .zero = 32};
-    case BlockFormat::kBytes:
-      return {.inputs = kGroup, .bits = 8, .zero = 128};
-    case BlockFormat::kRuns:
-      return {.inputs = kRun, .bits = 8, .has_minimums = true};
+    case BlockFormat::kNibbles: return {.inputs = kGroup, .bits = 4, .zero = 8};
+    case BlockFormat::kNibblesMinimum: return {.inputs = kGroup, .bits = 4, .has_minimums = true};
+    case BlockFormat::kFiveBits: return {.inputs = kGroup, .bits = 5, .has_minimums = true};
+    case BlockFormat::kSixBits: return {.inputs = kRun, .bits = 6, .zero = 32};
+    case BlockFormat::kBytes: return {.inputs = kGroup, .bits = 8, .zero = 128};
+    case BlockFormat::kRuns: return {.inputs = kRun, .bits = 8, .has_minimums = true};
   }
   return {};
 }
 
 constexpr std::size_t kPlane = 4 * kPanelOutputs;  // bytes between an output's words
 
-template <class T>
-T read(const void* from) {
+template <class T> T read(const void* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
 
-template <class T>
-void write(const T& value, void* to) {
-  std::memcpy(to, &value, sizeof value);
-}
+template <class T> void write(const T& value, void* to) { std::memcpy(to, &value, sizeof value); }
 
 // Writes an output's words of a group; those of all outputs are interleaved.
 void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {

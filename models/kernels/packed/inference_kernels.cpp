@@ -25,31 +25,21 @@ namespace {
 
 constexpr std::size_t kLongestTile = 6;
 
-std::size_t up_to_multiple(std::size_t value, std::size_t of) {
-  return (value + of - 1) / of * of;
-}
+std::size_t up_to_multiple(std::size_t value, std::size_t of) { return (value + of - 1) / of * of; }
 
 const InferenceKernels& compiled_for(InstructionSet set) {
   switch (set) {
 #if defined(__x86_64__)
-    case InstructionSet::kAvx2:
-      return avx2::kernels;
-    case InstructionSet::kAvxVnni:
-      return avx_vnni::kernels;
-    case InstructionSet::kAvx512:
-      return avx512::kernels;
-    case InstructionSet::kAvx512Bf16:
-      return avx512_bf16::kernels;
-    case InstructionSet::kAmxBf16:
-      return amx_bf16::kernels;
+    case InstructionSet::kAvx2: return avx2::kernels;
+    case InstructionSet::kAvxVnni: return avx_vnni::kernels;
+    case InstructionSet::kAvx512: return avx512::kernels;
+    case InstructionSet::kAvx512Bf16: return avx512_bf16::kernels;
+    case InstructionSet::kAmxBf16: return amx_bf16::kernels;
 #elif defined(__aarch64__)
-    case InstructionSet::kNeon:
-      return neon::kernels;
-    case InstructionSet::kNeonBf16:
-      return neon_bf16::kernels;
+    case InstructionSet::kNeon: return neon::kernels;
+    case InstructionSet::kNeonBf16: return neon_bf16::kernels;
 #endif
-    default:
-      return portable::kernels;
+    default: return portable::kernels;
   }
 }
 
@@ -69,9 +59,7 @@ std::size_t sums_in_row(WeightType type, std::size_t inputs) {
   return scales_in_row(type, inputs) * (type == WeightType::kInt8 ? 1 : kGroup / kRun);
 }
 
-std::size_t value_columns(std::size_t head_dim) {
-  return up_to_multiple(head_dim, 16);
-}
+std::size_t value_columns(std::size_t head_dim) { return up_to_multiple(head_dim, 16); }
 
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
   if (type == WeightType::kInt8) return capacity * (head_dim + sizeof(float));
@@ -93,8 +81,6 @@ const InferenceKernels* find_inference_kernels(InstructionSet set) {
   return set <= instruction_set() && cpu_runs(set) ? &compiled_for(set) : nullptr;
 }
 
-const InferenceKernels& inference_kernels() {
-  return compiled_for(instruction_set());
-}
+const InferenceKernels& inference_kernels() { return compiled_for(instruction_set()); }
 
 }  // namespace zoo::kernels

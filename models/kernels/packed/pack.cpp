@@ -16,9 +16,7 @@ struct Group {
   Outputs inputs[kGroup];
 };
 
-ZOO_INLINE float magnitude(float value) {
-  return __builtin_fabsf(value);
-}
+ZOO_INLINE float magnitude(float value) { return __builtin_fabsf(value); }
 
 // Rounds to the nearest integer, ties to even, for |value| below 2^22.
 ZOO_INLINE float rounded(float value) {
@@ -94,9 +92,7 @@ ZOO_INLINE float rounded_scale(float value) {
 }
 
 // Zero if the scale is so small that its inverse overflows: all weights are then zero.
-ZOO_INLINE float inverse_of(float scale) {
-  return scale > 1e-30F ? 1.0F / scale : 0.0F;
-}
+ZOO_INLINE float inverse_of(float scale) { return scale > 1e-30F ? 1.0F / scale : 0.0F; }
 
 ZOO_INLINE float quantized(float value, float inverse, float zero) {
   return clamped(rounded(value * inverse + zero), 0.0F, 15.0F);
@@ -226,12 +222,9 @@ void pack(WeightType type, const PanelSource& source, std::byte* panel, float* s
     case WeightType::kBfloat16:
       return pack_words<std::uint16_t>(source, panel,
                                        [](float value, std::size_t) { return to_bfloat16(value); });
-    case WeightType::kInt8:
-      return pack_int8(source, panel, scales);
-    case WeightType::kInt4:
-      return pack_int4(source, panel);
-    case WeightType::kBlocks:
-      break;  // pack_block_panel
+    case WeightType::kInt8: return pack_int8(source, panel, scales);
+    case WeightType::kInt4: return pack_int4(source, panel);
+    case WeightType::kBlocks: break;  // pack_block_panel
   }
 }
 

@@ -27,16 +27,11 @@ constexpr std::size_t words(std::size_t inputs, std::size_t in_a_word) {
 
 std::size_t panel_bytes(WeightType type, std::size_t inputs) {
   switch (type) {
-    case WeightType::kFloat32:
-      return inputs * 4 * kPanelOutputs;
-    case WeightType::kBfloat16:
-      return words(inputs, 2) * 4 * kPanelOutputs;
-    case WeightType::kInt8:
-      return words(inputs, 4) * 4 * kPanelOutputs;
-    case WeightType::kInt4:
-      return words(inputs, kGroup) * kGroupBytes;
-    case WeightType::kBlocks:
-      break;  // depends on the panel
+    case WeightType::kFloat32: return inputs * 4 * kPanelOutputs;
+    case WeightType::kBfloat16: return words(inputs, 2) * 4 * kPanelOutputs;
+    case WeightType::kInt8: return words(inputs, 4) * 4 * kPanelOutputs;
+    case WeightType::kInt4: return words(inputs, kGroup) * kGroupBytes;
+    case WeightType::kBlocks: break;  // depends on the panel
   }
   return 0;
 }
@@ -52,9 +47,7 @@ std::span<const std::byte> panels_of(const PackedWeight& weight, std::size_t fir
   return {weight.panels + first * bytes, (last - first) * bytes};
 }
 
-std::size_t panel_count(std::size_t outputs) {
-  return (outputs + kPanelOutputs - 1) / kPanelOutputs;
-}
+std::size_t panel_count(std::size_t outputs) { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
 
 void pack_panel(WeightType type, const PanelSource& source, std::byte* panel, float* scales) {
 #if defined(__x86_64__)
@@ -80,8 +73,7 @@ float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input
     return value;
   };
   switch (weight.type) {
-    case WeightType::kFloat32:
-      return read(float{}, input * kPanelOutputs + j);
+    case WeightType::kFloat32: return read(float{}, input * kPanelOutputs + j);
     case WeightType::kBfloat16:
       return from_bfloat16(read(std::uint16_t{}, (input / 2 * kPanelOutputs + j) * 2 + input % 2));
     case WeightType::kInt8:
@@ -99,8 +91,7 @@ float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input
       std::memcpy(&scale, &bits, sizeof scale);
       return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * scale;
     }
-    case WeightType::kBlocks:
-      return unpacked(weight.blocks[output / kPanelOutputs], j, input);
+    case WeightType::kBlocks: return unpacked(weight.blocks[output / kPanelOutputs], j, input);
   }
   return 0;
 }

@@ -1,8 +1,6 @@
 // Prepares rows of activations for a product (inference_kernels.h: Preparation).
 
-ZOO_INLINE Lanes magnitude(Lanes x) {
-  return bits<Lanes>(bits<Words>(x) & 0x7FFFFFFFU);
-}
+ZOO_INLINE Lanes magnitude(Lanes x) { return bits<Lanes>(bits<Words>(x) & 0x7FFFFFFFU); }
 
 /// 16 elements of a row from `k` on, zero past its end.
 struct PlainRow {
@@ -74,16 +72,14 @@ ZOO_INLINE std::int32_t store_quantized(const Row& row, std::size_t first, std::
   return sum_of(sums);
 }
 
-template <class Row>
-ZOO_INLINE float largest(const Row& row, std::size_t first, std::size_t last) {
+template <class Row> ZOO_INLINE float largest(const Row& row, std::size_t first, std::size_t last) {
   Lanes found{};
   for (std::size_t k = first; k < last && k < row.width; k += kLanes)
     found = larger(magnitude(row.at(k)), found);
   return largest_of(found);
 }
 
-template <class Row>
-void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
+template <class Row> void write_row(const Row& row, const PreparedRows& to, std::size_t index) {
   std::byte* data = to.data + index * to.row_bytes;
   const std::size_t padded = (row.width + kGroup - 1) / kGroup * kGroup;
   if (to.type == WeightType::kFloat32) {

@@ -6,8 +6,7 @@
 constexpr std::size_t kPanelVectors = kPanelOutputs / kLanes;
 
 // With few rows, memory is the limit: prefetches across page boundaries.
-template <std::size_t R>
-constexpr std::size_t kPrefetch = R <= 2 ? 4096 : 0;
+template <std::size_t R> constexpr std::size_t kPrefetch = R <= 2 ? 4096 : 0;
 
 // Applies f to a tile of sums; out of line: one call for each tile with an activation.
 template <std::size_t R, std::size_t V>
@@ -55,8 +54,7 @@ using Bfloat16Dot = std::conditional_t<kMultipliesPairs, PairDot, FloatPairDot>;
 constexpr std::size_t kBfloat16Bytes = kMultipliesPairs ? 2 : 4;
 
 // Bytes in a row for a word of a column.
-template <class Dot>
-constexpr std::size_t kRowWord = std::is_same_v<Dot, FloatPairDot> ? 8 : 4;
+template <class Dot> constexpr std::size_t kRowWord = std::is_same_v<Dot, FloatPairDot> ? 8 : 4;
 
 // Factors of a tile: rows from `row` and their word `first_word` on, and panel vectors from `columns` on.
 template <class Dot>
@@ -177,8 +175,7 @@ ZOO_INLINE Lanes load_float16(const std::byte* from) {
 }
 
 // Blocks whose zero point is the same everywhere.
-template <int Zero>
-struct ScaleSteps {
+template <int Zero> struct ScaleSteps {
   static constexpr std::size_t kBytes = 2;
   Lanes scales;
 
@@ -190,8 +187,7 @@ struct ScaleSteps {
 };
 
 // Blocks with a minimum; `Taken` was subtracted from each number.
-template <int Taken>
-struct MinimumSteps {
+template <int Taken> struct MinimumSteps {
   static constexpr std::size_t kBytes = 4;
   Lanes scales, minimums;
 
@@ -220,10 +216,8 @@ struct Groups {
   }
 };
 
-template <class Steps>
-using NibbleGroups = Groups<NibbleDot, Steps, kGroup, 8, 4>;
-template <class Steps, std::size_t Inputs>
-using ByteGroups = Groups<ByteDot, Steps, Inputs, 4, 8>;
+template <class Steps> using NibbleGroups = Groups<NibbleDot, Steps, kGroup, 8, 4>;
+template <class Steps, std::size_t Inputs> using ByteGroups = Groups<ByteDot, Steps, Inputs, 4, 8>;
 using FiveBitGroups = Groups<HighBitsDot<kGroup, 1>, MinimumSteps<0>, kGroup, kGroup, 5>;
 using SixBitGroups = Groups<HighBitsDot<kRun, 2>, ScaleSteps<32>, kRun, kRun, 6>;
 static_assert(HighBitsDot<kRun, 2>::kPlane == kPanelVectors * sizeof(Words));

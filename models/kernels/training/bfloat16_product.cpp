@@ -149,8 +149,7 @@ __attribute__((noinline)) void store_packed_tile(const PairProduct& p, std::size
 
 // R rows and the first V vectors of a panel: their initial sums, and what happens to the result. Each part of
 // the depth is summed separately: in one long sum, later terms would lose digits.
-template <std::size_t R, std::size_t V>
-struct PairTile {
+template <std::size_t R, std::size_t V> struct PairTile {
   const PairProduct& p;
   const Part& part;
   std::size_t row, column = part.panel * kPairPanel, at = row * p.columns + column;
@@ -198,8 +197,7 @@ void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row
 }
 
 // Calls f(V as a constant) for the vectors of a panel with this many columns.
-template <class F>
-ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
+template <class F> ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
   if (columns <= kLanes) return f(std::integral_constant<std::size_t, 1>{});
   if (columns <= 2 * kLanes) return f(std::integral_constant<std::size_t, 2>{});
   if (columns <= 3 * kLanes) return f(std::integral_constant<std::size_t, 3>{});
@@ -233,9 +231,7 @@ struct alignas(64) AmxShapes {
 };
 
 // GCC does not know that the tile intrinsics access memory: a compiler barrier.
-ZOO_INLINE void settle() {
-  asm volatile("" ::: "memory");
-}
+ZOO_INLINE void settle() { asm volatile("" ::: "memory"); }
 
 constexpr std::size_t kTurned = 128;  // pairs of rows that are transposed at a time
 

@@ -16,12 +16,8 @@ using Pair = std::uint32_t;
 /// Packed matrices are zero-padded to full panels, and an odd row to a pair.
 constexpr std::size_t kPairPanel = 64;
 
-constexpr std::size_t pairs_of(std::size_t size) {
-  return (size + 1) / 2;
-}
-constexpr std::size_t panels_of(std::size_t columns) {
-  return (columns + kPairPanel - 1) / kPairPanel;
-}
+constexpr std::size_t pairs_of(std::size_t size) { return (size + 1) / 2; }
+constexpr std::size_t panels_of(std::size_t columns) { return (columns + kPairPanel - 1) / kPairPanel; }
 
 /// The two layouts of a matrix [rows, columns], in pairs. By rows, two columns are a pair: [2 *
 /// pairs_of(rows), panel * 32]. By panels, two rows are a pair: [panel, pairs_of(rows), 64].

@@ -58,9 +58,7 @@ double loss_of(const LogitsRow& row, const Totals& totals) {
 
 }  // namespace
 
-double cross_entropy(const LogitsRow& row) {
-  return loss_of(row, totals_of(row));
-}
+double cross_entropy(const LogitsRow& row) { return loss_of(row, totals_of(row)); }
 
 double cross_entropy_with_gradient(const LogitsRow& row, float scale) {
   const Totals totals = totals_of(row);

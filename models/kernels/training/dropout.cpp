@@ -64,8 +64,6 @@ bool has_fast_dropout(const at::Tensor& x, double rate) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && rate > 0 && rate < 1 && has_training_kernels();
 }
 
-at::Tensor dropout(const at::Tensor& x, double rate) {
-  return DropoutFunction::apply(x, rate, draw_seed());
-}
+at::Tensor dropout(const at::Tensor& x, double rate) { return DropoutFunction::apply(x, rate, draw_seed()); }
 
 }  // namespace zoo::kernels

@@ -4,10 +4,7 @@
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
-template <class Vector>
-struct Product {
-  Vector high, low;
-};
+template <class Vector> struct Product { Vector high, low; };
 
 ZOO_INLINE Product<WordRegister> multiply(const WordRegister& x, std::uint32_t factor) {
 #if defined(__AVX512F__)
@@ -39,8 +36,7 @@ ZOO_INLINE Product<WordRegister> multiply(const WordRegister& x, std::uint32_t f
 #endif
 }
 
-template <class Half>
-ZOO_INLINE Product<Twice<Half>> multiply(const Twice<Half>& x, std::uint32_t factor) {
+template <class Half> ZOO_INLINE Product<Twice<Half>> multiply(const Twice<Half>& x, std::uint32_t factor) {
   const auto low = multiply(x.low, factor), high = multiply(x.high, factor);
   return {{low.high, high.high}, {low.low, high.low}};
 }

@@ -15,9 +15,7 @@ inline std::size_t size_of(const at::Tensor& tensor, std::int64_t dim) {
 }
 
 /// [*, n] -> [rows, n], contiguous
-inline at::Tensor as_matrix(const at::Tensor& x) {
-  return x.contiguous().view({-1, x.size(-1)});
-}
+inline at::Tensor as_matrix(const at::Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
 
 /// [rows, m] -> [*, m] for an input [*, n]. Autograd does not see a view, so that the result is the base of
 /// its own views (ops/attention.cpp).

@@ -18,8 +18,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Calls body(rows, first, last) on all threads for parts of the rows of x, which is contiguous.
-template <class Body>
-void for_rows_of(const at::Tensor& x, Pointwise f, const Body& body) {
+template <class Body> void for_rows_of(const at::Tensor& x, Pointwise f, const Body& body) {
   constexpr std::int64_t kWorthWaking = 8192;  // elements
   const GatedRows rows{.columns = size_of(x, -1) / 2, .f = f, .x = x.const_data_ptr<float>()};
   const std::int64_t width = std::max<std::int64_t>(x.size(-1), 1);

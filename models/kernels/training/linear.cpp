@@ -172,9 +172,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 
 }  // namespace
 
-bool is_mixed() {
-  return autocasts_to_bfloat16() && has_bfloat16_products();
-}
+bool is_mixed() { return autocasts_to_bfloat16() && has_bfloat16_products(); }
 
 bool has_fast_linear(const at::Tensor& x, const at::Tensor& weight) {
   const bool autocasts = at::autocast::is_autocast_enabled(at::kCPU), to_bfloat16 = autocasts_to_bfloat16();

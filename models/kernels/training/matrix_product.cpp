@@ -103,8 +103,7 @@ void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
 }
 
 // Computes R rows of the panel's product.
-template <std::size_t R>
-void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) {
+template <std::size_t R> void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) {
   for_vectors<kWidestTile<R>>(0, vectors_of(panel.columns), [&](auto width, std::size_t v) {
     tile<R, width()>(p, panel, row, panel.first_column + v * kLanes, panel.columns - v * kLanes);
   });

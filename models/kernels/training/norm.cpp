@@ -22,9 +22,7 @@ using torch::autograd::variable_list;
 // Elements worth waking a thread for.
 constexpr std::int64_t kGrain = 16'384;
 
-std::int64_t rows_of(const at::Tensor& x) {
-  return x.numel() / std::max<std::int64_t>(x.size(-1), 1);
-}
+std::int64_t rows_of(const at::Tensor& x) { return x.numel() / std::max<std::int64_t>(x.size(-1), 1); }
 
 NormRows norm_rows(const at::Tensor& x, const at::Tensor& weight, const NormOptions& options) {
   return {.columns = size_of(x, -1),

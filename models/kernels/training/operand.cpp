@@ -19,9 +19,7 @@ float* floats_in(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
 }
 
-at::Tensor empty_pairs(std::size_t count) {
-  return at::empty({static_cast<std::int64_t>(count)}, at::kInt);
-}
+at::Tensor empty_pairs(std::size_t count) { return at::empty({static_cast<std::int64_t>(count)}, at::kInt); }
 
 Pair* pairs_in(const at::Tensor& tensor) {
   return tensor.defined() ? reinterpret_cast<Pair*>(tensor.mutable_data_ptr<std::int32_t>()) : nullptr;

@@ -35,15 +35,11 @@ namespace zoo::kernels {
 
 ZOO_IN_SETS(extern const HeadAttention float_attention;)
 
-const HeadAttention& float_attention() {
-  return ZOO_CHOSEN(float_attention);
-}
+const HeadAttention& float_attention() { return ZOO_CHOSEN(float_attention); }
 
 #define ZOO_DISPATCH(result, name, parameters, arguments) \
   ZOO_IN_SETS(result name parameters;)                    \
-  result name parameters {                                \
-    return ZOO_CHOSEN(name) arguments;                    \
-  }
+  result name parameters { return ZOO_CHOSEN(name) arguments; }
 
 ZOO_DISPATCH(void, adamw, (const AdamWUpdate& update, const AdamWWeights& weights, std::size_t size),
              (update, weights, size))

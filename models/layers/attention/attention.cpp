@@ -1,5 +1,7 @@
 #include "models/layers/attention/attention.h"
 
+#include <tuple>
+
 #include "models/layers/attention/efficient_attention.h"
 #include "models/ops/linear.h"
 
@@ -12,9 +14,7 @@ at::Tensor split_heads(const at::Tensor& x, std::int64_t head_dim) {
 }
 
 // [B, H, T, D] -> [B, T, H D]
-at::Tensor merge_heads(const at::Tensor& x) {
-  return x.transpose(1, 2).flatten(2);
-}
+at::Tensor merge_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
 
 }  // namespace
 
@@ -76,12 +76,9 @@ AttentionOptions SelfAttentionImpl::options_for(const SelfAttentionContext& cont
 // [B, T, n D] -> [B, n, T, D]
 at::Tensor SelfAttentionImpl::normed_heads(const at::Tensor& x, const Norm& norm) const {
   switch (query_key_norm_) {
-    case QueryKeyNorm::kPerHead:
-      return norm->forward(x.unflatten(-1, {-1, head_dim_})).transpose(1, 2);
-    case QueryKeyNorm::kWhole:
-      return split_heads(norm->forward(x), head_dim_);
-    default:
-      return split_heads(x, head_dim_);
+    case QueryKeyNorm::kPerHead: return norm->forward(x.unflatten(-1, {-1, head_dim_})).transpose(1, 2);
+    case QueryKeyNorm::kWhole: return split_heads(norm->forward(x), head_dim_);
+    default: return split_heads(x, head_dim_);
   }
 }
 

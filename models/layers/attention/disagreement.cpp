@@ -11,9 +11,7 @@ void check(const at::Tensor& heads) {
 }
 
 // The sum of <x_i, x_j> over all ordered pairs is |sum of x_i|^2: [B, T]
-at::Tensor pair_sums(const at::Tensor& heads) {
-  return heads.sum(1).square().sum(-1);
-}
+at::Tensor pair_sums(const at::Tensor& heads) { return heads.sum(1).square().sum(-1); }
 
 at::Tensor mean_over_pairs(const at::Tensor& heads) {
   return pair_sums(heads).mean() / static_cast<double>(heads.size(1) * heads.size(1));

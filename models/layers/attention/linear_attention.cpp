@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 64;
 
-at::Tensor feature_map(const at::Tensor& x) {
-  return at::elu(x) + 1;
-}
+at::Tensor feature_map(const at::Tensor& x) { return at::elu(x) + 1; }
 
 // [B, H, S, D] with zeros at hidden keys.
 at::Tensor without_hidden(const at::Tensor& x, const at::Tensor& key_mask) {

@@ -102,8 +102,7 @@ class TaskReader {
 
   bool given(const char* key) const { return !keys_.value(key, Json()).is_null(); }
 
-  template <class T = Json>
-  T get(const char* key, T absent) const {
+  template <class T = Json> T get(const char* key, T absent) const {
     return given(key) ? keys_[key].template get<T>() : absent;
   }
 

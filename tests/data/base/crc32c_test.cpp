@@ -8,9 +8,7 @@
 
 namespace {
 
-std::uint32_t sum_of(const std::string& bytes) {
-  return zoo::crc32c(bytes.data(), bytes.size());
-}
+std::uint32_t sum_of(const std::string& bytes) { return zoo::crc32c(bytes.data(), bytes.size()); }
 
 // By the definition: the remainder of a division of polynomials, bit by bit.
 std::uint32_t bit_by_bit(const std::vector<std::uint8_t>& bytes) {

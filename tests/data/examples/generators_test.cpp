@@ -24,8 +24,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // The right side of each line is `expected(left side)`.
-template <class Expected>
-void check_lines(const std::string& name, Expected expected) {
+template <class Expected> void check_lines(const std::string& name, Expected expected) {
   const std::string text = make_toy_set(name, 500, 3);
   REQUIRE(text.back() == '\n');
   const auto lines = lines_of(text);

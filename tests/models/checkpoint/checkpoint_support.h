@@ -51,8 +51,7 @@ class Checkpoint {
     return found->second;
   }
 
-  template <class Predicate>
-  void remove_if(const Predicate& predicate) {
+  template <class Predicate> void remove_if(const Predicate& predicate) {
     std::erase_if(tensors, [&](const auto& entry) { return predicate(entry.first); });
   }
 

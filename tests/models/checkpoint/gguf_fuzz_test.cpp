@@ -67,22 +67,15 @@ std::string damaged(std::string bytes, std::mt19937& random, std::size_t header)
       case 0:
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), static_cast<char>(random()));
         break;
-      case 1:
-        bytes.erase(at, 1);
-        break;
-      case 2:
-        bytes.resize(at);
-        break;
+      case 1: bytes.erase(at, 1); break;
+      case 2: bytes.resize(at); break;
       case 3:
         for (std::size_t i = at; i < std::min(at + 8, bytes.size()); ++i)
           bytes[i] = static_cast<char>(below(2) == 0 ? 0xFF : random());
         break;
       case 4:
-      case 5:
-        bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8));
-        break;
-      default:
-        bytes[at] = static_cast<char>(random());
+      case 5: bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8)); break;
+      default: bytes[at] = static_cast<char>(random());
     }
   }
   return bytes;

@@ -21,13 +21,9 @@ namespace {
 
 constexpr double kTolerance = 1e-6;
 
-fs::path golden(const std::string& path) {
-  return fs::path(ZOO_SOURCE_DIR) / "tests/golden" / path;
-}
+fs::path golden(const std::string& path) { return fs::path(ZOO_SOURCE_DIR) / "tests/golden" / path; }
 
-fs::path base_named(const std::string& name) {
-  return golden("peft/bases/" + name);
-}
+fs::path base_named(const std::string& name) { return golden("peft/bases/" + name); }
 
 // Adapters that PEFT wrote, of make_peft.py.
 std::vector<fs::path> cases() {

@@ -32,18 +32,12 @@ std::string damaged_safetensors(std::string bytes, std::mt19937& random, std::si
   for (std::size_t changes = 1 + below(3); changes > 0 && !bytes.empty(); --changes) {
     const std::size_t at = below(below(2) == 0 ? bytes.size() : std::min(header_end, bytes.size()));
     switch (below(5)) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
+      case 0: bytes[at] = static_cast<char>(random()); break;
       case 1:
         bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), static_cast<char>(random()));
         break;
-      case 2:
-        bytes.erase(at, 1);
-        break;
-      case 3:
-        bytes.resize(at);
-        break;
+      case 2: bytes.erase(at, 1); break;
+      case 3: bytes.resize(at); break;
       default: {
         const std::size_t digit = bytes.find_first_of("0123456789", at);
         if (digit != std::string::npos) bytes[digit] = static_cast<char>('0' + below(10));

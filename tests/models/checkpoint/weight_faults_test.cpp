@@ -24,9 +24,7 @@ std::string fault_without(const char* key) {
   return checkpoint.fault();
 }
 
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
+void write_text(const std::filesystem::path& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace
 
@@ -68,12 +66,8 @@ TEST_CASE(
   Checkpoint checkpoint;
   at::Tensor copy = checkpoint.find("transformer.wte.weight").clone();
   std::string fault;
-  SECTION("by one value") {
-    copy[3][4] += 1e-3;
-  }
-  SECTION("by its type") {
-    copy = copy.to(at::kHalf);
-  }
+  SECTION("by one value") { copy[3][4] += 1e-3; }
+  SECTION("by its type") { copy = copy.to(at::kHalf); }
   SECTION("by its shape") {
     copy = copy.slice(0, 1);
     fault = "lm_head.weight: expected [13, 12], found [12, 12]";

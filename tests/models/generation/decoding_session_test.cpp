@@ -103,9 +103,7 @@ TEST_CASE("A session's rows read, repeat, leave and go back as each would alone"
   SECTION("prompts of different lengths") {
     watched.read({{1, 2, 3, 4, 5}, {6}, {7, 8, 9}}, GENERATE(Logits::kLast, Logits::kAll));
   }
-  SECTION("prompts of one length") {
-    watched.read({{1, 2}, {6, 5}, {7, 8}}, Logits::kLast);
-  }
+  SECTION("prompts of one length") { watched.read({{1, 2}, {6, 5}, {7, 8}}, Logits::kLast); }
   check_steps(watched);
 }
 
@@ -117,12 +115,8 @@ TEST_CASE("The rows of an encoder-decoder's session keep their sources") {
   ModuleDecoder decoder(*model);
   const std::vector<TokenIds> sources{{3, 1, 4, 1, 5}, {9, 2, 6, 5, 3, 5, 8}, {7}};
   Watched watched{*model, decoder.begin(sources, 16), std::vector<TokenIds>(3), sources};
-  SECTION("all begin with one token") {
-    watched.read({{0}, {0}, {0}}, Logits::kLast);
-  }
-  SECTION("a row begins with more") {
-    watched.read({{0}, {0, 4, 5}, {0, 3}}, Logits::kAll);
-  }
+  SECTION("all begin with one token") { watched.read({{0}, {0}, {0}}, Logits::kLast); }
+  SECTION("a row begins with more") { watched.read({{0}, {0, 4, 5}, {0, 3}}, Logits::kAll); }
   SECTION("the rows change before anything is read") {
     watched.select({2, 2, 0});
     watched.read({{0}, {0}, {0}}, Logits::kLast);

@@ -329,9 +329,7 @@ TEST_CASE("Prompts that cannot be continued are refused with the numbers") {
              Contains("num_beams must be from 1 to 1024, got 999999999"));
 }
 
-void write_text(const std::filesystem::path& path, const char* text) {
-  std::ofstream(path) << text;
-}
+void write_text(const std::filesystem::path& path, const char* text) { std::ofstream(path) << text; }
 
 // With a config.json that has the end token 7 and the start token 1.
 GenerationDefaults read_defaults(const std::filesystem::path& folder) {

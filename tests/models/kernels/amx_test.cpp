@@ -34,9 +34,7 @@ struct Packed {
   }
 };
 
-at::Tensor rounded(const at::Tensor& x) {
-  return x.to(at::kBFloat16).to(at::kDouble);
-}
+at::Tensor rounded(const at::Tensor& x) { return x.to(at::kBFloat16).to(at::kDouble); }
 
 }  // namespace
 

@@ -17,9 +17,7 @@ using namespace zoo::kernels;
 
 namespace {
 
-bool any(InstructionSet) {
-  return true;
-}
+bool any(InstructionSet) { return true; }
 
 // Like the first CPUs with AVX-512.
 bool without_vnni(InstructionSet set) {

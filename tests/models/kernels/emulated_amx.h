@@ -19,17 +19,11 @@ struct Tile {
 thread_local Tile tiles[8];
 thread_local unsigned char configured[64];
 
-std::size_t rows_of(int tile) {
-  return configured[48 + tile];
-}
+std::size_t rows_of(int tile) { return configured[48 + tile]; }
 
-std::size_t row_bytes_of(int tile) {
-  return configured[16 + 2 * tile] + 256U * configured[17 + 2 * tile];
-}
+std::size_t row_bytes_of(int tile) { return configured[16 + 2 * tile] + 256U * configured[17 + 2 * tile]; }
 
-void zero(int tile) {
-  __builtin_memset(&tiles[tile], 0, sizeof(Tile));
-}
+void zero(int tile) { __builtin_memset(&tiles[tile], 0, sizeof(Tile)); }
 
 void load(int tile, const void* from, std::size_t stride) {
   zero(tile);
@@ -91,8 +85,6 @@ void multiply(int sums, int a, int b) {
 
 namespace zoo::kernels {
 
-InstructionSet instruction_set() {
-  return InstructionSet::kAmxBf16;
-}
+InstructionSet instruction_set() { return InstructionSet::kAmxBf16; }
 
 }  // namespace zoo::kernels

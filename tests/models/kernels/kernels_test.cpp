@@ -45,16 +45,11 @@ const std::vector<KernelCase> kKernelCases = {{16, 1, 1},     {16, 3, 15},     {
 
 at::Tensor reference(const at::Tensor& x, Pointwise f) {
   switch (f) {
-    case Pointwise::kNone:
-      return x;
-    case Pointwise::kRelu:
-      return at::relu(x);
-    case Pointwise::kGelu:
-      return at::gelu(x);
-    case Pointwise::kGeluTanh:
-      return at::gelu(x, "tanh");
-    case Pointwise::kSilu:
-      return at::silu(x);
+    case Pointwise::kNone: return x;
+    case Pointwise::kRelu: return at::relu(x);
+    case Pointwise::kGelu: return at::gelu(x);
+    case Pointwise::kGeluTanh: return at::gelu(x, "tanh");
+    case Pointwise::kSilu: return at::silu(x);
   }
   return {};
 }

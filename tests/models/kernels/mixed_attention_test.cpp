@@ -23,9 +23,7 @@ Heads heads_of(const at::Tensor& qkv, std::int64_t heads) {
   return {split(parts[0]), split(parts[1]), split(parts[2])};
 }
 
-at::Tensor merged(const at::Tensor& x) {
-  return x.transpose(1, 2).flatten(2);
-}
+at::Tensor merged(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
 
 struct Result {
   at::Tensor output, gradient;

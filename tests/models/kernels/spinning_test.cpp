@@ -18,8 +18,7 @@ std::size_t threads_of_this_process() {
 
 // True if the condition holds soon; threads start and end when the system finds the time. It is asked once
 // each time: a list of threads that is read while one of them ends may lack another.
-template <class Condition>
-bool comes_true(const Condition& condition) {
+template <class Condition> bool comes_true(const Condition& condition) {
   for (int i = 0; i < 3000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -7,9 +7,7 @@ using namespace zoo;
 
 namespace {
 
-at::Tensor tensor(std::vector<float> values, at::IntArrayRef sizes) {
-  return at::tensor(values).view(sizes);
-}
+at::Tensor tensor(std::vector<float> values, at::IntArrayRef sizes) { return at::tensor(values).view(sizes); }
 
 }  // namespace
 

@@ -10,19 +10,13 @@ using zoo::test::largest_difference;
 
 namespace {
 
-double relu(double x) {
-  return x > 0 ? x : 0;
-}
+double relu(double x) { return x > 0 ? x : 0; }
 // Hendrycks and Gimpel (2016): x Phi(x), and its approximation by tanh.
-double gelu(double x) {
-  return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
-}
+double gelu(double x) { return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0))); }
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
-double silu(double x) {
-  return x / (1 + std::exp(-x));
-}
+double silu(double x) { return x / (1 + std::exp(-x)); }
 
 double at_point(double x, Activation activation) {
   return activate(at::tensor({x}, at::kDouble), activation).item<double>();

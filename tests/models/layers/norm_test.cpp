@@ -23,9 +23,7 @@ struct Size {
 const std::vector<Size> kSizes = {{1, 3}, {1, 16}, {3, 5}, {17, 33}, {40, 64}, {100, 100}, {1100, 18}};
 
 // A mean far from zero: its square must not drown the variance.
-at::Tensor apart(const at::Tensor& x) {
-  return x * 2.0 + 7.0;
-}
+at::Tensor apart(const at::Tensor& x) { return x * 2.0 + 7.0; }
 
 at::Tensor reference(const std::vector<at::Tensor>& t, bool centred) {
   const at::Tensor shifted = centred ? t[0] - t[0].mean(-1, true) : t[0];

@@ -38,9 +38,7 @@ void check(const TransformerConfig& config) {
 
 }  // namespace
 
-TEST_CASE("a TorchScript file computes what a GPT-2 computes") {
-  check(tiny());
-}
+TEST_CASE("a TorchScript file computes what a GPT-2 computes") { check(tiny()); }
 
 TEST_CASE("a TorchScript file has no biases where the model has none") {
   TransformerConfig config = tiny();

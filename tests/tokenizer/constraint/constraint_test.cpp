@@ -23,9 +23,7 @@ using Catch::Contains;
 
 namespace {
 
-bool fits(const PatternPtr& pattern, const std::string& text) {
-  return ByteAutomaton(pattern).fits(text);
-}
+bool fits(const PatternPtr& pattern, const std::string& text) { return ByteAutomaton(pattern).fits(text); }
 
 constexpr auto kPython = ExpressionDialect::kPython, kEcmaScript = ExpressionDialect::kEcmaScript;
 

@@ -135,9 +135,7 @@ json replacing(const json& pattern, const std::string& content) {
   return {{"type", "Replace"}, {"pattern", pattern}, {"content", content}};
 }
 
-json repeated(const json& one, std::size_t count) {
-  return std::vector<json>(count, one);
-}
+json repeated(const json& one, std::size_t count) { return std::vector<json>(count, one); }
 
 }  // namespace
 

@@ -25,9 +25,7 @@ std::string piece(const std::string& text, int type, float score = 0) {
   return field(1, field(1, text) + "\x15" + bits + "\x18" + static_cast<char>(type));
 }
 
-std::string small_model() {
-  return piece("<unk>", 2) + piece("a", 1, -1) + piece("\u2581", 1, -2);
-}
+std::string small_model() { return piece("<unk>", 2) + piece("a", 1, -1) + piece("\u2581", 1, -2); }
 
 // A unit of the double array: see charsmap.cpp.
 std::uint32_t unit(std::uint32_t offset, std::uint32_t label, bool has_value = false) {

@@ -27,8 +27,7 @@ std::string fault_of(std::string_view text, const SentencePieceOptions& options)
 }
 
 /// Returns the text that the program and the library write to stderr during `action`.
-template <class Action>
-std::string stderr_of(Action action) {
+template <class Action> std::string stderr_of(Action action) {
   const test::TemporaryDirectory directory;
   const int saved = ::dup(2);
   const int file = ::open((directory / "stderr").c_str(), O_WRONLY | O_CREAT, 0600);

@@ -42,7 +42,7 @@ constexpr std::array kVerbs{
          run_export},
     Verb{"bench", "Use", "measure the speed and memory of generation, encoding, loading and training",
          run_bench},
-    Verb{"completion", "Shell", "print a script that completes tzoo in bash, zsh or fish", run_completion},
+    Verb{"completion", "Shell", "print a script that completes tzoo in bash or zsh", run_completion},
     Verb{"man", "Shell", "print the manual page", run_man},
 };
 

@@ -80,7 +80,7 @@ class BashCompletion(CommandTest):
         self.assertEqual(self.complete("export", "--verify", "="), ["false", "true"])
         self.assertEqual(self.complete("train", "--lr-schedule", "cos"), ["cosine"])
         self.assertEqual(self.complete("generate", "--device", "cu"), ["cuda"])
-        self.assertEqual(self.complete("completion", ""), ["bash", "fish", "zsh"])
+        self.assertEqual(self.complete("completion", ""), ["bash", "zsh"])
         self.assertEqual(self.complete("data", "get", "tiny"), ["tinyshakespeare"])
         self.assertIn("addition", self.complete("data", "make", ""))
         self.assertIn("gpt2", self.complete("models", "gp"))
@@ -108,16 +108,6 @@ class BashCompletion(CommandTest):
 
 
 class OtherShells(CommandTest):
-    def test_fish_has_every_flag_of_every_command(self):
-        script = self.succeed("completion", "fish")
-        for command in commands():
-            offered = re.findall(rf"(?m)^complete -c tzoo -n '__tzoo_at {command.name}' -l (\w+)", script)
-            wanted = [*command.flags, *("no_" + name for name in command.booleans)]
-            self.assertEqual(sorted(offered), sorted(wanted), command.name)
-            self.assertTrue(f"'{command.name}'" in script, command.name)
-        recipes = re.search(r"'__tzoo_at tzoo train' -l recipe -x -a '(.*?)'", script).group(1)
-        self.assertEqual(sorted(recipes.split()), RECIPES)
-
     def test_zsh_has_every_flag_of_every_command(self):
         script = self.succeed("completion", "zsh")
         self.assertTrue(script.startswith("#compdef tzoo\n"))
@@ -133,7 +123,7 @@ class OtherShells(CommandTest):
         self.assertEqual(sorted(recipes.split()), RECIPES)
 
     def test_the_shells_accept_their_scripts(self):
-        for shell in ("bash", "zsh", "fish"):
+        for shell in ("bash", "zsh"):
             if shutil.which(shell) is None:
                 continue  # bash is always there
             with tempfile.NamedTemporaryFile("w", suffix="." + shell) as script:
@@ -144,8 +134,8 @@ class OtherShells(CommandTest):
 
     def test_an_unknown_shell_names_the_nearest(self):
         self.assert_one_error(run("completion", "bsh"), 2, "'bsh'", "did you mean 'bash'?")
-        self.assert_one_error(run("completion", "powershell"), 2, "bash, zsh or fish")
-        self.assert_one_error(run("completion"), 2, "bash, zsh or fish")
+        self.assert_one_error(run("completion", "powershell"), 2, "bash or zsh")
+        self.assert_one_error(run("completion"), 2, "bash or zsh")
 
 
 if __name__ == "__main__":

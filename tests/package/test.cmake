@@ -113,7 +113,7 @@ if(NOT output MATCHES "tzoo")
   message(FATAL_ERROR "the installed tzoo printed:\n${output}")
 endif()
 
-foreach(file man/man1/tzoo.1 bash-completion/completions/tzoo zsh/site-functions/_tzoo fish/vendor_completions.d/tzoo.fish)
+foreach(file man/man1/tzoo.1 bash-completion/completions/tzoo zsh/site-functions/_tzoo)
   file(READ ${work}/moved/share/${file} text)
   if(NOT text MATCHES "max_iters|max\\\\_iters")
     message(FATAL_ERROR "the installed ${file} does not have the flags of tzoo train")

@@ -173,22 +173,17 @@ bool ToolCallReader::step(std::vector<ToolCallPiece>& pieces) {
 }
 
 bool ToolCallReader::read_text(std::vector<ToolCallPiece>& pieces) {
-  std::size_t at = has_text_ && format_.only_first() ? std::string::npos : held_.find(trigger_);
-  if (at != std::string::npos && at > 0 && format_.only_first()) at = std::string::npos;
-  std::size_t shown = at;
-  if (at == std::string::npos) {
-    // The longest end of the text that may begin the marker stays.
-    std::size_t kept = format_.only_first() && has_text_ ? 0 : std::min(held_.size(), trigger_.size() - 1);
-    while (kept > 0 && !held_.ends_with(trigger_.substr(0, kept))) --kept;
-    if (format_.only_first() && kept < held_.size()) kept = 0;
-    shown = held_.size() - kept;
+  std::optional<std::size_t> at = marker_.find(held_);
+  std::size_t shown = at ? *at : held_.size() - marker_.undecided(held_);
+  if (format_.only_first() && (has_text_ || shown > 0)) {
+    at.reset();
+    shown = held_.size();
   }
   if (shown > 0) pieces.push_back({.text = held_.substr(0, shown)});
   has_text_ = has_text_ || shown > 0;
   held_.erase(0, shown);
-  if (at == std::string::npos) return false;
-  place_ = Place::kBegin;
-  return true;
+  if (at) place_ = Place::kBegin;
+  return at.has_value();
 }
 
 bool ToolCallReader::read_name(std::vector<ToolCallPiece>& pieces) {
@@ -204,8 +199,9 @@ bool ToolCallReader::read_name(std::vector<ToolCallPiece>& pieces) {
 
 bool ToolCallReader::read_arguments(std::vector<ToolCallPiece>& pieces) {
   bool ended = false;
-  for (read_ = 0; read_ < held_.size() && !ended; ++read_) {
-    const char c = held_[read_];
+  std::size_t read = 0;
+  for (; read < held_.size() && !ended; ++read) {
+    const char c = held_[read];
     if (in_string_) {
       in_string_ = escaped_ || c != '"';
       escaped_ = !escaped_ && c == '\\';
@@ -217,8 +213,8 @@ bool ToolCallReader::read_arguments(std::vector<ToolCallPiece>& pieces) {
       ended = --depth_ == 0;
     }
   }
-  if (read_ > 0) pieces.push_back({ToolCallPiece::Kind::kArguments, calls_ - 1, held_.substr(0, read_)});
-  held_.erase(0, read_);
+  if (read > 0) pieces.push_back({ToolCallPiece::Kind::kArguments, calls_ - 1, held_.substr(0, read)});
+  held_.erase(0, read);
   if (ended) place_ = Place::kAfter;
   return ended;
 }

@@ -19,6 +19,7 @@
 
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/pattern.h"
+#include "tokenizer/constraint/stop_strings.h"
 
 namespace zoo {
 
@@ -66,7 +67,7 @@ struct ToolCallPiece {
 /// Finds the calls in an answer as it is written. A marker that no call follows is text.
 class ToolCallReader {
  public:
-  explicit ToolCallReader(ToolCallFormat format) : format_(std::move(format)), trigger_(format_.trigger()) {}
+  explicit ToolCallReader(ToolCallFormat format) : format_(std::move(format)), marker_({format_.trigger()}) {}
 
   std::vector<ToolCallPiece> push(std::string_view text);
   /// What was held back because a call could have begun in it.
@@ -83,11 +84,12 @@ class ToolCallReader {
   bool read_after();
 
   ToolCallFormat format_;
-  std::string trigger_, held_;
+  StopStrings marker_;
+  std::string held_;
   Place place_ = Place::kText;
   bool has_text_ = false;
-  std::size_t calls_ = 0, read_ = 0;  // read_: bytes of `held_` whose brackets are counted
-  std::int64_t depth_ = 0;
+  std::size_t calls_ = 0;
+  std::int64_t depth_ = 0;  // of brackets in arguments
   bool in_string_ = false, escaped_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace zoo {
 std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
-    // Close the quotes, add an escaped quote, open them again: works in fish, too.
+    // Close the quotes, add an escaped quote, open them again.
     if (letter == '\'') {
       quoted += "'\\''";
     } else {
@@ -30,13 +30,11 @@ int run_completion(const Arguments& arguments) {
       arguments.command,
       "Prints a script that completes the verbs, flags and values of tzoo in a shell. An installed tzoo "
       "has it in the shell's folder of completions already.");
-  flags.positional("shell", shell, "the shell that reads the script: bash, zsh or fish",
-                   {.choices = {"bash", "zsh", "fish"}, .required = true});
+  flags.positional("shell", shell, "the shell that reads the script: bash or zsh",
+                   {.choices = {"bash", "zsh"}, .required = true});
   flags.example("source <(tzoo completion bash)");
   if (!flags.parse(arguments)) return 0;
-  const auto print = shell == "bash"  ? print_bash_completion
-                     : shell == "zsh" ? print_zsh_completion
-                                      : print_fish_completion;
+  const auto print = shell == "bash" ? print_bash_completion : print_zsh_completion;
   print(std::cout, outline_of_command());
   return 0;
 }

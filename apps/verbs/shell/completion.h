@@ -8,9 +8,9 @@
 
 namespace zoo {
 
-// Shared by the completion scripts of the three shells.
+// Shared by the completion scripts of both shells.
 
-/// Quotes 'text' for bash, zsh and fish.
+/// Quotes 'text' for bash and zsh.
 std::string single_quoted(std::string_view text);
 
 /// First clause of a description, for short lines in a list.
@@ -21,6 +21,5 @@ std::string first_clause(std::string_view description);
 
 void print_bash_completion(std::ostream& out, const CommandOutline& tzoo);
 void print_zsh_completion(std::ostream& out, const CommandOutline& tzoo);
-void print_fish_completion(std::ostream& out, const CommandOutline& tzoo);
 
 }  // namespace zoo

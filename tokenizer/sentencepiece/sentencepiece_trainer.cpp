@@ -1,7 +1,6 @@
 #include "tokenizer/sentencepiece/sentencepiece_trainer.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <type_traits>
 #include <unordered_map>
@@ -118,38 +117,10 @@ void require_range(const char* name, Number value, std::type_identity_t<Number> 
   if (!inside) throw Error("sentencepiece ", name, " ", value, ": expected ", low, " to ", high);
 }
 
-struct SpecialId {
-  const char* name;
-  int id;
-};
-
-std::array<SpecialId, 4> special_ids(const SentencePieceOptions& options) {
-  return {{{"pad_id", options.pad_id},
-           {"eos_id", options.eos_id},
-           {"unk_id", options.unk_id},
-           {"bos_id", options.bos_id}}};
-}
-
-void require_special_ids(const SentencePieceOptions& options) {
-  if (options.unk_id < 0)
-    throw Error("sentencepiece unk_id ", options.unk_id, ": expected an id, it is always needed");
-  const auto specials = special_ids(options);
-  for (std::size_t i = 0; i < specials.size(); ++i) {
-    require_range(specials[i].name, specials[i].id, -1, static_cast<int>(options.vocab_size) - 1);
-    for (std::size_t j = 0; j < i; ++j) {
-      const bool shared = specials[i].id >= 0 && specials[i].id == specials[j].id;
-      if (shared)
-        throw Error("sentencepiece ", specials[j].name, " and ", specials[i].name, " are both ",
-                    specials[i].id);
-    }
-  }
-}
-
 Arguments arguments_of(const SentencePieceOptions& options) {
   require_range("vocab_size", options.vocab_size, 1, 1 << 24);
   require_range("character_coverage", options.character_coverage, 0.98, 1);
   require_range("num_threads", options.num_threads, 1, 128);
-  require_special_ids(options);
   const auto flag = [](bool value) { return value ? "true" : "false"; };
   Arguments arguments = {
       {"model_type", options.model == SentencePieceOptions::Model::bpe ? "bpe" : "unigram"},
@@ -158,21 +129,21 @@ Arguments arguments_of(const SentencePieceOptions& options) {
       {"normalization_rule_name", options.normalization},
       {"remove_extra_whitespaces", flag(options.remove_extra_whitespaces)},
       {"byte_fallback", flag(options.byte_fallback)},
-      {"split_digits", flag(options.split_digits)},
       {"max_sentence_length", std::to_string(kMaxLine)},
       {"num_threads", std::to_string(options.num_threads)},
+      {"pad_id", "0"},
+      {"eos_id", "1"},
+      {"unk_id", "2"},
+      {"bos_id", "-1"},
   };
-  for (const auto& [name, id] : special_ids(options)) arguments[name] = std::to_string(id);
   if (!options.user_defined_symbols.empty())
     arguments["user_defined_symbols"] = join_quoted(options.user_defined_symbols);
   return arguments;
 }
 
 std::size_t num_reserved_ids(const SentencePieceOptions& options) {
-  std::size_t count = options.user_defined_symbols.size() + (options.byte_fallback ? 256 : 0);
-  for (const int id : {options.pad_id, options.eos_id, options.unk_id, options.bos_id})
-    count += id >= 0 ? 1 : 0;
-  return count;
+  constexpr std::size_t kSpecial = 3;
+  return kSpecial + options.user_defined_symbols.size() + (options.byte_fallback ? 256 : 0);
 }
 
 bool is_letter_or_digit(char c) {

@@ -14,8 +14,8 @@
 
 namespace zoo {
 
-/// Options for learning a vocabulary with sentencepiece (Kudo and Richardson, 2018). The special ids are
-/// T5's; an id of -1 omits the token.
+/// Options for learning a vocabulary with sentencepiece (Kudo and Richardson, 2018). The special tokens
+/// are T5's: <pad> 0, </s> 1, <unk> 2.
 struct SentencePieceOptions {
   enum class Model {
     unigram,  // Kudo, 2018
@@ -32,10 +32,8 @@ struct SentencePieceOptions {
   std::string normalization = "nmt_nfkc";
   /// Collapses runs of spaces and removes those at the ends.
   bool remove_extra_whitespaces = true;
-  bool split_digits = false;
   /// Each is always one token. "\n" here is the only way to keep line ends (with "identity").
   std::vector<std::string> user_defined_symbols;
-  int pad_id = 0, eos_id = 1, unk_id = 2, bos_id = -1;
   /// Affects the result: the order of sums over threads changes their rounding.
   int num_threads = 16;
 };

@@ -29,12 +29,6 @@ TEST_CASE("A model with byte tokens and without normalization gives every diffic
 TEST_CASE("The end token is the model's") {
   CHECK(SentencePieceTokenizer::load(test::golden("unigram/spiece.model")).eos_id() == 1);
   CHECK(SentencePieceTokenizer::load(test::golden("bpe/tokenizer.model")).eos_id() == 2);
-  SentencePieceOptions options;
-  options.vocab_size = 9;
-  options.eos_id = -1;
-  options.unk_id = 1;
-  const auto trained = SentencePieceTokenizer::train("abab abab cdcd abcd", options);
-  CHECK_FALSE(trained.eos_id());
 }
 
 TEST_CASE("Text that is not UTF-8 and ids outside the vocabulary are errors") {

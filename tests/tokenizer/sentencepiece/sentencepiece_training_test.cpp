@@ -122,12 +122,6 @@ TEST_CASE("A wrong option is named") {
   options.normalization = "none";
   CHECK_THAT(fault_of(kText, options), Catch::Contains("No precompiled charsmap is found: none"));
   options = small();
-  options.bos_id = 1;
-  CHECK(fault_of(kText, options) == "sentencepiece eos_id and bos_id are both 1");
-  options = small();
-  options.unk_id = -1;
-  CHECK_THAT(fault_of(kText, options), Catch::StartsWith("sentencepiece unk_id -1"));
-  options = small();
   options.user_defined_symbols = {"a", ""};
   CHECK_THAT(fault_of(kText, options), Catch::StartsWith("a user-defined symbol must not be empty"));
   CHECK(fault_of("a\n\xFF", small()) == "invalid UTF-8 in the training text at byte 2 (line 2)");

@@ -246,8 +246,7 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
   const std::string place = number_text((460.0 * rows_below + 8) / all.height);
   for (std::size_t i = 0; i < figures.size(); ++i) {
     all.script += "reset\n";
-    if (!shared)
-      all.script += kLegendBelow;
+    if (!shared) all.script += kLegendBelow;
     else if (!figures[i].legend.empty())  // with room for the legend below each
       all.script += "set bmargin 6\n" +
                     (i < last ? "set key off\n"

@@ -91,10 +91,8 @@ std::string with_values(const HeatMap& map, const TextStyle& style, int left) {
     text += padded(label(map.rows, row), left, /*right=*/true);
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
       const double value = map.cells[row][column];
-      if (map.is_masked(row, column))
-        text += padded("·", kValueWidth, /*right=*/true);
-      else
-        text += style.colour ? scale.coloured(value, value_text(value)) : value_text(value);
+      if (map.is_masked(row, column)) text += padded("·", kValueWidth, /*right=*/true);
+      else text += style.colour ? scale.coloured(value, value_text(value)) : value_text(value);
     }
     text += "\n";
   }

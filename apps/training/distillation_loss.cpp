@@ -1,7 +1,5 @@
 #include "apps/training/distillation_loss.h"
 
-#include <utility>
-
 #include <ATen/ATen.h>
 
 namespace zoo {

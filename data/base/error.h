@@ -28,10 +28,8 @@ class Error : public std::runtime_error {
 
  private:
   template <class Part> static void add(std::ostringstream& message, const Part& part) {
-    if constexpr (std::derived_from<Part, std::filesystem::path>)
-      message << '\'' << part.string() << '\'';
-    else
-      message << part;
+    if constexpr (std::derived_from<Part, std::filesystem::path>) message << '\'' << part.string() << '\'';
+    else message << part;
   }
 };
 

@@ -154,10 +154,8 @@ class Matcher {
       if (!name.ends_with(older)) continue;
       const std::string present = name.substr(0, name.size() - older.size()) + ending;
       if (seen_.count(present) == 0 || !files_.contains(present)) continue;
-      if (files_.equal(name, present))
-        report_.ignored.push_back(name);
-      else
-        report_.mismatched.push_back(name + ": differs from " + present + ", of which it is another name");
+      if (files_.equal(name, present)) report_.ignored.push_back(name);
+      else report_.mismatched.push_back(name + ": differs from " + present + ", of which it is another name");
       return true;
     }
     return false;

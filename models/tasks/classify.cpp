@@ -187,8 +187,7 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
         if (tokens)
           results[text].entities = entities_of(config, *model.tokenizer, texts[text], encodings[text],
                                                at::softmax(row, -1), request.aggregation);
-        else
-          results[text] = sequence_labels(config, row);
+        else results[text] = sequence_labels(config, row);
       }
     });
   }

@@ -171,10 +171,8 @@ void make_ready(const LoadedModel& loaded, const ComputeOptions& compute) {
 
 void check_packed_weights(const CheckpointConfig& checkpoint) {
   const LoadedModel loaded = load_model(checkpoint, {.stored = true});
-  if (can_pack(*loaded.model))
-    decoding_model(loaded, {});
-  else
-    make_ready(loaded, {});
+  if (can_pack(*loaded.model)) decoding_model(loaded, {});
+  else make_ready(loaded, {});
 }
 
 }  // namespace zoo

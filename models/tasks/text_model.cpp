@@ -29,10 +29,8 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                                                      .stored = packed});
   require_fit(*text_model.tokenizer, loaded.model->config(), directory);
   text_model.model = loaded.model;
-  if (loaded.head == Head::kSeq2SeqLm)
-    text_model.stored = loaded.stored;
-  else
-    make_ready(loaded, compute);
+  if (loaded.head == Head::kSeq2SeqLm) text_model.stored = loaded.stored;
+  else make_ready(loaded, compute);
   text_model.head = loaded.head;
   return text_model;
 }

@@ -9,8 +9,6 @@ void zoo::fuzz::read(std::string_view input) {
   const std::string name(parts[0]);
   if (name.starts_with("records"))
     parse_records(parts[1], name, {.required = {"text", "label"}, .optional = {"more"}});
-  else if (name.starts_with("tagged"))
-    parse_tagged(parts[1], name);
-  else
-    parse_questions(parts[1], name);
+  else if (name.starts_with("tagged")) parse_tagged(parts[1], name);
+  else parse_questions(parts[1], name);
 }

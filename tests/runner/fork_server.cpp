@@ -96,10 +96,8 @@ bool can_run(const Run& run) {
 
 [[noreturn]] void become(Run& run) {
   for (int stream = 0; stream < 3; ++stream) {
-    if (run.streams[stream] >= 0)
-      dup2(run.streams[stream], stream);
-    else
-      close(stream);
+    if (run.streams[stream] >= 0) dup2(run.streams[stream], stream);
+    else close(stream);
   }
   for (const int stream : run.streams)
     if (stream >= 0) close(stream);
@@ -166,10 +164,8 @@ class Server {
     for (const int stream : run.streams)
       if (stream >= 0) close(stream);
     send(channel, &process, sizeof process, MSG_NOSIGNAL);
-    if (process > 0)
-      clients_.push_back({channel, process});
-    else
-      close(channel);
+    if (process > 0) clients_.push_back({channel, process});
+    else close(channel);
   }
 
   void report_ended() {

@@ -9,20 +9,13 @@
 namespace zoo {
 namespace {
 
-struct Expected {
-  nlohmann::json::value_t type;
-  const char* name;
-};
+using JsonKind = nlohmann::json::value_t;
 
-Expected expected_of(JsonType type) {
-  switch (type) {
-    case JsonType::object: return {nlohmann::json::value_t::object, "an object"};
-    case JsonType::array: return {nlohmann::json::value_t::array, "an array"};
-    case JsonType::string: return {nlohmann::json::value_t::string, "a string"};
-    case JsonType::boolean: break;
-  }
-  return {nlohmann::json::value_t::boolean, "true or false"};
-}
+// In the order of JsonType.
+constexpr std::pair<JsonKind, const char*> kTypes[] = {{JsonKind::object, "an object"},
+                                                       {JsonKind::array, "an array"},
+                                                       {JsonKind::string, "a string"},
+                                                       {JsonKind::boolean, "true or false"}};
 
 }  // namespace
 
@@ -35,10 +28,10 @@ const nlohmann::json* JsonSection::find(const char* key) const {
 }
 
 const nlohmann::json& JsonSection::require(const char* key, JsonType type) const {
-  const Expected expected = expected_of(type);
+  const auto& [expected, name] = kTypes[static_cast<std::size_t>(type)];
   const nlohmann::json* value = find(key);
-  if (value == nullptr) fail(key, "is missing: expected ", expected.name);
-  if (value->type() != expected.type) fail(key, "is ", value->type_name(), ": expected ", expected.name);
+  if (value == nullptr) fail(key, "is missing: expected ", name);
+  if (value->type() != expected) fail(key, "is ", value->type_name(), ": expected ", name);
   return *value;
 }
 

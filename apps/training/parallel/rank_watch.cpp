@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>

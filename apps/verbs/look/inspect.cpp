@@ -114,8 +114,7 @@ Findings examine(const ModelPath& directory) {
     if (!fs::is_regular_file(file)) return;
     findings.sizes.emplace_back(file.filename().string(), static_cast<std::int64_t>(fs::file_size(file)));
   };
-  if (fs::is_regular_file(directory))
-    add(directory);  // a GGUF file
+  if (fs::is_regular_file(directory)) add(directory);  // a GGUF file
   else
     for (const auto& file : fs::directory_iterator(directory)) add(file.path());
   std::sort(findings.sizes.begin(), findings.sizes.end());

@@ -56,8 +56,7 @@ Json answer_json(const SuiteTask& task, std::size_t number, const SuiteAnswer& a
   Json json{{"task", task.name}, {"question", number}};
   if (task.output_type == "generate_until")
     json.update({{"text", answer.text}, {"targets", question.targets}});
-  else
-    json.update({{"log_probabilities", answer.log_probabilities}, {"greedy", answer.greedy}});
+  else json.update({{"log_probabilities", answer.log_probabilities}, {"greedy", answer.greedy}});
   if (task.output_type == "multiple_choice")
     json.update({{"chosen", answer.chosen}, {"right", question.right}});
   for (std::size_t i = 0; i < task.metrics.size(); ++i) json[task.metrics[i]] = answer.values[i].first;
@@ -121,10 +120,8 @@ void evaluate_suite(const SuiteFlags& flags, const ModelPath& model, const Compu
     }
   }
   if (output) output->commit();
-  if (as_json)
-    std::cout << json_text(json) << "\n";
-  else
-    table.print(std::cout);
+  if (as_json) std::cout << json_text(json) << "\n";
+  else table.print(std::cout);
 }
 
 }  // namespace zoo

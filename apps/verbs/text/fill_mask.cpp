@@ -63,10 +63,8 @@ int run_fill_mask(const Arguments& arguments) {
   for (auto texts = input.next(1); !texts.empty(); texts = input.next(1)) {
     flags.request.text = texts[0];
     const auto masks = fill_mask(model, flags.request);
-    if (flags.json)
-      std::cout << json_text(answer_json(flags.request, masks)) << "\n";
-    else
-      print_table(masks);
+    if (flags.json) std::cout << json_text(answer_json(flags.request, masks)) << "\n";
+    else print_table(masks);
   }
   return 0;
 }

@@ -91,10 +91,8 @@ int run_translate(const Arguments& arguments) {
     const GenerationResult result = generate(*decoder, prompts, options);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::string translation = translated_text(model, result.ids[i]);
-      if (flags.json)
-        std::cout << json_text(translation_json(texts[i], translation, result.ids[i])) << "\n";
-      else
-        std::cout << written_text(translation) << "\n";
+      if (flags.json) std::cout << json_text(translation_json(texts[i], translation, result.ids[i])) << "\n";
+      else std::cout << written_text(translation) << "\n";
     }
     std::cout.flush();
   }

@@ -48,8 +48,7 @@ ConfigKey decoder_start_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     if (!reader.is_null("decoder_start_token_id"))
       config.decoder_start_token_id = reader.get_int("decoder_start_token_id", config.decoder_start_token_id);
-    else
-      config.decoder_start_token_id = -1;
+    else config.decoder_start_token_id = -1;
   };
   const auto write = [](const C& config, nlohmann::json& json) {
     json["decoder_start_token_id"] = nullptr;

@@ -285,8 +285,7 @@ class TaskReader {
       }
       return question;
     }
-    if (has_choices_)
-      question.targets = {question.choices[question.right]};
+    if (has_choices_) question.targets = {question.choices[question.right]};
     else
       for (const Json& each : target.is_array() ? target : Json::array({target}))
         question.targets.push_back(written("doc_to_target", each));

@@ -74,10 +74,8 @@ TEST_CASE(
   }
   checkpoint.tensors.emplace_back("lm_head.weight", copy);
   checkpoint.write();
-  if (fault.empty())
-    CHECK_FALSE(load_model(checkpoint.path()).model->config().tie_word_embeddings);
-  else
-    CHECK_THAT(checkpoint.fault(), Contains(fault));
+  if (fault.empty()) CHECK_FALSE(load_model(checkpoint.path()).model->config().tie_word_embeddings);
+  else CHECK_THAT(checkpoint.fault(), Contains(fault));
 }
 
 TEST_CASE("an untied model needs its output weights") {

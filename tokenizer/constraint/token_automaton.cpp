@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/base/error.h"
+#include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -156,6 +157,13 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   for (TokenId id = 0; id < count; ++id) {
     const std::string both = tokenizer.decode(TokenIds{before, id});
     bytes.push_back(both.size() > begin ? both.substr(begin) : std::string());
+  }
+  for (TokenId id = 0; id < count; ++id) {
+    std::string& own = bytes[static_cast<std::size_t>(id)];
+    if (own != kReplacementCharacter) continue;  // what a byte token (byte fallback) decodes to
+    const std::string token = tokenizer.token_text(id);
+    for (int byte = 0x80; byte < 0x100; ++byte)
+      if (token == fallback_token(static_cast<unsigned char>(byte))) own = static_cast<char>(byte);
   }
   return bytes;
 }

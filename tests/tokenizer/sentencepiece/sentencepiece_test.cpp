@@ -3,6 +3,7 @@
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
+#include "tokenizer/constraint/token_automaton.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 using namespace zoo;
@@ -24,6 +25,20 @@ TEST_CASE("A model with byte tokens and without normalization gives every diffic
   const auto tokenizer = SentencePieceTokenizer::load(test::golden("bpe/tokenizer.model"));
   for (const std::string& text : test::difficult_texts())
     CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+}
+
+TEST_CASE("A byte token writes its byte") {
+  const auto tokenizer = SentencePieceTokenizer::load(test::golden("bpe/tokenizer.model"));
+  const std::vector<std::string> bytes = token_bytes(tokenizer);
+  int found = 0;
+  for (std::size_t id = 0; id < bytes.size(); ++id) {
+    const std::string piece = tokenizer.piece(static_cast<TokenId>(id));
+    if (piece == "<0xC3>") CHECK(bytes[id] == "\xC3");
+    if (piece == "<0xA9>") CHECK(bytes[id] == "\xA9");
+    if (piece == "<0x41>") CHECK(bytes[id] == "A");
+    found += piece.starts_with("<0x") ? 1 : 0;
+  }
+  CHECK(found == 256);
 }
 
 TEST_CASE("The end token is the model's") {

@@ -164,6 +164,17 @@ class DistillationTest(SgdTraining, unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((half / "final/model.safetensors").read_bytes(), (whole / "final/model.safetensors").read_bytes())
 
+    def test_a_student_from_scratch(self):
+        scratch = ("--init_from", "scratch", "--n_layer", "1", "--n_head", "2", "--n_embd", "16")
+        rows = self.metrics(self.trained("chat", *scratch, "--tokenizer", str(self.root / "gpt2"), "--block_size", "64", "--distillation_weight", "1", rate=0.5))
+        self.assertLess(rows[-1]["val_kl"], 0.9 * rows[0]["val_kl"])
+        done, _ = self.train("lm", *scratch)
+        self.assertIn("tokens has no tokenizer to compare with the teacher's", done.stderr)
+        text = self.root / "text.txt"
+        text.write_text("in the beginning\n" * 50)
+        done, _ = self.train("lm", *scratch, "--tokenizer", "byte", "--dataset", str(text), "--val_dataset", str(text))
+        self.assertIn(f"a student from scratch takes --tokenizer '{self.root / 'gpt2'}'", done.stderr)
+
     def test_dry_run(self):
         done, run = self.train("chat", "--dry_run")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -190,7 +201,7 @@ class DistillationTest(SgdTraining, unittest.TestCase):
         for task, words, teacher, said in [
                 ("chat", (), "larger", f"has a vocabulary of {len(self.tokenizer) + 8} tokens, the student of {len(self.tokenizer)}"),
                 ("chat", (), "silent", "silent"), ("chat", (), "classifier", "has a sequence-classification head; expected causal-lm"),
-                ("chat", (), "other", f"has another tokenizer than the student: the id {a} is 'b', the student's 'a'"),
+                ("chat", (), "other", f"has another tokenizer than the student, whose id {a} is another token"),
                 ("chat", (), "none", "none"), ("lm", (), "short", "has 16 positions, fewer than --block_size 24"),
                 ("chat", ("--disagreement", "positions"), "gpt2", "--teacher: not with --disagreement, --loss"),
                 ("preference", (), "gpt2", "--teacher: only for the task lm or chat or embedding, not preference"),

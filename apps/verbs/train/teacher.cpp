@@ -22,9 +22,8 @@ void require_same_tokens(const fs::path& directory, const Tokenizer& own, const 
   const std::int64_t count = std::min(own.vocab_size(), data.tokenizer->vocab_size());
   for (TokenId id = 0; id < count; ++id)
     if (own.token_text(id) != data.tokenizer->token_text(id))
-      throw Error("--teacher: ", directory, " has another tokenizer than the student: the id ", id, " is '",
-                  own.token_text(id), "', the student's '", data.tokenizer->token_text(id),
-                  "'; a student from scratch takes --tokenizer ", directory);
+      throw Error("--teacher: ", directory, " has another tokenizer than the student, whose id ", id,
+                  " is another token; a student from scratch takes --tokenizer ", directory);
 }
 
 // As inference runs packed weights: of rows without padding, which at their end changes nothing before it.
@@ -56,10 +55,10 @@ Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const 
   if (checkpoint.head != student.head)
     throw Error("--teacher: ", directory, " has a ", name_of(checkpoint.head), " head; expected ",
                 name_of(student.head));
+  require_same_tokens(directory, *load_tokenizer(directory, checkpoint.json.get()), data);
   if (own.vocab_size != config.vocab_size)
     throw Error("--teacher: ", directory, " has a vocabulary of ", own.vocab_size, " tokens, the student of ",
                 config.vocab_size, "; both need the same");
-  require_same_tokens(directory, *load_tokenizer(directory, checkpoint.json.get()), data);
   if (own.has_position_table() && flags.data.block_size > own.max_length())
     throw Error("--teacher: ", directory, " has ", own.max_length(), " positions, fewer than --block_size ",
                 flags.data.block_size);

@@ -16,9 +16,9 @@ from test_analysis import CLEAN, CORRUPTED, WORDS
 
 class PageSteps(PageOfModels):
     def follow(self, layer, head, title=None):
-        block = self.browser.one(f'#blocks [data-layer="{layer}"]')
-        if block.get_attribute("aria-expanded") == "false":
-            block.click()
+        block = f'#blocks [data-layer="{layer}"]'
+        if self.browser.wait(lambda: self.browser.one(block).get_attribute("aria-expanded")) == "false":
+            self.press(block)
         self.browser.wait(lambda: self.browser.one("#opened-title").text == f"Block {layer}")
         self.press(f'#heads [data-head="{head}"]')
         self.browser.wait(lambda: self.browser.one("#steps-head").text.startswith(f"Head {head} of block {layer}")

@@ -1,6 +1,7 @@
 #include "models/kernels/spinning.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 
 #include "models/kernels/parallel.h"
@@ -107,6 +108,7 @@ TEST_CASE("A process keeps one watch of spins, whoever asks for it") {
     }
     return count;
   };
+  for (const char* decides : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}) ::unsetenv(decides);
   keep_spin_watch();
   keep_spin_watch();
   CHECK(comes_true([&] { return watches() == 1; }));

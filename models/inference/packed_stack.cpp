@@ -1,6 +1,7 @@
 #include "models/inference/packed_stack.h"
 
 #include "data/base/lines.h"
+#include "models/kernels/spinning.h"
 #include "models/layers/config_fields.h"
 
 namespace zoo::inference {
@@ -36,6 +37,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
   const TransformerConfig& config = config_;
   TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
   TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
+  keep_spin_watch();
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
     Layer& layer = layers_.emplace_back();

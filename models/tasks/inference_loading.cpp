@@ -7,7 +7,6 @@
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/save_packed.h"
-#include "models/kernels/spinning.h"
 
 namespace zoo {
 namespace {
@@ -121,7 +120,6 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
   Model& model = *loaded.model;
   if (const auto options = options_for(loaded, compute); options && can_pack(model)) {
     give_back_idle_memory();
-    keep_spin_watch();
     return pack(model, *options);
   }
   check_modules_fit(model, compute);
@@ -162,7 +160,6 @@ void make_ready(const LoadedModel& loaded, const ComputeOptions& compute) {
   const auto options = options_for(loaded, compute);
   if (options && lacking_kernels(*loaded.model).empty()) {
     give_back_idle_memory();
-    keep_spin_watch();
     return pack_stacks(*loaded.model, *options);
   }
   check_modules_fit(*loaded.model, compute);

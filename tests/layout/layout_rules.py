@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "tokenizer/learning": ["tokenizer/learning", *PIPELINE],
     "tokenizer/files": ["tokenizer/files", "tokenizer/sentencepiece", *PIPELINE],
     "tokenizer/jinja": ["tokenizer/jinja", *PIPELINE],
-    "tokenizer/chat": ["tokenizer/chat", "tokenizer/jinja", "tokenizer/files", *PIPELINE],
+    "tokenizer/chat": ["tokenizer/chat", "tokenizer/constraint", "tokenizer/jinja", "tokenizer/files", *PIPELINE],
     "tokenizer": ["tokenizer"],
     "data/random": ["data/random"],
     "data/corpora": ["data/corpora", "tokenizer"],

@@ -110,7 +110,7 @@ struct Measured {
   std::vector<Curve> times, memory;  // one line per method
 };
 
-Measured measure(std::int64_t longest, const at::Generator& generator) {
+Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
   Measured measured;
   std::vector<Table::Column> columns{{"attention"}, {"operations"}};
   std::vector<std::vector<std::string>> times, memory;
@@ -172,7 +172,7 @@ int zoo::demo_efficient_attention(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
   print_differences(draw_heads(kCompared, generator));
-  const Measured measured = measure(longest, generator);
+  const Measured measured = measure_methods(longest, generator);
   std::string growth;
   for (const Curve& line : measured.times)
     if (line.y.size() > 1) growth += (growth.empty() ? "" : ", ") + line.title + " " + last_growth(line);

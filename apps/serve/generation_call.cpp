@@ -97,20 +97,21 @@ void read_field(RequestFields& fields, GenerationSettings& settings, const std::
     } else {
       const auto least = static_cast<std::int64_t>(field.range.least.value_or(0)),
                  most = static_cast<std::int64_t>(field.range.most.value_or(kLargestGivenCount));
-      const ordered_json* given = fields.get(name);
-      const bool all = name == "top_k" && given != nullptr && *given == -1;  // as clients of vLLM say it
-      if (const auto value = all ? 0 : fields.integer(name, least, most)) *member = *value;
+      if (const auto value = fields.integer(name, least, most)) *member = *value;
     }
   };
   std::visit(set, field.member);
 }
 
 void read_sampling(RequestFields& fields, GenerationSettings& settings, bool draws_seed) {
-  for (const char* name : {"temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty",
+  for (const char* name : {"temperature", "top_p", "min_p", "typical_p", "repetition_penalty",
                            "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"})
     read_field(fields, settings, name, name);
   read_field(fields, settings, "min_tokens", "min_new_tokens");
   SamplingOptions& sampling = settings.options.sampling;
+  const ordered_json* top_k = fields.get("top_k");
+  if (top_k != nullptr && *top_k == -1) sampling.top_k = 0;  // as in vLLM: all
+  else read_field(fields, settings, "top_k", "top_k");
   const auto seed = fields.integer("seed", -1, kMostSeed);  // -1, as in llama.cpp: any
   if (draws_seed || seed == -1) sampling.seed = std::uint64_t{std::random_device()()} << 16;
   if (seed && *seed >= 0) sampling.seed = static_cast<std::uint64_t>(*seed);

@@ -37,7 +37,8 @@ class ToolConstraint final : public TokenConstraint {
     const std::int64_t own = state < 0 ? state : state - first_;
     at::Tensor mask = call_->mask(own, tokens);
     // Begun too late to be completed: it goes on until it is cut.
-    if (own >= 0 && mask.max().item<float>() < 0) return call_->mask(own, vocab_size_ + kManyTokens);
+    if (own >= 0 && mask.max().item<float>() < 0)
+      return call_->mask(own, std::numeric_limits<std::int64_t>::max());
     return mask;
   }
 
@@ -52,8 +53,6 @@ class ToolConstraint final : public TokenConstraint {
   }
 
  private:
-  static constexpr std::int64_t kManyTokens = 1'000'000'000;
-
   std::int64_t of_call(std::int64_t own) const { return own < 0 ? own : own + first_; }
 
   // The state after more bytes of free text.

@@ -57,7 +57,7 @@ class PageOfModels(unittest.TestCase):
                             self.browser.one(select), value)
 
     def press(self, selector, *keys):
-        """Clicks it, or presses a key on it; once more if the page has just drawn it anew."""
+        """Clicks it, or presses a key on it; again if the page has just redrawn it."""
         def done():
             part = self.browser.one(selector)
             (part.send_keys(*keys) if keys else part.click())

@@ -147,6 +147,10 @@ const char* finish_reason_of(const ChatCompletion& chat, RowEnd end, const ToolC
   return called && !chat.tools.named ? "tool_calls" : finish_reason(end);
 }
 
+ordered_json message_of(const std::string& content) {
+  return {{"role", "assistant"}, {"content", content}, {"refusal", nullptr}};
+}
+
 // The message of a row that may call tools.
 ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids, ToolCallReader& reader) {
   RowText text(*chat.writing.session);
@@ -163,7 +167,7 @@ ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids,
   for (const TokenId id : ids) add(reader.push(text.push(id)));
   add(reader.push(text.finish()));
   add(reader.finish());
-  ordered_json message{{"role", "assistant"}, {"content", content}, {"refusal", nullptr}};
+  ordered_json message = message_of(content);
   if (calls.empty()) return message;
   if (content.empty()) message["content"] = nullptr;
   message["tool_calls"] = std::move(calls);
@@ -176,11 +180,9 @@ ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
   std::int64_t count = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     std::optional<ToolCallReader> reader;
-    ordered_json message{{"role", "assistant"},
-                         {"content", text_of_row(rows[row].ids, *chat.writing.session)},
-                         {"refusal", nullptr}};
-    if (chat.tools.format)
-      message = message_with_calls(chat, rows[row].ids, reader.emplace(*chat.tools.format));
+    ordered_json message = chat.tools.format
+                               ? message_with_calls(chat, rows[row].ids, reader.emplace(*chat.tools.format))
+                               : message_of(text_of_row(rows[row].ids, *chat.writing.session));
     ordered_json logprobs;
     if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat.tokenizer());
     choices.push_back(

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -14,7 +16,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "apps/command/mapping_fault.h"
 #include "apps/command/output.h"
 #include "apps/command/standard_output.h"
 #include "apps/command/version.h"
@@ -22,6 +23,7 @@
 #include "apps/training/parallel/launchers.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/field_error.h"
+#include "data/base/mapped_file.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/spinning.h"
 #include "tokenizer/text/utf8.h"
@@ -36,6 +38,32 @@ void fill_standard_streams() {
     // Read only: a write to standard output still fails.
     if (::fcntl(descriptor, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
   }
+}
+
+void print_safely(const char* text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// Uses only async-signal-safe calls.
+void end_with_a_line(int, siginfo_t* fault, void*) {
+  const char* path = MappedFile::path_at(fault->si_addr);
+  if (path == nullptr) {  // another cause: the retried access ends as usual
+    std::signal(SIGBUS, SIG_DFL);
+    return;
+  }
+  print_safely("error: ");
+  print_safely(path);
+  print_safely(
+      " became shorter while it was in use, or its disk failed; replace a file by renaming a new one\n");
+  ::_exit(1);
+}
+
+// After this, an access to a mapped file that was truncated, or whose disk fails, is no silent SIGBUS.
+void report_mapping_faults() {
+  struct sigaction action {};
+  action.sa_sigaction = end_with_a_line;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 // Prints exactly one line that starts with "error:", whatever the message contains, and no line of a value

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 
@@ -25,6 +25,10 @@ class UsageError : public Error {
 };
 
 /// The message of an error as the command line prints it: the fields of a FieldError are flags.
-std::string flag_message(const Error& error);
+inline std::string flag_message(const Error& error) {
+  const auto* about_field = dynamic_cast<const FieldError*>(&error);
+  if (about_field == nullptr) return error.what();
+  return about_field->message([](const std::string& field) { return "--" + field; });
+}
 
 }  // namespace zoo

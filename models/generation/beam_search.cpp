@@ -8,12 +8,131 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
-#include "models/generation/beam_group.h"
 #include "models/generation/logits_rules.h"
 #include "models/generation/token_loop.h"
 
 namespace zoo {
 namespace {
+
+// One beam found for a prompt.
+struct FoundBeam {
+  TokenIds ids;
+  std::vector<double> log_probabilities;  // of each token, if asked for
+  double score = 0;                       // sum of the filtered ones, divided according to length_penalty
+};
+
+// A hypothesis that may become a result.
+struct Beam {
+  FoundBeam found;         // while it runs, its score is the sum
+  std::int64_t row = 0;    // prompt row whose tokens it continues
+  std::int64_t state = 0;  // state of the constraint
+  bool ends = false;
+};
+
+// Beams of one prompt, or of one of its groups, as in Hugging Face's `generate`: there are more candidates
+// than beams; those that end compete with the finished ones, and the best of the others continue. Groups
+// follow the last release of Hugging Face that had them, 4.49: a beam that ends still counts among those
+// that could improve, and at the last step the running beams compete unless their group is done.
+class BeamGroup {
+ public:
+  BeamGroup(std::int64_t beams, const BeamOptions& options) : beams_(beams), options_(options) {
+    running_.resize(static_cast<std::size_t>(beams));
+    // All beams hold the prompt, so that only the first one is continued at first.
+    for (std::size_t b = 1; b < running_.size(); ++b) running_[b].found.score = kHopeless;
+  }
+
+  const std::vector<Beam>& running() const { return running_; }
+
+  // Continues the running beams with `candidates`, in order of choice; each has `length` of `max_length` new
+  // tokens.
+  void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
+
+  // Keeps a finished group in the rows from `first` on, while other groups continue.
+  void stay(std::int64_t first);
+
+  bool done() const { return done_; }
+
+  // Finished beams, best first.
+  std::vector<FoundBeam> finished() const { return finished_; }
+
+ private:
+  static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
+
+  void finish(const std::vector<Beam>& candidates, std::int64_t length);
+  void finish(FoundBeam found, std::int64_t length);
+  void keep_best();
+  // `score`: the best sum of a candidate.
+  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const;
+  bool is_one_of_several() const { return options_.num_beam_groups > 1; }
+  bool full() const { return static_cast<std::int64_t>(finished_.size()) == beams_; }
+
+  std::int64_t beams_;
+  BeamOptions options_;
+  std::vector<Beam> running_;
+  std::vector<FoundBeam> finished_;
+  bool done_ = false;
+};
+
+// In float32, like Hugging Face: rounding decides between close scores.
+float penalized(double score, std::int64_t length, double penalty) {
+  return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
+}
+
+void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
+  finish(candidates, length);
+  const double best = candidates.front().found.score;
+  const bool all_end =
+      std::all_of(candidates.begin(), candidates.end(), [](const Beam& beam) { return beam.ends; });
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Beam& a, const Beam& b) {
+    return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
+  });
+  candidates.resize(static_cast<std::size_t>(beams_), candidates.back());
+  for (Beam& beam : candidates) {
+    // Too few candidates continue.
+    if (beam.ends) beam.found.score = kHopeless;
+    beam.ends = false;
+  }
+  running_ = std::move(candidates);
+  const double going = running_.front().found.score;
+  done_ = all_end || !std::isfinite(going) ||
+          !can_improve(is_one_of_several() ? best : going, length, max_length) ||
+          (options_.early_stopping == EarlyStopping::kFull && full());
+  if (!is_one_of_several() || done_ || length < max_length) return;
+  for (const Beam& beam : running_) finish(beam.found, length);
+  keep_best();
+  done_ = true;
+}
+
+void BeamGroup::stay(std::int64_t first) {
+  for (Beam& beam : running_) beam.row = first++;
+}
+
+// Finishes those of the first `beams_` candidates that end.
+void BeamGroup::finish(const std::vector<Beam>& candidates, std::int64_t length) {
+  const auto count = std::min(candidates.size(), static_cast<std::size_t>(beams_));
+  for (std::size_t c = 0; c < count; ++c)
+    if (candidates[c].ends) finish(candidates[c].found, length);
+  keep_best();
+}
+
+void BeamGroup::finish(FoundBeam found, std::int64_t length) {
+  if (!(found.score > kHopeless / 2)) return;
+  found.score = penalized(found.score, length, options_.length_penalty);
+  finished_.push_back(std::move(found));
+}
+
+void BeamGroup::keep_best() {
+  std::stable_sort(finished_.begin(), finished_.end(),
+                   [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
+  if (finished_.size() > static_cast<std::size_t>(beams_)) finished_.resize(static_cast<std::size_t>(beams_));
+}
+
+bool BeamGroup::can_improve(double score, std::int64_t length, std::int64_t max_length) const {
+  if (!full()) return true;
+  const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
+  const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
+  return best > static_cast<float>(finished_.back().score);
+}
 
 void check(const BeamOptions& options, double temperature) {
   if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)

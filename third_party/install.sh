@@ -3,7 +3,7 @@
 #
 #   third_party/install.sh                what the build needs: Debian packages and LibTorch
 #   third_party/install.sh --quickstart   also the text and the plotter that apps/quickstart.sh uses
-#   third_party/install.sh --extras       also the other programs and texts that tzoo can use
+#   third_party/install.sh --extras       also the other programs, libraries and texts that tzoo can use
 #   third_party/install.sh --tests        all, and what the tests need, with a separate Python (third_party/interop)
 #
 # With Torch_DIR set to a LibTorch (its root, or the folder of TorchConfig.cmake) none is downloaded. CXX
@@ -14,6 +14,7 @@ set -euo pipefail
 readonly torch_version=2.13.0 # the wheel that is fetched
 readonly torch_minimum=2.13   # what Torch_DIR must offer
 readonly torch_tag=311        # the Python whose wheel is taken where the system's own Python has none
+readonly arrow_version=26.0.1 # apps/CMakeLists.txt names its library
 readonly torch_index=https://download.pytorch.org/whl/cpu
 readonly cmake_minimum=3.25
 readonly gcc_minimum=12 clang_minimum=14
@@ -38,6 +39,7 @@ quickstart  | libcpp-httplib-dev  | 0.11+    | <httplib.h>                      
 quickstart  | libedit-dev         | 3.1+     | <editline/readline.h>                           | line editing and history in "tzoo chat" and "tzoo generate --interactive"
 extra       | wordnet-base        | 3.0      |                                                 | "apps/quickstart.sh --chat", whose model learns what words mean
 extra       | libyaml-cpp-dev     | 0.6+     | <yaml-cpp/yaml.h>                               | YAML in "tzoo evaluate --suite", which then reads JSON
+extra       | zstd                | 1.4+     | zstd                                            | datasets that end in .zst
 extra       | curl                | 7.74+    | curl                                            | "tzoo data get", which downloads corpora
 test        | catch2              | 2.13+, 3 | <catch2/catch.hpp> or <catch2/catch_all.hpp>    |
 test        | python3-venv        | 3.11+    |                                                 |
@@ -48,7 +50,7 @@ test        | chromium-driver     | 110+     | chromedriver                     
 '
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-readonly here libtorch=$here/libtorch interop=$here/interop compiler=${CXX:-g++}
+readonly here libtorch=$here/libtorch interop=$here/interop arrow=$here/arrow compiler=${CXX:-g++}
 readonly partial=$libtorch/.partial log=$libtorch/.install.log
 
 say() { printf '%-24s %s\n' "$1:" "$2"; }
@@ -248,6 +250,23 @@ install_libtorch() {
   rm -rf "$partial"
 }
 
+# --- Arrow -----------------------------------------------------------------------------------------------------
+
+# Its C++ libraries and headers are in the wheel, as LibTorch's are in torch's. Without it: no tzoo-parquet.
+install_arrow() {
+  local python
+  if [[ -f $arrow/.$arrow_version ]]; then
+    say "Arrow $arrow_version" "already there"
+    return
+  fi
+  say "Arrow $arrow_version" "fetching the wheel (about 50 MB)"
+  rm -rf "$arrow"
+  python=$(python_with_pip)
+  quietly "pip install pyarrow==$arrow_version" "$python" -m pip install --disable-pip-version-check --no-deps --no-compile \
+    --only-binary=:all: --target "$arrow" "pyarrow==$arrow_version"
+  touch "$arrow/.$arrow_version"
+}
+
 # --- Python for the tests --------------------------------------------------------------------------------------
 
 python_version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
@@ -326,6 +345,7 @@ main() {
   install_packages
   check_packages
   if [[ -n ${Torch_DIR:-} ]]; then check_torch_dir; else install_libtorch; fi
+  if wanted extra; then install_arrow; fi
   if wanted test; then install_interop; fi
   rm -f "$log"
   echo "third_party/install.sh took $SECONDS s"

@@ -39,14 +39,16 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-int spawn(const std::vector<std::string>& arguments, const Pipe& output, const Pipe& errors, pid_t& child) {
+int spawn(const std::vector<std::string>& arguments, const std::filesystem::path& file, const Pipe& output,
+          const Pipe& errors, pid_t& child) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output.write_end(), STDOUT_FILENO);
+  if (file.empty()) posix_spawn_file_actions_adddup2(&actions, output.write_end(), STDOUT_FILENO);
+  else posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, file.c_str(), O_WRONLY | O_APPEND, 0);
   posix_spawn_file_actions_adddup2(&actions, errors.write_end(), STDERR_FILENO);
   const int error = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -82,10 +84,11 @@ std::string ChildResult::reason() const {
   return line.empty() ? "exit code " + std::to_string(exit_code) : line;
 }
 
-std::optional<ChildResult> run_program(const std::vector<std::string>& arguments) {
+std::optional<ChildResult> run_program(const std::vector<std::string>& arguments,
+                                       const std::filesystem::path& file) {
   Pipe output, errors;
   pid_t child = 0;
-  const int error = spawn(arguments, output, errors, child);
+  const int error = spawn(arguments, file, output, errors, child);
   if (error == ENOENT) return std::nullopt;
   if (error != 0) throw Error("cannot run ", arguments[0], ": ", std::strerror(error));
   output.close_write_end();

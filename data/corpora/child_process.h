@@ -6,6 +6,7 @@
 ///     const std::optional<zoo::ChildResult> result = zoo::run_program({"git", "--version"});
 ///     if (result && result->exit_code == 0) std::cout << result->output;
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ struct ChildResult {
   std::string reason() const;
 };
 
-/// Runs a program from PATH without a shell and with empty standard input, and waits for it. Returns nothing
-/// if there is no such program. Throws Error if it cannot be started for another reason.
-std::optional<ChildResult> run_program(const std::vector<std::string>& arguments);
+/// Runs a program from PATH without a shell and with empty standard input, and waits for it. Its output goes
+/// to the end of the file `file`, if there is one. Returns nothing if there is no such program. Throws Error
+/// if it cannot be started for another reason.
+std::optional<ChildResult> run_program(const std::vector<std::string>& arguments,
+                                       const std::filesystem::path& file = {});
 
 }  // namespace zoo

@@ -8,6 +8,7 @@
 #include "data/corpora/child_process.h"
 #include "data/corpora/kjv.h"
 #include "data/corpora/sha256.h"
+#include "data/corpora/unpacked_files.h"
 
 namespace zoo {
 
@@ -139,9 +140,12 @@ fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file
 
 fs::path resolve_dataset(const std::string& name_or_path) {
   if (find_corpus(name_or_path) != nullptr) return get_corpus(name_or_path);
+  if (is_packed(name_or_path)) return unpacked(name_or_path);
   std::error_code error;
   const fs::file_status status = fs::status(name_or_path, error);
-  if (fs::is_directory(status)) throw Error("expected a text file, '", name_or_path, "' is a directory");
+  if (fs::is_directory(status))
+    throw Error("expected a text file, '", name_or_path, "' is a directory; '", name_or_path,
+                "/*.jsonl' takes its files");
   if (fs::exists(status)) return name_or_path;
   throw Error("'", name_or_path, "' is neither a corpus (", joined(corpus_names()), ") nor a file",
               did_you_mean(name_or_path, corpus_names()));

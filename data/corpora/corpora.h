@@ -37,8 +37,8 @@ std::filesystem::path data_directory();
 std::filesystem::path get_corpus(const std::string& name,
                                  const std::optional<std::filesystem::path>& file = std::nullopt);
 
-/// The file of `--dataset`: a corpus (see get_corpus), else a text file. "./NAME" is a file even if a corpus
-/// has that name. Throws Error if it is neither.
+/// The file of `--dataset`: a corpus (see get_corpus), else a text file, or what unpacked() makes of files.
+/// "./NAME" is a file even if a corpus has that name. Throws Error if it is neither.
 std::filesystem::path resolve_dataset(const std::string& name_or_path);
 
 }  // namespace zoo

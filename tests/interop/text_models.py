@@ -17,8 +17,8 @@ LETTERS = sorted(set("".join(TEXTS).lower()) - {" ", "ü", "ï", "é"})
 WORDS = ["and", "the", "earth", "god", "beginning"]
 
 
-def tzoo(*words, stdin=None):
-    return subprocess.run([os.environ["TZOO"], *words], input=stdin, capture_output=True, text=True, timeout=300)
+def tzoo(*words, stdin=None, env=None):
+    return subprocess.run([os.environ["TZOO"], *words], input=stdin, env=env, capture_output=True, text=True, timeout=300)
 
 
 def lines(*words, stdin=None):

@@ -19,7 +19,7 @@ def git_files(*options):
     if (ROOT / ".git").exists():
         found = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
         return {path for path in found if path and (ROOT / path).is_file()}
-    skipped = ("build", "runs", "third_party/libtorch/", "third_party/interop/", ".")
+    skipped = ("build", "runs", "third_party/libtorch/", "third_party/interop/", "third_party/arrow/", ".")
     found = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
     return {path for path in found if not path.startswith(skipped) and "__pycache__" not in path}
 

@@ -124,10 +124,11 @@ int prepare(const Arguments& arguments) {
               "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
               "and meta.json. The tokenizer's files are saved beside them. The texts of a .jsonl file are "
               "documents, each with the tokenizer's end token after it.");
-  flags.positional(
-      "dataset", dataset,
-      "text file, .jsonl file with a 'text' in each line, or name of a corpus from 'tzoo data list'",
-      {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
+  flags.positional("dataset", dataset,
+                   "text file, .jsonl or .parquet file with a 'text' in each line, these as .gz or .zst, a "
+                   "pattern of them, or "
+                   "name of a corpus from 'tzoo data list'",
+                   {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
   flags.add(
       "tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one",
       {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});

@@ -1,0 +1,166 @@
+"""Datasets in Parquet, .gz and .zst and patterns of files, beside what pyarrow reads and the same rows as plain lines."""
+
+import gzip
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "third_party/arrow"))
+
+import pyarrow as pa  # noqa: E402 (installed beside, for its C++ libraries)
+import pyarrow.parquet  # noqa: E402
+
+from text_models import tzoo  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ["TZOO_PROGRAM"]).with_name("tzoo-parquet")
+TEXTS = [f"{word} number {i} of the {word}s, told again\n" for i in range(12) for word in ("ship", "house", "Ærø", "river")]
+
+
+class PackedDatasetsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def rows(self, table):
+        path = self.root / "rows.parquet"
+        pa.parquet.write_table(table, path, row_group_size=3)
+        done = subprocess.run([PROGRAM, path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.split("\n")[:-1]], done.stderr
+
+    def test_values_are_pyarrows(self):
+        rows = [{"text": 'a "quoted"\nline \u2028 🦙', "n": 2**53 + 1, "x": 0.1, "ok": True, "nested": {"ids": [1, None, 3], "name": "é"},
+                 "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}]},
+                {"text": None, "n": -1, "x": -1e300, "ok": None, "nested": None, "messages": []}] * 5000
+        table = pa.Table.from_pylist(rows)
+        kinds = {"u": pa.uint64(), "i": pa.int8(), "f": pa.float32(), "large": pa.large_string(), "dictionary": None,
+                 "list": pa.large_list(pa.int16()), "pair": pa.list_(pa.float64(), 2)}
+        values = {"u": 2**64 - 1, "i": -128, "f": 0.5, "large": "länge", "dictionary": "often", "list": [7], "pair": [0.25, 0.5]}
+        for name, kind in kinds.items():
+            column = pa.array([values[name], None] * 5000, kind)
+            table = table.append_column(name, column.dictionary_encode() if kind is None else column)
+        read, _ = self.rows(table)
+        self.assertEqual(read, table.to_pylist())
+
+    def test_what_json_has_not_is_left_out_by_name(self):
+        table = pa.table({"image": pa.array([b"\xff\xd8"]), "text": ["a"], "when": pa.array([0], pa.timestamp("s"))})
+        read, notes = self.rows(table)
+        self.assertEqual(read, [{"text": "a"}])
+        self.assertIn("image, which is binary", notes)
+        self.assertIn("when, which is timestamp", notes)
+
+    def test_classes_have_the_names_that_datasets_wrote(self):
+        features = {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}, "text": {"dtype": "string", "_type": "Value"}}
+        table = pa.table({"text": ["a", "b", "c"], "label": [1, 0, -1]})
+        read, _ = self.rows(table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})}))
+        self.assertEqual([row["label"] for row in read], ["good", "bad", None])
+        read, _ = self.rows(table.replace_schema_metadata({"huggingface": "{"}))
+        self.assertEqual([row["label"] for row in read], [1, 0, -1])
+
+    def train(self, dataset, *words):
+        variables = {**os.environ, "TZOO_DATA_DIR": str(self.root / "cache")}
+        return tzoo("train", "--dataset", str(dataset), "--out_dir", str(self.root / "run"), "--overwrite", "--tokenizer", "byte",
+                    "--n_layer", "1", "--n_embd", "8", "--n_head", "1", "--block_size", "16", "--max_iters", "3", "--eval_interval", "3",
+                    "--eval_iters", "2", "--log_interval", "1", "--device", "cpu", *words, env=variables)
+
+    def losses(self, dataset, *words):
+        done = self.train(dataset, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        metrics = [json.loads(line) for line in (self.root / "run/metrics.jsonl").read_text().splitlines()]
+        losses = [line["train_loss"] for line in metrics if "train_loss" in line]
+        self.assertTrue(losses and all(map(math.isfinite, losses)))
+        return losses
+
+    def shards(self, folder, pack, ending):
+        (self.root / folder).mkdir()
+        for i in range(3):
+            pack(self.root / folder / f"train-{i}{ending}", TEXTS[16 * i:16 * i + 16])
+
+    def test_packed_texts_train_as_plain_ones(self):
+        def jsonl(texts):
+            return "\n".join(json.dumps({"text": text}, ensure_ascii=False) for text in texts).encode()  # no line break at the end
+
+        def zstd(path, texts):
+            subprocess.run(["zstd", "-q", "-o", path], input=jsonl(texts), check=True)
+
+        self.shards("plain", lambda path, texts: path.write_bytes(jsonl(texts)), ".jsonl")
+        self.shards("gz", lambda path, texts: path.write_bytes(gzip.compress(jsonl(texts))), ".jsonl.gz")
+        self.shards("zst", zstd, ".jsonl.zst")
+        self.shards("parquet", lambda path, texts: pa.parquet.write_table(pa.table({"text": texts}), path), ".parquet")
+        (self.root / "all.jsonl").write_bytes(jsonl(TEXTS))
+        expected = self.losses(self.root / "all.jsonl")
+        for folder, ending in (("plain", "jsonl"), ("gz", "jsonl.gz"), ("zst", "jsonl.zst"), ("parquet", "parquet")):
+            self.assertEqual(self.losses(self.root / folder / f"train-*.{ending}"), expected, folder)
+        # A plain text, and tokens made of it.
+        (self.root / "text.txt").write_text("".join(TEXTS))
+        (self.root / "text.txt.gz").write_bytes(gzip.compress("".join(TEXTS).encode()))
+        self.assertEqual(self.losses(self.root / "text.txt.gz"), self.losses(self.root / "text.txt"))
+        variables = {**os.environ, "TZOO_DATA_DIR": str(self.root / "cache")}
+        tokens = set()
+        for dataset in ("text.txt", "text.txt.gz"):
+            done = tzoo("data", "prepare", str(self.root / dataset), "--tokenizer", "byte", "--out_dir", str(self.root / "tokens"), "--overwrite",
+                        env=variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tokens.add((self.root / "tokens/train.bin").read_bytes())
+        self.assertEqual(len(tokens), 1)
+
+    def test_a_changed_file_is_unpacked_anew(self):
+        path = self.root / "rows.jsonl.gz"
+        path.write_bytes(gzip.compress(b'{"text": "one text"}\n' * 20))
+        first = self.losses(path)
+        self.assertEqual(self.losses(path), first)
+        self.assertEqual(len(list((self.root / "cache/unpacked").iterdir())), 1)
+        path.write_bytes(gzip.compress(b'{"text": "another one"}\n' * 20))
+        self.assertNotEqual(self.losses(path), first)
+
+    def refused(self, dataset, *parts):
+        done = self.train(dataset)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        kept = self.root / "cache/unpacked"
+        self.assertFalse(list(kept.iterdir()) if kept.exists() else [], "nothing is left of what failed")
+
+    def test_broken_files_are_named(self):
+        whole = self.root / "whole.parquet"
+        pa.parquet.write_table(pa.table({"text": TEXTS}), whole)
+        packed = gzip.compress("".join(TEXTS).encode())
+        broken = {"cut.parquet": whole.read_bytes()[:-9], "no.parquet": b"text", "cut.txt.gz": packed[:-20], "no.txt.gz": b"text",
+                  "empty.txt.gz": b"", "no.txt.zst": b"text"}
+        for name, content in broken.items():
+            (self.root / name).write_bytes(content)
+            with self.subTest(name):
+                self.refused(self.root / name, f"{name}': cannot be unpacked: ")
+        damaged = bytearray(whole.read_bytes())
+        damaged[30:60] = bytes(30)
+        (self.root / "damaged.parquet").write_bytes(damaged)
+        self.refused(self.root / "damaged.parquet", "damaged.parquet': cannot be unpacked: ")
+        bad = pa.array([b"fine", b"\xff"]).view(pa.utf8())
+        pa.parquet.write_table(pa.table({"text": bad}), self.root / "bytes.parquet")
+        self.refused(self.root / "bytes.parquet", "row 2", "not UTF-8")
+        self.refused(self.root / "none-*.parquet", "no such file")
+        self.refused(self.root / "none.parquet", "no such file")
+        (self.root / "a1.txt").write_text("text")
+        (self.root / "a2.jsonl").write_text("{}")
+        self.refused(self.root / "a*", "different kinds")
+        for name in ("b1.tsv", "b2.tsv"):
+            (self.root / name).write_text("text\tlabel\na\tb\n")
+        self.refused(self.root / "b*.tsv", "use .jsonl")
+        self.refused(self.root, "is a directory", "/*.jsonl'")
+
+    def test_a_row_without_text_is_named(self):
+        pa.parquet.write_table(pa.table({"text": ["a", None, "b"]}), self.root / "rows.parquet")
+        done = self.train(self.root / "rows.parquet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 2", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

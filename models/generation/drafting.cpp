@@ -30,10 +30,12 @@ class RowSession {
       session_->rewind(0, 0);
     }
     const std::size_t next = start_ + static_cast<std::size_t>(session_->length(0));
-    const TokenIds unread(tokens.begin() + static_cast<std::ptrdiff_t>(next), tokens.end());
-    if (count == 1) return session_->read({unread});
-    const at::Tensor all = session_->read({unread}, DecodingSession::Logits::kAll)[0];
-    return all.slice(0, -static_cast<std::int64_t>(count));
+    const auto unread = tokens.begin() + static_cast<std::ptrdiff_t>(next);
+    if (count == 1) return session_->read({TokenIds(unread, tokens.end())});
+    // Of a long prompt no logits are wanted.
+    const auto last = tokens.end() - static_cast<std::ptrdiff_t>(count);
+    if (unread < last) session_->read({TokenIds(unread, last)});
+    return session_->read({TokenIds(last, tokens.end())}, DecodingSession::Logits::kAll)[0];
   }
 
   // Drops tokens read after the first `count`.
@@ -57,6 +59,40 @@ class RowSession {
   std::unique_ptr<DecodingSession> session_;
 };
 
+// The text so far as a draft: what followed its last tokens when they stood there before.
+class TextLookup {
+ public:
+  explicit TextLookup(std::int64_t most) : most_(static_cast<std::size_t>(most)), wanted_(most_) {}
+
+  // At most `most` tokens after the latest earlier place that ends like `tokens`, by three tokens if there is
+  // one, else by two or one.
+  TokenIds find(const TokenIds& tokens, std::size_t most) {
+    constexpr std::size_t kLongest = 3;
+    most = std::min(most, wanted_);
+    if (wanted_ == 0 && ++waited_ == kWait) wanted_ = 1;
+    for (std::size_t n = std::min(kLongest, tokens.size() - 1); n > 0 && most > 0; --n) {
+      const auto last = tokens.end() - static_cast<std::ptrdiff_t>(n);
+      const auto found = std::find_end(tokens.begin(), tokens.end() - 1, last, tokens.end());
+      if (found == tokens.end() - 1) continue;
+      const auto next = found + static_cast<std::ptrdiff_t>(n);
+      return {next, next + std::min<std::ptrdiff_t>(tokens.end() - next, static_cast<std::ptrdiff_t>(most))};
+    }
+    return {};
+  }
+
+  // Rejected drafts cost time: their number halves, until none are tried for a while; accepted ones double
+  // it.
+  void learn(std::size_t drafted, std::size_t accepted) {
+    if (drafted == 0) return;
+    wanted_ = accepted == drafted ? std::min(most_, 2 * wanted_) : std::min(wanted_ / 2 + accepted, most_);
+    waited_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kWait = 16;  // tokens
+  std::size_t most_, wanted_, waited_ = 0;
+};
+
 class DraftedRow {
  public:
   DraftedRow(DecodingModel& model, const TokenIds& prompt, const TokenIds& first, std::size_t row,
@@ -68,8 +104,11 @@ class DraftedRow {
         given_(first.size()),
         tokens_(first),
         states_{rules.first_state()},
-        target_(model, prompt, most_tokens(), options),
-        draft_(*options.draft, prompt, most_tokens(), options) {}
+        prompt_(model.config().shape == Shape::kEncoderDecoder ? prompt : TokenIds()),
+        lookup_(options.prompt_lookup_num_tokens),
+        target_(model, prompt, most_tokens(), options) {
+    if (options.draft != nullptr) draft_.emplace(*options.draft, prompt, most_tokens(), options);
+  }
 
   // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
   // for.
@@ -77,13 +116,22 @@ class DraftedRow {
     const std::size_t begin = tokens_.size(), written = begin - given_;
     // One token always comes from the model itself.
     const std::size_t rest = static_cast<std::size_t>(options_.max_new_tokens) - written - 1;
-    const std::size_t count =
-        std::min({static_cast<std::size_t>(options_.draft_tokens), rest, target_.room(begin)});
-    std::vector<at::Tensor> guesses;  // distributions that the drafts were drawn from
-    for (std::size_t i = 0; i < count; ++i) {
-      guesses.push_back(distribution(draft_.read(tokens_, 1)[0]));
+    const std::size_t most = std::min(rest, target_.room(begin));
+    std::vector<at::Tensor> guesses;  // distributions that a model's drafts were drawn from
+    const std::size_t model_drafts =
+        draft_ ? std::min(static_cast<std::size_t>(options_.draft_tokens), most) : 0;
+    for (std::size_t i = 0; i < model_drafts; ++i) {
+      guesses.push_back(distribution(draft_->read(tokens_, 1)[0]));
       push(sampler_.draw(guesses.back(), row_));
     }
+    // The constraint may forbid one of these, which is then rejected.
+    if (!draft_) {
+      TokenIds text = prompt_;
+      text.insert(text.end(), tokens_.begin(), tokens_.end());
+      const TokenIds found = lookup_.find(text, most);
+      tokens_.insert(tokens_.end(), found.begin(), found.end());
+    }
+    const std::size_t count = tokens_.size() - begin;
     const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
     const at::Tensor logits = target_.read(tokens_, count + 1);
     cut(begin);
@@ -96,12 +144,15 @@ class DraftedRow {
       bool accepted = false;
       if (i < count) {
         // Leviathan et al., algorithm 1: keeps a draft with probability min(1, p / q), else draws from max(0,
-        // p
-        // - q).
+        // p - q). What the text drafts has q = 1.
         id = drafts[i];
-        const auto p = wanted[id].item<double>(), q = guesses[i][id].item<double>();
+        const auto p = wanted[id].item<double>(), q = draft_ ? guesses[i][id].item<double>() : 1.0;
         accepted = sampler_.uniform(row_) * q < p;
-        if (!accepted) id = sampler_.draw((wanted - guesses[i]).clamp_min_(0), row_);
+        if (!accepted) {
+          const at::Tensor others = draft_ ? (wanted - guesses[i]).clamp_min_(0) : wanted.clone();
+          if (!draft_) others[id] = 0;
+          id = sampler_.draw(others, row_);
+        }
       } else {
         id = sampler_.draw(wanted, row_);
       }
@@ -115,7 +166,8 @@ class DraftedRow {
     }
     result.drafted += static_cast<std::int64_t>(count);
     target_.keep(begin + got.size() - 1);
-    draft_.keep(begin + got.size() - 1);
+    if (draft_) draft_->keep(begin + got.size() - 1);
+    else lookup_.learn(count, got.size() - 1);
     return got;
   }
 
@@ -123,7 +175,9 @@ class DraftedRow {
 
  private:
   std::size_t most_tokens() const {
-    return given_ + static_cast<std::size_t>(options_.max_new_tokens + options_.draft_tokens);
+    const std::int64_t drafts =
+        options_.draft != nullptr ? options_.draft_tokens : options_.prompt_lookup_num_tokens;
+    return given_ + static_cast<std::size_t>(options_.max_new_tokens + drafts);
   }
 
   // Distribution [V] of the next token.
@@ -148,7 +202,10 @@ class DraftedRow {
   std::size_t row_, given_;
   TokenIds tokens_;
   std::vector<std::int64_t> states_;  // of the constraint: the first, and after each new token
-  RowSession target_, draft_;
+  TokenIds prompt_;                   // of an encoder-decoder; a decoder's is in tokens_
+  TextLookup lookup_;
+  RowSession target_;
+  std::optional<RowSession> draft_;
 };
 
 void check(DecodingModel& model, const GenerationOptions& options) {
@@ -168,8 +225,8 @@ class DraftingLoop : public TokenLoop {
                              task.options.context)),
         rules_(task.options, task.model.config().vocab_size),
         sampler_(task.options.sampling, task.prompts.size()) {
-    // The draft model reads them, too.
-    first_tokens(task.options.draft->config(), task.prompts, firsts_.empty() ? 0 : firsts_[0][0]);
+    if (task.options.draft != nullptr)  // it reads them, too
+      first_tokens(task.options.draft->config(), task.prompts, firsts_.empty() ? 0 : firsts_[0][0]);
     task.result.ids.resize(task.prompts.size());
     if (task.options.log_probabilities) task.result.log_probabilities.resize(task.prompts.size());
   }
@@ -209,7 +266,7 @@ class DraftingLoop : public TokenLoop {
 }  // namespace
 
 std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task) {
-  check(task.model, task.options);
+  if (task.options.draft != nullptr) check(task.model, task.options);
   return std::make_unique<DraftingLoop>(task);
 }
 

@@ -132,6 +132,8 @@ void check_counts(const GenerationOptions& options) {
   };
   check_count("max_new_tokens", options.max_new_tokens, kLargestGivenCount);
   check_count("draft_tokens", options.draft_tokens, kLargestGivenCount);
+  if (options.prompt_lookup_num_tokens != 0)
+    check_count("prompt_lookup_num_tokens", options.prompt_lookup_num_tokens, kLargestGivenCount);
   check_count("num_beams", options.beams.num_beams, BeamOptions::kMostBeams);
 }
 
@@ -139,10 +141,10 @@ std::unique_ptr<TokenLoop> loop_of(GenerationTask& task) {
   const GenerationOptions& options = task.options;
   const BeamOptions& beams = options.beams;
   const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
-  if (options.draft != nullptr) {
+  if (options.draft != nullptr || options.prompt_lookup_num_tokens > 0) {
     if (task.model.config().rope_scaling.depends_on_length())
-      throw Error("a draft model does not help a model whose rotary scaling depends on the length");
-    if (searches) throw Error("a draft model does not help a beam search: leave out one of them");
+      throw Error("drafts do not help a model whose rotary scaling depends on the length");
+    if (searches) throw Error("drafts do not help a beam search: leave out one of them");
     return drafting_loop(task);
   }
   if (searches) return beam_loop(task);

@@ -65,6 +65,10 @@ struct GenerationOptions {
   /// are generated one by one. Null: none; not with beams. It must outlive the call.
   DecodingModel* draft = nullptr;
   std::int64_t draft_tokens = 4;
+  /// Without a draft model: drafts up to so many tokens that followed the last tokens earlier in the prompt
+  /// or the new text (Saxena, 2023: prompt lookup; Hugging Face's name). Fewer while they are rejected. 0:
+  /// off.
+  std::int64_t prompt_lookup_num_tokens = 0;
   /// Leaves the keys and values of the prompt and the new tokens with the model, for a later call with this
   /// option, which reads only what follows the common beginning (the next turn of a conversation). The result
   /// is the same. Packed decoders only; others read all.
@@ -82,7 +86,7 @@ struct GenerationResult {
   /// The model's log-probability of each token, before any filter; only if asked for.
   std::vector<std::vector<double>> log_probabilities;
   std::vector<double> scores;              // beam search only, one per row
-  std::int64_t drafted = 0, accepted = 0;  // tokens of the draft model, and how many were accepted
+  std::int64_t drafted = 0, accepted = 0;  // drafted tokens, and how many were accepted
   std::int64_t prompt_count = 0;           // tokens in the prompts
   double seconds_prefill = 0;              // reading the prompts and choosing the first token
   double seconds_decode = 0;               // the tokens after it
@@ -134,7 +138,7 @@ class GenerationRun {
   GenerationRun(const GenerationRun&) = delete;
   GenerationRun& operator=(const GenerationRun&) = delete;
 
-  /// Adds a token to each row that has not ended (with a draft model: some to one row). False, without a
+  /// Adds a token to each row that has not ended (with drafts: some to one row). False, without a
   /// step, once none is left or options.interrupted or the callback has ended the generation. Throws Error as
   /// generate() does.
   bool step();

@@ -33,10 +33,10 @@ class TokenLoop {
 /// only after the last step. Throws Error as generate() does.
 std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task);
 
-/// generate() with options.draft (speculative sampling). Idea: reading several tokens takes the model hardly
-/// longer than one, so a small model drafts some, the model reads them at once and accepts a prefix, by a
-/// rule that leaves its distribution unchanged. A step does this for one row. Throws Error as generate()
-/// does, and if the two models do not match.
+/// generate() with drafts (speculative sampling). Idea: reading several tokens takes the model hardly
+/// longer than one, so a small model, or the text so far, drafts some, the model reads them at once and
+/// accepts a prefix, by a rule that leaves its distribution unchanged. A step does this for one row. Throws
+/// Error as generate() does, and if a draft model does not match.
 std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task);
 
 }  // namespace zoo

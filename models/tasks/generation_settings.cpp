@@ -203,6 +203,10 @@ std::vector<GenerationField> fields_of(GenerationSettings& settings) {
        "diverse beam search: subtracted from a token's score for each beam of an earlier group that chose it "
        "at the same step"},
       {"draft_tokens", &options.draft_tokens, at_least(1), "number of tokens drafted at a time"},
+      {"prompt_lookup_num_tokens", &options.prompt_lookup_num_tokens, at_least(0),
+       "without a draft model: most tokens to draft from the text so far, where its last tokens stood "
+       "before; "
+       "faster for answers that repeat their prompt, with the same distribution; 0: off"},
   };
 }
 
@@ -227,7 +231,8 @@ void apply_generation_config(GenerationSettings& settings, const GenerationConfi
                              const Given& given) {
   const Defaults defaults(*config.values, config.path.string(), given);
   const bool way_asked = given("temperature") || given("top_k") || given("top_p") || given("min_p") ||
-                         given("typical_p") || given("draft_model") || given("num_samples");
+                         given("typical_p") || given("draft_model") || given("prompt_lookup_num_tokens") ||
+                         given("num_samples");
   const bool greedy_asked = given("temperature") && settings.temperature == 0.0;
   if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(settings);
   if (!greedy_asked) defaults.set_sampling(settings);

@@ -282,6 +282,20 @@ class Drafted(Generated):
             else:
                 self.assertLess(drafted["acceptance_rate"], 1)
 
+    def test_greedy_ids_are_those_without_a_lookup(self):
+        short = write_checkpoint(self.path("short"), vocab_size=len(CHARS), n_positions=24)
+        for model in (self.chars, short):
+            for prompt in ([3, 1, 4, 1, 5, 3, 1], [2]):
+                flags = ["--model", model, "--input_ids", json.dumps([prompt, [9, 2]]), "--json", "--temperature", 0, "--max_new_tokens", 60]
+                plain = json.loads(self.succeed("generate", *flags))
+                looked_up = json.loads(self.succeed("generate", *flags, "--prompt_lookup_num_tokens", 8))
+                self.assertEqual(looked_up["ids"], plain["ids"])
+                self.assertGreater(looked_up["acceptance_rate"], 0.1)  # greedy texts of random weights repeat themselves
+        self.fails(2, ["--model", self.chars, "--prompt", "a", "--draft_model", self.chars, "--prompt_lookup_num_tokens", 2],
+                   "--draft_model and --prompt_lookup_num_tokens")
+        self.fails(2, ["--model", self.chars, "--prompt", "a", "--num_beams", 2, "--prompt_lookup_num_tokens", 2],
+                   "--prompt_lookup_num_tokens", "--num_beams")
+
     def test_a_draft_of_another_vocabulary(self):
         self.fails(1, ["--model", self.chars, "--prompt", "a", "--draft_model", self.bytes], "256", str(len(CHARS)))
 

@@ -93,7 +93,7 @@ void add_drafting(Flags& flags, GenerateFlags& values) {
             "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
             "faster, with the same distribution",
             {.placeholder = "DIR"});
-  add_fields(flags, values, {"draft_tokens"});
+  add_fields(flags, values, {"draft_tokens", "prompt_lookup_num_tokens"});
 }
 
 void add_output(Flags& flags, GenerateFlags& values) {
@@ -123,8 +123,10 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.regex && !values.json_schema.empty())
     throw UsageError("--regex and --json_schema: give only one of them");
   const bool beams = values.options.beams.num_beams > 1;
-  if (beams && !values.draft_model.empty())
-    throw UsageError("--draft_model: cannot be combined with --num_beams");
+  for (const char* flag : {"draft_model", "prompt_lookup_num_tokens"})
+    if (beams && flags.given(flag)) throw UsageError("--", flag, ": cannot be combined with --num_beams");
+  if (flags.given("draft_model") && flags.given("prompt_lookup_num_tokens"))
+    throw UsageError("--draft_model and --prompt_lookup_num_tokens: give only one of them");
   if (beams && values.options.beams.num_beam_groups > 1 && values.temperature.value_or(0) != 0)
     throw UsageError("--temperature: diverse beam search does not sample; leave it out or give 0");
   if (beams && values.num_samples > 1)

@@ -141,7 +141,7 @@ TEST_CASE("Each way of drawing has the distribution that its filter says") {
   CHECK(chi_square(drawn(rows), chances, kDraws) < 16.27);  // at most 3 degrees of freedom: one in a thousand
 }
 
-TEST_CASE("With a draft model the distribution is that without") {
+TEST_CASE("With drafts the distribution is that without") {
   Chain model(kLanguage), draft(kDraft);
   std::map<TokenIds, double> chances;
   for (TokenId a = 0; a < 4; ++a) {
@@ -155,10 +155,18 @@ TEST_CASE("With a draft model the distribution is that without") {
   }
   constexpr int kDraws = 6000;
   GenerationOptions options{.max_new_tokens = 3, .sampling = {.temperature = 1.0, .seed = 11}};
-  options.draft = &draft;
+  const bool looks_up = GENERATE(true, false);
+  options.draft = looks_up ? nullptr : &draft;
   options.draft_tokens = 2;
-  const GenerationResult result = generate(model, std::vector<TokenIds>(kDraws, {2}), options);
+  options.prompt_lookup_num_tokens = looks_up ? 2 : 0;
+  // The text drafts 1 after 2, and then 3.
+  const GenerationResult result = generate(model, std::vector<TokenIds>(kDraws, {2, 1, 3, 2}), options);
   CHECK(chi_square(drawn(result.ids), chances, kDraws) < 103.4);  // 63 degrees of freedom: one in a thousand
+  if (looks_up) {
+    // Each is kept as often as the model chooses it: 1 after 2 in 0.55 of all rows.
+    CHECK(result.accepted > 0);
+    return;
+  }
   // The first draft is kept with the probability that is the sum of min(p, q): 0.05 + 0.2 + 0.1 + 0.1.
   CHECK(result.accepted > 0.3 * static_cast<double>(result.drafted));
   CHECK(result.accepted < 0.7 * static_cast<double>(result.drafted));

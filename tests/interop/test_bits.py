@@ -1,0 +1,101 @@
+"""Packed inference has the same bits however it is asked: alone, among other rows, after a prompt in pieces or one whose
+beginning was read before, with any number of threads, and with each set of instructions
+that has fused multiply-adds."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+import transformers
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from serving import Server  # noqa: E402
+from text_models import byte_level  # noqa: E402
+
+PROGRAM = os.environ["TZOO_PROGRAM"]
+THREADS = (3,) if os.environ.get("ZOO_TEST_SHORT") else (1, 2, 3, 4)
+WEIGHTS = ("float32", "bfloat16", "int8", "int4")
+# All sum in one order; but for bfloat16 weights these have products of their own, and portable rounds a product before it
+# adds it.
+KERNELS = ("avx2", "avx_vnni", "avx512", "avx512_bf16", "amx_bf16", "portable")
+BFLOAT16_PRODUCTS = ("avx512_bf16", "amx_bf16")
+
+
+def runs_here(kernels):
+    return subprocess.run([PROGRAM, "data", "list"], env={**os.environ, "ZOO_KERNELS": kernels}, capture_output=True).returncode == 0
+
+
+class BitsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.model = folder.name
+        torch.manual_seed(3)
+        tokenizer = byte_level(bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+        config = transformers.Qwen2Config(vocab_size=len(tokenizer), hidden_size=96, intermediate_size=224, num_hidden_layers=2,
+                                          num_attention_heads=6, num_key_value_heads=2, max_position_embeddings=2048, initializer_range=0.2,
+                                          bos_token_id=0, eos_token_id=2, pad_token_id=1)
+        transformers.Qwen2ForCausalLM(config).save_pretrained(cls.model)
+        tokenizer.save_pretrained(cls.model)
+        draw = random.Random(7)
+        # Lengths around the pieces in which long prompts are read.
+        cls.prompts = [[draw.randrange(3, len(tokenizer)) for _ in range(length)] for length in (1, 7, 33, 64, 130, 300, 511, 900)]
+
+    def alone(self, weights, kernels, threads, prompts):
+        """Ids and log-probabilities of each prompt's continuation, of one run for all."""
+        done = subprocess.run([PROGRAM, "generate", "--model", self.model, "--input_ids", json.dumps(prompts), "--json", "--logprobs",
+                               "--temperature", "0", "--max_new_tokens", "6", "--weights", weights, "--threads", str(threads)],
+                              env={**os.environ, **({"ZOO_KERNELS": kernels} if kernels else {})}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        return list(zip(answer["ids"], answer["logprobs"]))
+
+    def test_command_line(self):
+        for weights in WEIGHTS:
+            expected = {}
+            for kernels in filter(runs_here, KERNELS):
+                own = kernels == "portable" or (weights == "bfloat16" and kernels in BFLOAT16_PRODUCTS)
+                order = kernels if own else "fused"
+                if order not in expected:
+                    expected[order] = [self.alone(weights, kernels, 1, [prompt])[0] for prompt in self.prompts]
+                    self.assertEqual(len({json.dumps(each) for each in expected[order]}), len(self.prompts))
+                for threads in THREADS:
+                    with self.subTest(weights=weights, kernels=kernels, threads=threads):
+                        self.assertEqual(self.alone(weights, kernels, threads, self.prompts), expected[order])
+            for order, rows in expected.items():
+                for (_, ours), (_, theirs) in zip(expected["portable"], rows):
+                    with self.subTest(weights=weights, order=order):
+                        self.assertAlmostEqual(ours[0], theirs[0], delta=1e-4 if weights == "float32" else 0.05)
+
+    def test_server(self):
+        rows = [prompt[:length] for prompt in self.prompts[4:] for length in (len(prompt) // 2, len(prompt))] + self.prompts[:4]
+        for weights in WEIGHTS:
+            expected = [self.alone(weights, "", 1, [row])[0][1] for row in rows]
+            server = Server("--model", self.model, "--weights", weights, "--parallel", "8")
+            try:
+                def asked(row):
+                    answer = server.post("/v1/completions", prompt=row, max_tokens=6, temperature=0, logprobs=0)
+                    return answer["choices"][0]["logprobs"]["token_logprobs"], answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+                with concurrent.futures.ThreadPoolExecutor(8) as clients:
+                    for name, order in (("together", rows), ("reused", rows[::-1]), ("twice each", rows + rows)):
+                        found = list(clients.map(asked, order))
+                        for row, (logprobs, _) in zip(order, found):
+                            with self.subTest(weights=weights, way=name, length=len(row)):
+                                self.assertEqual(logprobs, expected[rows.index(row)])
+                        reused = sum(cached for _, cached in found)
+                self.assertGreater(reused, 0)
+            finally:
+                server.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

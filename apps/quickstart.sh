@@ -6,7 +6,7 @@
 #   apps/quickstart.sh                       two to three minutes of training
 #   apps/quickstart.sh --max_iters 50        flags of "tzoo train" override the recipe's, here for a quick look
 #   apps/quickstart.sh --dataset YOUR.txt    your own text
-#   apps/quickstart.sh --chat                instead a model that answers questions, in an hour or two (apps/chat/train.sh)
+#   apps/quickstart.sh --chat                instead a model that answers questions, in about an hour (apps/chat/train.sh)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

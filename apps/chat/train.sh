@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a model that answers: texts -> tokenizer -> pretraining -> conversations -> preferences -> report card,
-# 5,000 updates of 2,048 tokens, an hour or two on two cores. apps/quickstart.sh --chat installs, builds and runs this. A stage that is done is not done
-# again, one that was interrupted goes on from its last checkpoint.
+# 3,700 updates of 2,048 tokens, an hour on two cores of 2.5 GHz. apps/quickstart.sh --chat installs, builds and runs this.
+# A stage that is done is not done again, one that was interrupted goes on from its last checkpoint.
 #
 #   apps/chat/train.sh                  in runs/chat
 #   apps/chat/train.sh --effort 5       5 percent of the updates: a quick look
@@ -71,10 +71,10 @@ stage pretraining --dataset "$data/documents.jsonl" --documents pack --tokenizer
   --learning_rate 3e-3 --min_lr 1e-4 --max_iters "$(updates 2400)" --eval_interval "$(updates 300)" --eval_iters 20
 stage conversations --task chat --init_from "$run/pretraining/final" --chat_template "$here/template.jinja" \
   --dataset "$data/chats.jsonl" --documents pack --block_size 256 --batch_size 8 --optimizer muon --learning_rate 2e-3 --min_lr 5e-5 \
-  --max_iters "$(updates 2400)" --eval_interval "$(updates 300)" --eval_iters 20
+  --max_iters "$(updates 1200)" --eval_interval "$(updates 200)" --eval_iters 20
 stage preferences --task preference --init_from "$run/conversations/final" --dataset "$data/preferences.jsonl" --batch_size 16 \
-  --block_size 256 --learning_rate 2e-5 --min_lr 2e-6 --warmup_iters 10 --max_iters "$(updates 200)" \
-  --eval_interval "$(updates 100)" --eval_iters 10
+  --block_size 256 --learning_rate 5e-6 --min_lr 5e-7 --warmup_iters 10 --max_iters "$(updates 100)" \
+  --eval_interval "$(updates 50)" --eval_iters 10
 
 "$here/report.sh" "$run"
 

@@ -20,6 +20,7 @@ at::Tensor preference_loss(const PreferenceLossOptions& options, const at::Tenso
     const at::Tensor odds = margin - at::log1p(-chosen.exp()) + at::log1p(-rejected.exp());
     return -beta * at::log_sigmoid(odds).mean();
   }
+  // DPO; with label smoothing a share of the pairs is the wrong way round.
   const at::Tensor right = at::log_sigmoid(beta * margin);
   if (wrong == 0) return -right.mean();
   return -((1 - wrong) * right + wrong * at::log_sigmoid(-beta * margin)).mean();

@@ -355,6 +355,14 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(float(row[1].strip(" %")) / 100, p[at].item(), delta=6e-4)
         # A head's numbers, and bertviz's gesture: a token under the pointer says what it attends to.
         weights = reference.forward(CLEAN, output_attentions=True).attentions[0][0]
+        # Below each head, what it looks at most, if it is more than 0.3.
+        for said, of in zip([each.text for each in self.browser.all("#heads small")], weights, strict=True):
+            shares = {"first": of[:, 0], "itself": of.diagonal(), "previous": of.diagonal(-1), "next": of.diagonal(1)}
+            name, share = max(((name, each.mean().item()) for name, each in shares.items()), key=lambda each: each[1])
+            if abs(share - 0.3) > 0.01:
+                self.assertEqual(said.split(" ")[0], name if share > 0.3 else "")
+            if said:
+                self.assertAlmostEqual(float(said.split(" ")[1]), share, delta=0.011)
         self.browser.one('#heads [data-head="1"]').click()
         self.browser.wait(lambda: self.browser.one("#pattern").text.startswith("Head 1:"))
         first = float(re.search(r"first (\S+?),", self.browser.one("#pattern").text)[1])
@@ -375,6 +383,21 @@ class Page(unittest.TestCase):
         self.assertTrue(drawn)
         self.browser.script("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
         self.browser.wait(lambda: self.browser.one("#opened-title").text == "Open a block")
+
+    def test_another_head_of_a_run_draws_only_what_depends_on_it(self):
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        parts = "'#heads canvas', '#blocks .open', '#tokens button'"
+        marked = f"return [{parts}].map((each) => document.querySelector(each).marked ?? false)"
+        self.browser.script(f"for (const each of [{parts}]) document.querySelector(each).marked = true")
+        for head in (1, 0):
+            self.browser.one(f'#heads [data-head="{head}"]').click()
+            self.browser.wait(lambda head=head: self.browser.one("#steps-head").text.startswith(f"Head {head} ") and "waiting" not in self.browser.one("#steps").get_attribute("class"))
+            self.assertTrue(self.browser.one("#pattern").text.startswith(f"Head {head}:"))
+            self.assertEqual([each.get_attribute("aria-pressed") for each in self.browser.all("#heads [data-head]")], ["true", "false"][::1 - 2 * head])
+            self.assertEqual(self.browser.script(marked), [True] * 3)
+        self.browser.one('#blocks [data-site="layers 1"]').click()
+        self.browser.wait(lambda: self.browser.script(marked)[:2] == [False] * 2)
 
     def test_two_models_side_by_side(self):
         self.type("#text", CLEAN)

@@ -7,7 +7,7 @@ const worker = (() => {
   made.onmessage = ({ data: { number, answer, error } }) => {
     const { resolve, reject } = waiting.get(number);
     waiting.delete(number);
-    if (error) reject(Object.assign(new Error(error.message), { param: error.param }));
+    if (error) reject(Object.assign(new Error(), error));
     else resolve(answer);
   };
   made.onerror = ({ message }) => { for (const { reject } of waiting.values()) reject(new Error(message)); };

@@ -30,8 +30,9 @@ class Looker {
     return table ? Math.min(kMostTokens, config.max_positions - counted) : kMostTokens;
   }
   check(param, count) {
-    if (count === 0) throw Object.assign(new Error("'text': the text is empty"), { param });
-    if (count > this.most) refuse(param, `has ${count} tokens; at most ${this.most} are looked at`);
+    if (count > 0 && count <= this.most) return;
+    const fault = count === 0 ? "the text is empty" : `${count} tokens, but at most ${this.most} are read`;
+    throw Object.assign(new Error(`'${param}': ${fault}`), { param, tokens: count, limit: this.most });
   }
   read(param, { text, text_pair: second, target, append = [] }) {
     if (typeof text !== "string") refuse(param, "is missing");

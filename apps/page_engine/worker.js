@@ -26,8 +26,8 @@ if (typeof WorkerGlobalScope !== "undefined" && self instanceof WorkerGlobalScop
     try {
       engine ??= makeEngine(header, weights);
       postMessage({ number, answer: path ? engine.ask(path, fields) : null });
-    } catch ({ message, param }) {
-      postMessage({ number, error: { message, param } });
+    } catch ({ message, param, tokens, limit }) {
+      postMessage({ number, error: { message, param, tokens, limit } });
     }
   };
 }

@@ -168,6 +168,7 @@ const show = () => {
   const index = view.at[0].indexOf(state.token);
   lines.choose(index < 0 ? null : index);
   heat.choose(index < 0 ? null : index);
+  reachScrolled();
   for (const id of ["lines", "heat"]) byId(id).setAttribute("aria-label", `Layer ${state.layer}, ${nameOf(state.head)}, ${view.queries.length} by ${view.keys.length} tokens; ${text}`);
   fillMost();
 };

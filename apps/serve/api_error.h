@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace zoo {
 
@@ -13,11 +16,14 @@ class ApiError : public std::runtime_error {
       : std::runtime_error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
 
   int status() const { return status_; }
+  /// The error's "tokens" and "limit": of a text without tokens, or with more than are read.
+  ApiError& with_tokens(std::size_t tokens, std::int64_t limit);
   std::string json() const;
 
  private:
   int status_;
   std::string param_, code_;
+  std::optional<std::pair<std::size_t, std::int64_t>> tokens_;  // and their limit
 };
 
 }  // namespace zoo

@@ -14,6 +14,7 @@
 #include "data/base/json_text.h"
 #include "data/corpora/sha256.h"
 #include "models/model.h"
+#include "models/tasks/look_texts.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -82,6 +83,10 @@ WebReply guarded(const std::function<WebReply()>& answer) {
     return reply_to(error);
   } catch (const ClientLeft&) {
     return {.status = 499};
+  } catch (const TokenCountError& error) {
+    return reply_to(
+        ApiError(400, error.what(), error.field(), error.tokens == 0 ? "" : "context_length_exceeded")
+            .with_tokens(error.tokens, error.limit));
   } catch (const FieldError& error) {
     return reply_to(ApiError(400, error.what(), error.field()));
   } catch (const Error& error) {

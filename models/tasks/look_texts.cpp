@@ -37,8 +37,7 @@ void append(Encoding& encoding, const TokenIds& ids) {
 
 void check_length(const std::string& field, std::size_t tokens, const TransformerConfig& config) {
   if (config.has_position_table() && static_cast<std::int64_t>(tokens) > config.max_length())
-    throw FieldError(Field{field}, ": ", tokens, " tokens, but the model reads at most ",
-                     config.max_length());
+    throw TokenCountError(field, tokens, config.max_length());
 }
 
 std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) {
@@ -124,6 +123,13 @@ std::optional<std::int64_t> single_after_space(const TextModel& model, const std
 
 }  // namespace
 
+TokenCountError::TokenCountError(const std::string& field, std::size_t count, std::int64_t most)
+    : FieldError(Field{field}, count == 0 ? std::string(": the text is empty")
+                                          : ": " + std::to_string(count) + " tokens, but at most " +
+                                                std::to_string(most) + " are read"),
+      tokens(count),
+      limit(most) {}
+
 std::string token_name(const TextModel& model, std::int64_t id) {
   const bool known = id < model.tokenizer->vocab_size();
   return known ? replace_invalid_utf8(model.tokenizer->token_text(static_cast<TokenId>(id)))
@@ -136,7 +142,7 @@ TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const Gen
   check_texts(config, texts);
   Encoding encoding = encode(model, texts, field);
   if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
-  if (encoding.ids.empty()) throw FieldError(Field{field}, ": the text is empty");
+  if (encoding.ids.empty()) throw TokenCountError(field, 0, config.max_length());
   check_length(field, encoding.size(), config);
   const Encoding* const batch[] = {&encoding};
   TextInputs read{

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data/base/field_error.h"
 #include "models/generation/generation_config.h"
 #include "models/tasks/text_model.h"
 
@@ -36,8 +37,15 @@ struct TextInputs {
 /// A token as the vocabulary writes it; "#ID" for a row of the embeddings that is no token of the tokenizer.
 std::string token_name(const TextModel& model, std::int64_t id);
 
-/// Throws UnfitField for a text that this model does not take; FieldError for an empty text and one that is
-/// longer than the model's positions. Errors name `field`, that of the text.
+/// A text without tokens, or with more than are read.
+struct TokenCountError : FieldError {
+  TokenCountError(const std::string& field, std::size_t tokens, std::int64_t limit);
+  std::size_t tokens;
+  std::int64_t limit;
+};
+
+/// Throws UnfitField for a text that this model does not take; TokenCountError for an empty text and one that
+/// is longer than the model's positions. Errors name `field`, that of the text.
 TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
                       const std::string& field = "text");
 

@@ -17,6 +17,11 @@ from serving import Server  # noqa: E402
 
 class PageOfModels(unittest.TestCase):
     NAMES = ("gpt2", "bert", "t5")
+    MORE = ()  # of a test's own, which add_models() saves
+
+    @classmethod
+    def add_models(cls):
+        pass
 
     @classmethod
     def setUpClass(cls):
@@ -29,7 +34,8 @@ class PageOfModels(unittest.TestCase):
             analysis.save_tokenizer(cls.folder / name)
             reference.model.double()
             reference.model.set_attn_implementation("eager")
-        cls.server = Server(*[word for name in cls.NAMES for word in ("--model", cls.folder / name)])
+        cls.add_models()
+        cls.server = Server(*[word for name in (*cls.NAMES, *cls.MORE) for word in ("--model", cls.folder / name)])
         cls.addClassCleanup(cls.server.close)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)

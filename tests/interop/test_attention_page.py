@@ -145,6 +145,7 @@ class AttentionPage(unittest.TestCase):
                 self.browser.resize(width, 900, dark)
                 self.browser.wait(lambda width=width: self.browser.script("return innerWidth") == width)
                 self.assertLessEqual(self.browser.script("return document.documentElement.scrollWidth"), width)
+                self.assertEqual(self.browser.hindrances(), [])
 
     @torch.no_grad()
     def test_256_tokens_of_gpt2s_heads_take_two_megabytes(self):

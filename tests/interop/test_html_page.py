@@ -22,6 +22,7 @@ from text_models import tzoo
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from serving import Server  # noqa: E402
 
+GALLERY = pathlib.Path(__file__).resolve().parents[2] / "apps/page_engine"
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 KINDS = {"ForCausalLM": "decoder", "LMHeadModel": "decoder", "ForMaskedLM": "encoder", "ForConditionalGeneration": "pair", "MTModel": "pair"}
 REFUSED = {"deberta-v2": "position = disentangled", "mpnet": "position = learned_and_t5_buckets", "mixtral": "num_experts = 3",
@@ -253,10 +254,60 @@ class HtmlPage(unittest.TestCase):
             runs.append(browser.one("#text").get_property("value"))
         self.assertEqual(runs[0], runs[1])
         self.assertGreaterEqual(len(runs[0]), 16)
-        # Errors are the server's, and stand at their cause.
+        # Errors stand at their cause, and are the server's, with their fields.
         type_text("the Cat")
         browser.wait(lambda: "does not know “C”" in browser.one("#text-error").text)
         self.assertEqual(browser.script("return performance.getEntriesByType('resource').filter(({ name }) => !name.startsWith('blob:'))"), [])
+        self.assertEqual(browser.faults(), [])
+        requests = [{"text": "the cat " * 5}, {"text": ""}]
+        for fields, found in zip(requests, self.ask(page, [{"path": "/look", "fields": fields} for fields in requests]), strict=True):
+            expected = json.loads(server.request("POST", "/look", fields)[1])["error"]
+            for each in ("message", "tokens", "limit"):
+                self.assertEqual(found["error"].get(each), expected.get(each), fields)
+
+    def test_the_gallery(self):
+        """A front page is made from the pages' files, saved, and opened again beside them."""
+        pages = []
+        for name, weights in (("one", "int8"), ("two <b>", "float32")):
+            directory = self.folder / name
+            hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
+                n_positions=8, n_embd=4, n_layer=1, n_head=1, vocab_size=17, bos_token_id=None, eos_token_id=None), 1).save_pretrained(directory)
+            save_words(directory, 17)
+            pages.append(self.folder / f"{name}.html")
+            self.assertEqual(export(directory, pages[-1], "--weights", weights).returncode, 0)
+        browser = self.browser
+        browser.open((GALLERY / "gallery.html").as_uri())
+        browser.one("#files").send_keys("\n".join(map(str, [*pages, self.folder / "one/tokenizer.json"])))
+        browser.wait(lambda: browser.one("#refused").text.endswith("tokenizer.json") and len(browser.all("#cards li")) == 2)
+        browser.one("[data-field=line]").send_keys("w1 </script> w2")
+        browser.one("#heading").send_keys(" of 2026")
+        browser.script("window.made = []; const url = URL.createObjectURL; URL.createObjectURL = (blob) => { made.push(blob); return url(blob); }")
+        browser.one("#save").click()
+        (self.folder / "index.html").write_text(browser.driver.execute_async_script("const [done] = arguments; made[0].text().then(done)"))
+        browser.open((self.folder / "index.html").as_uri())
+        self.assertEqual(browser.one("h1").text, "Models of 2026")
+        self.assertEqual([each.text for each in browser.all("h2")], ["one", "two <b>"])
+        self.assertEqual(browser.one("q").text, "w1 </script> w2")
+        self.assertIn("gpt2: writes texts. 1 block of 1 head, width 4", browser.one(".about").text)
+        pictures = [each.get_attribute("src") for each in browser.all("img")]
+        self.assertTrue(all(each.startswith("data:image/png") for each in pictures))
+        # The same weights, rounded or not, look alike: a pixel's share of blue differs by what was rounded.
+        colours = [browser.driver.execute_async_script(
+            "const [at, done] = arguments, image = document.images[at]; image.decode().then(() => { const c = document.createElement('canvas');"
+            " c.width = image.naturalWidth; c.height = image.naturalHeight; const x = c.getContext('2d'); x.drawImage(image, 0, 0);"
+            " done([...x.getImageData(0, 0, c.width, c.height).data]); })", at) for at in range(2)]
+        self.assertEqual(len(colours[0]), 4 * 4 * 17)
+        weights = transformers.GPT2LMHeadModel.from_pretrained(self.folder / "two <b>").transformer.wte.weight.detach().flatten().tolist()
+        for i, weight in enumerate(weights):
+            red, blue = colours[1][4 * i], colours[1][4 * i + 2]
+            self.assertEqual(weight > 0, blue > red, i)
+        for width in (390, 1280):
+            for dark in (False, True):
+                browser.resize(width, 900, dark)
+                self.assertEqual(browser.hindrances(), [])
+        browser.resize(1280, 1000)
+        browser.all("h2 a")[1].click()
+        browser.wait(lambda: browser.all("#bars li") and "two <b>" in browser.one("#about").text)
         self.assertEqual(browser.faults(), [])
 
     def test_a_tokenizer_that_differs_is_an_error(self):

@@ -225,6 +225,12 @@ class Look(unittest.TestCase):
                     self.assertIn(word, error["message"])
                 self.assertNotIn("--", error["message"])
 
+    def test_counts_of_tokens_are_fields(self):
+        for fields, tokens in (({"text": "the " * 17}, 17), ({"text": ""}, 0), ({"text": CLEAN}, None), ({"text": CLEAN, "patch_text": "", "patch_layer": 0}, 0)):
+            status, data, _ = self.server.request("POST", "/look", {"model": "gpt2", "layers": [] if tokens is not None else ["9"], **fields})
+            error = analysis.json.loads(data)["error"]
+            self.assertEqual((status, error.get("tokens"), error.get("limit")), (400, tokens, 16 if tokens is not None else None), data)
+
     def test_a_large_model_is_refused_before_it_is_loaded(self):
         server = Server("--model", self.folder / "gpt2", "--look_gb", 0)
         self.addCleanup(server.close)

@@ -38,13 +38,17 @@ class Page(unittest.TestCase):
             n_positions=512, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None),
             3).save_pretrained(cls.folder / "bytes")
         tokens.save_pretrained(cls.folder / "bytes")
+        hf.random_model(transformers.T5ForConditionalGeneration, transformers.T5Config(
+            vocab_size=len(tokens), d_model=12, d_kv=6, d_ff=16, num_layers=2, num_heads=2, pad_token_id=0, decoder_start_token_id=0,
+            eos_token_id=None), 3).save_pretrained(cls.folder / "spelled")
+        tokens.save_pretrained(cls.folder / "spelled")
         (cls.folder / "letters.txt").write_text("the cat sat on a mat")
         made = tzoo("tokenizer", "train", "--kind", "char", "--input", cls.folder / "letters.txt", "--out_dir", cls.folder / "letters")
         assert made.returncode == 0, made.stderr
         hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
             n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(set("the cat sat on a mat")), bos_token_id=None,
             eos_token_id=None), 3).save_pretrained(cls.folder / "letters")
-        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes", "letters") for word in ("--model", cls.folder / name)]
+        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes", "letters", "spelled") for word in ("--model", cls.folder / name)]
         cls.server = Server(*models)
         cls.addClassCleanup(cls.server.close)
         cls.browser = Browser()
@@ -217,6 +221,7 @@ class Page(unittest.TestCase):
         self.assertEqual(shown, [f"{place}-error"])
         self.assertEqual(self.browser.one("#status").text, "")
         self.assertEqual(self.dimmed(), [True] * 4)
+        self.assertEqual(self.browser.hindrances(), [])
         self.assertFalse(self.browser.one("#run").is_enabled())
 
     def dimmed(self):
@@ -350,6 +355,14 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(float(row[1].strip(" %")) / 100, p[at].item(), delta=6e-4)
         # A head's numbers, and bertviz's gesture: a token under the pointer says what it attends to.
         weights = reference.forward(CLEAN, output_attentions=True).attentions[0][0]
+        # Below each head, what it looks at most, if it is more than 0.3.
+        for said, of in zip([each.text for each in self.browser.all("#heads small")], weights, strict=True):
+            shares = {"first": of[:, 0], "itself": of.diagonal(), "previous": of.diagonal(-1), "next": of.diagonal(1)}
+            name, share = max(((name, each.mean().item()) for name, each in shares.items()), key=lambda each: each[1])
+            if abs(share - 0.3) > 0.01:
+                self.assertEqual(said.split(" ")[0], name if share > 0.3 else "")
+            if said:
+                self.assertAlmostEqual(float(said.split(" ")[1]), share, delta=0.011)
         self.browser.one('#heads [data-head="1"]').click()
         self.browser.wait(lambda: self.browser.one("#pattern").text.startswith("Head 1:"))
         first = float(re.search(r"first (\S+?),", self.browser.one("#pattern").text)[1])
@@ -370,6 +383,21 @@ class Page(unittest.TestCase):
         self.assertTrue(drawn)
         self.browser.script("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
         self.browser.wait(lambda: self.browser.one("#opened-title").text == "Open a block")
+
+    def test_another_head_of_a_run_draws_only_what_depends_on_it(self):
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        parts = "'#heads canvas', '#blocks .open', '#tokens button'"
+        marked = f"return [{parts}].map((each) => document.querySelector(each).marked ?? false)"
+        self.browser.script(f"for (const each of [{parts}]) document.querySelector(each).marked = true")
+        for head in (1, 0):
+            self.browser.one(f'#heads [data-head="{head}"]').click()
+            self.browser.wait(lambda head=head: self.browser.one("#steps-head").text.startswith(f"Head {head} ") and "waiting" not in self.browser.one("#steps").get_attribute("class"))
+            self.assertTrue(self.browser.one("#pattern").text.startswith(f"Head {head}:"))
+            self.assertEqual([each.get_attribute("aria-pressed") for each in self.browser.all("#heads [data-head]")], ["true", "false"][::1 - 2 * head])
+            self.assertEqual(self.browser.script(marked), [True] * 3)
+        self.browser.one('#blocks [data-site="layers 1"]').click()
+        self.browser.wait(lambda: self.browser.script(marked)[:2] == [False] * 2)
 
     def test_two_models_side_by_side(self):
         self.type("#text", CLEAN)
@@ -405,6 +433,14 @@ class Page(unittest.TestCase):
         self.assert_bars(on.softmax(-1))
         self.choose("#stack", "encoder")
         self.browser.wait(lambda: len(self.browser.all("#blocks .open")) == 2)
+
+    def test_letters_that_stand_for_bytes_are_shown_as_text(self):
+        self.choose("#model", "spelled")
+        self.browser.wait(lambda: self.browser.one("#target").is_displayed())
+        self.type("#text", "a café ☃")
+        self.browser.wait(lambda: "".join(chip.text.split("\n")[0] for chip in self.browser.all("#tokens > *")).startswith("a␣caf"))
+        names = self.browser.script("return [...document.querySelectorAll('#tokens > *, .bars .name, #blocks .says b')].map((each) => each.firstChild.textContent)")
+        self.assertEqual([name for name in names if re.search("[ĠÃâ]", name)], [])
 
     def test_a_key_is_asked_for(self):
         server = Server("--model", self.folder / "gpt2", "--api_key", "sesame")
@@ -471,10 +507,7 @@ class Page(unittest.TestCase):
                 ink, page = self.browser.script("const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]")
                 light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ink, page)]
                 self.assertEqual(light[0] > light[1], dark)
-        unnamed = self.browser.script(
-            "return [...document.querySelectorAll('button, input, select, textarea')].filter((each) => each.offsetParent"
-            " && !each.textContent.trim() && !each.getAttribute('aria-label') && !(each.labels?.length)).map((each) => each.outerHTML)")
-        self.assertEqual(unnamed, [])
+                self.assertEqual(self.browser.hindrances(), [])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 // ---- A heat map of one head with its tokens on both axes, which are named.
 const kAxisName = 130;  // what the names of the axes need
-const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, widest = 760, across = "to (key) →", down = "← from (query)" } = {}) => {
+const makeHeat = (canvas, { onHover = () => {}, onPick = () => {}, most = 760, across = "to (key) →", down = "← from (query)" } = {}) => {
   let view = null, row = null, layout = { cell: 0, left: 0, top: 0 };
   const draw = () => {
     if (!view) return;
     const { queries, keys } = view, probe = canvas.getContext("2d");
-    probe.font = `12px ${kFont}`;
-    const longest = (tokens) => Math.min(110, Math.max(8, ...tokens.map((token) => probe.measureText(token).width)));
+    probe.font = `13px ${kFont}`;
+    const longest = (tokens) => Math.min(110, Math.max(8, widest(probe, tokens)));
     const left = Math.ceil(longest(queries)) + 28, top = Math.ceil(longest(keys)) + 28;
-    const room = Math.min(widthAround(canvas), widest) - left - 4;
+    const room = Math.min(widthAround(canvas), most) - left - 4;
     // Below 11 pixels a row the tokens of some rows are left out; the readout names all.
     const fits = Math.min(40, room / keys.length), cell = fits >= 4 ? Math.floor(fits) : Math.max(1.5, Math.floor(2 * fits) / 2);
     const step = Math.max(1, Math.ceil(11 / cell));

@@ -10,9 +10,9 @@ const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {
   const layOut = () => {
     const context = canvas.getContext("2d");
     context.font = `13px ${kFont}`;
-    const widest = (tokens) => Math.min(150, Math.max(16, ...tokens.map((token) => context.measureText(token).width))) + 14;
-    left = Math.ceil(widest(view.queries));
-    right = Math.ceil(widest(view.keys));
+    const columnOf = (tokens) => Math.min(150, Math.max(16, widest(context, tokens))) + 14;
+    left = Math.ceil(columnOf(view.queries));
+    right = Math.ceil(columnOf(view.keys));
     const room = widthAround(canvas) - left - right;
     middle = Math.max(70, Math.min(260, room - 4));
     return prepared(canvas, left + middle + right, Math.max(view.queries.length, view.keys.length) * kLineRow + 4);

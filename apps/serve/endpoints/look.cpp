@@ -88,8 +88,7 @@ class Look {
     TextInputs inputs = read_texts(model_, texts, defaults_, field);
     const std::size_t tokens = std::max(inputs.source.size(), inputs.written.size());
     if (tokens <= kMostTokens) return inputs;
-    RequestFields::refuse(field, "has " + std::to_string(tokens) + " tokens; at most " +
-                                     std::to_string(kMostTokens) + " are looked at");
+    throw TokenCountError(field, tokens, kMostTokens);
   }
   bool is_pair() const { return model_.model->config().shape == Shape::kEncoderDecoder; }
   bool opens_encoder() const { return is_pair() && request_.stack == Shape::kEncoder; }

@@ -32,20 +32,24 @@ const lookFields = (model) => {
 const lookBeside = async () => {
   state.beside = null;
   try {
-    if (state.other !== null) state.beside = await ask("/look", lookFields(state.other));
+    if (state.other !== null) state.beside = spellOut(await ask("/look", lookFields(state.other)));
   } catch (error) {
     showErrorAt("other", error);
   }
 };
 const lookOnce = async () => {
   const begin = performance.now(), asked = { text: state.text, target: state.target, appended: state.append.length, head: state.head, cross: crosses(), query: state.query };
-  const patchError = await countPatch();
-  state.seen = { ...await ask("/look", lookFields(state.model)), asked };
+  const patchError = await countPatch(), fields = lookFields(state.model), answer = spellOut(await ask("/look", fields));
+  asked.run = JSON.stringify({ ...fields, head: null, query: null });
+  // Of another head or query of the same run, only the steps are new.
+  const same = asked.run === state.seen?.asked.run && !document.body.classList.contains("stale");
+  if (same) state.seen = { ...state.seen, asked, attention: answer.attention && { ...state.seen.attention, steps: answer.attention.steps } };
+  else state.seen = { ...answer, asked };
   clearErrors();
   if (patchError) showErrorAt("patch", patchError);
-  await lookBeside();
+  if (!same || (state.beside?.model ?? null) !== state.other) await lookBeside();
   say(`${answerTokens().length} tokens, answered in ${Math.round(performance.now() - begin)} ms`);
-  render();
+  render(!same);
 };
 let looking = null, again = false;
 // Resolves when the page shows the latest request.

@@ -4,7 +4,8 @@ const headers = () => ({ "Content-Type": "application/json", ...(byId("key").val
 const answered = async (reply) => {
   const body = await reply.json().catch(() => ({}));
   if (reply.status === 401) byId("key-label").hidden = false;
-  if (!reply.ok) throw Object.assign(new Error(body.error?.message ?? `The server answered ${reply.status}.`), { param: body.error?.param });
+  // With the error's fields: param, tokens, limit.
+  if (!reply.ok) throw Object.assign(new Error(`The server answered ${reply.status}.`), body.error);
   return body;
 };
 const reach = (path, how) => fetch(path, { headers: headers(), ...how }).catch(() => {

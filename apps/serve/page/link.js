@@ -60,6 +60,7 @@ const readLink = () => {
   byId("other").value = state.other ?? "";
   for (const [name, , write] of kLinked) write(fields.get(name) ?? "");
   for (const [id, text] of [["text", state.text], ["pair", state.pair], ["target", state.target], ["patch-text", state.patch.text]]) byId(id).value = text;
+  state.ownText = state.text !== "";
   byId("slide").value = state.models.indexOf(about(model));
   return true;
 };

@@ -1,14 +1,14 @@
 // ---- The page.
-const render = () => {
+const render = (anew = true) => {
   const { family, head, parameters, context } = about(state.model);
   byId("about").textContent = `${state.model}: ${family}, ${head}, ${shape().layers} blocks of ${shape().heads} heads, width ${shape().width}` +
     (parameters ? `, ${shortCount(parameters)} parameters` : "") + (context ? `, context of ${context} tokens` : "");
-  renderText();
+  if (anew) renderText();
   renderAnswer();
   renderChips();
   renderTouch();
-  renderBlocks();
-  renderOpened();
+  if (anew) renderBlocks();
+  renderOpened(anew);
   renderGuide();
   writeLink();
 };
@@ -60,6 +60,13 @@ const walk = (host, selector, back, forward) => host.addEventListener("keydown",
   buttons[to].focus();
 });
 
+// A column that is higher than the window stays with its end in sight.
+const stick = () => {
+  for (const id of ["left", "middle"]) byId(id).style.top = `${Math.min(0, innerHeight - byId(id).offsetHeight)}px`;
+};
+const columns = new ResizeObserver(stick);
+for (const id of ["left", "middle"]) columns.observe(byId(id));
+
 makeSliders();
 makeMenus();
 drawRamps();
@@ -94,9 +101,17 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows() && !byId("run").disabled) run();
 });
-dark.addEventListener("change", () => { makePalette(); drawRamps(); renderRun(); if (state.seen) render(); });
+dark.addEventListener("change", () => {
+  makePalette();
+  drawRamps();
+  renderRun();
+  if (!state.seen) return;
+  render();
+  setStale(document.body.classList.contains("stale"));
+});
 let resizing = 0;
 addEventListener("resize", () => {
+  stick();
   clearTimeout(resizing);
   resizing = setTimeout(() => {
     renderRun();

@@ -2,7 +2,7 @@
 const readout = (text) => { byId("readout").textContent = text; };
 const weightText = (map, weight, query, key) =>
   `${query} ${map.queries[query]} → ${key} ${map.keys[key]}: ${weight(query, key).toFixed(3)}`;
-let shownMap = null, shownWeight = null;
+let shownMap = null, shownHead = null, shownWeight = null;
 const hoverToken = (token) => {
   if (!token || !shownMap) return readout("");
   const { side, index } = token, others = side === 0 ? shownMap.keys : shownMap.queries;
@@ -26,8 +26,8 @@ const pickCell = (cell) => {
   chooseQuery(cell.query);
   state.key = cell.key;
 };
-const heat = makeHeat(byId("heat"), { onHover: onCell, onPick: pickCell, widest: 560 });
-const rollout = makeHeat(byId("rollout"), { widest: 560, across: "token that arrives →", down: "← state it is in" });
+const heat = makeHeat(byId("heat"), { onHover: onCell, onPick: pickCell, most: 560 });
+const rollout = makeHeat(byId("rollout"), { most: 560, across: "token that arrives →", down: "← state it is in" });
 
 const mapOf = (kind) => {
   const map = state.seen.attention.maps.find((each) => each.kind === kind) ?? state.seen.attention.maps[0];
@@ -41,10 +41,17 @@ const crosses = () => state.map === "cross" && Boolean(shape()?.cross);
 const headSite = (head) => `${crosses() ? "cross_heads" : "heads"} ${state.layer}.${head}`;
 const chooseHead = (head) => {
   state.head = head;
-  if (state.seen) renderOpened();
+  if (state.seen) renderOpened(false);
   return head < 0 ? null : look();
 };
 
+// What a head looks at most: "previous 0.83".
+const looksAt = (map, head) => {
+  if (map.kind === "cross") return "";
+  const { entropy, ...shares } = patternsOf(map, head);
+  const [name, share] = Object.entries(shares).reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0.3]);
+  return name && `${name} ${share.toFixed(2)}`;
+};
 const headCell = (map, head) => {
   const site = headSite(head), weight = headOf(map, head);
   const canvas = element("canvas");
@@ -52,7 +59,8 @@ const headCell = (map, head) => {
   const button = element("button", { type: "button", "aria-pressed": String(state.head === head), "aria-label": `head ${head}` }, canvas);
   button.dataset.head = head;
   button.addEventListener("click", () => clicked(site) || chooseHead(state.head === head ? -1 : head));
-  const cell = element("div", { className: "head" }, button, switchOf(site, String(head), "attention", `head ${head} of block ${state.layer}`));
+  const cell = element("div", { className: "head" }, button, switchOf(site, String(head), "attention", `head ${head} of block ${state.layer}`),
+    element("small", { textContent: looksAt(map, head) }));
   cell.classList.toggle("off", state.off.has(site));
   return cell;
 };
@@ -67,19 +75,25 @@ const renderHeads = () => {
   const map = mapOf(state.map), focused = document.activeElement?.dataset ?? {};
   state.head = Math.min(state.head, map.heads - 1);
   shownMap = map;
-  shownWeight = headOf(map, state.head);
   byId("map-label").hidden = state.seen.attention.maps.length < 2;
   byId("map").value = map.kind;
-  byId("mean").setAttribute("aria-pressed", String(state.head < 0));
   byId("heads").style.maxWidth = `${9.4 * map.heads}rem`;
   byId("heads").replaceChildren(...Array.from({ length: map.heads }, (_, head) => headCell(map, head)));
   const focus = focused.site ? `[data-site="${focused.site}"]` : focused.head ? `[data-head="${focused.head}"]` : null;
   if (focus) byId("heads").querySelector(focus)?.focus();
-  byId("pattern").textContent = patternText(map);
+};
+// The chosen head among those that are drawn.
+const renderHead = () => {
+  const map = shownMap;
+  shownHead = state.head;
+  shownWeight = headOf(map, state.head);
+  byId("mean").setAttribute("aria-pressed", String(state.head < 0));
+  for (const button of byId("heads").querySelectorAll("[data-head]")) button.setAttribute("aria-pressed", String(Number(button.dataset.head) === state.head));
+  const says = byId("pattern").textContent = patternText(map);
   const view = { queries: map.queries, keys: map.keys, weight: shownWeight };
   lines.show(view);
   heat.show(view);
-  for (const id of ["lines", "heat"]) byId(id).setAttribute("aria-label", `${patternText(map)}; ${map.queries.length} by ${map.keys.length} tokens`);
+  for (const id of ["lines", "heat"]) byId(id).setAttribute("aria-label", `${says}; ${map.queries.length} by ${map.keys.length} tokens`);
 };
 
 const renderLens = () => {
@@ -91,17 +105,21 @@ const renderLens = () => {
     element("tr", {}, element("td", { textContent: visible(name) }), element("td", { textContent: percent(probability) }))));
 };
 
-const renderOpened = () => {
+const renderOpened = (anew = true) => {
   const open = state.layer !== null && state.seen.attention;
   byId("inside").hidden = !open;
   byId("opened-hint").hidden = open;
   byId("opened-title").textContent = open ? `Block ${state.layer}` : "Open a block";
   if (!open) return;
-  renderHeads();
+  const other = anew || mapOf(state.map).kind !== shownMap?.kind;
+  if (other) renderHeads();
+  if (other || state.head !== shownHead) renderHead();
   renderSteps();
+  if (!anew) return;
   renderLens();
   renderNorms();
   const tokens = labels(stackTokens()), values = (state.seen.attention.levels ??= bytesOf(state.seen.attention.rollout));
   rollout.show({ queries: tokens, keys: tokens, weight: (query, key) => values[query * tokens.length + key] / 255 });
+  reachScrolled();
   byId("rollout").setAttribute("aria-label", `Attention rollout up to block ${state.layer}, ${tokens.length} tokens`);
 };

@@ -51,6 +51,11 @@ const workedOut = (step, names) => {
   return step.sum(key) + (step.strips === "output" ? `. ${tupleOf("Output", steps.output)}` : "");
 };
 
+// Scrolls the table alone, not the page.
+const showRow = (button) => {
+  const box = byId("step-table").parentElement;
+  if (button) box.scrollTop = button.offsetTop - box.offsetTop - box.clientHeight / 2;
+};
 const renderStep = (list, names) => {
   const at = Math.max(0, list.findIndex(({ title }) => title === state.step)), step = list[at], heads = [step.before?.[0], step.after?.[0], step.after && "", step.strips && step.strips !== "query" && "numbers"];
   byId("step-list").replaceChildren(...list.map(({ title }, i) => {
@@ -61,11 +66,13 @@ const renderStep = (list, names) => {
   byId("step-formula").replaceChildren(...withIndices(step.formula));
   byId("step-says").replaceChildren(...withIndices(step.says));
   byId("step-table").tHead.replaceChildren(element("tr", {}, element("th", { textContent: "key" }),
-    ...heads.filter((head) => typeof head === "string").map((textContent) => element("th", { textContent }))));
+    ...heads.filter((head) => typeof head === "string").map((textContent) => element(textContent ? "th" : "td", { textContent }))));
   byId("step-table").hidden = step.strips === "query";
   byId("step-table").tBodies[0].replaceChildren(...(step.strips === "query" ? [] : rowsOfKeys(step, names.map((_, i) => tokenText(names, i)))));
   byId("step-query").replaceChildren(...(step.strips === "query" ? [strip(steps.query, largestOf([steps.query]))] : []));
+  if (state.key === null) showRow(byId("step-table").querySelector('[aria-pressed="true"]'));
   byId("step-sum").textContent = workedOut(step, names);
+  reachScrolled();
   for (const [id, to] of [["step-back", at - 1], ["step-next", at + 1]]) {
     byId(id).disabled = !list[to];
     byId(id).onclick = () => goToStep(list[to].title, to);
@@ -85,11 +92,12 @@ const renderSteps = () => {
   byId("steps").hidden = !on || !sent;
   byId("steps-none").hidden = !on || sent !== null;
   if (!on || !sent) return;
-  byId("steps").classList.toggle("waiting", asked.head !== state.head || asked.cross !== crosses());
+  const waits = asked.head !== state.head || asked.cross !== crosses();
+  byId("steps").classList.toggle("waiting", waits);
+  if (waits && sent === steps?.sent) return;  // as they are, until the answer is there
   if (sent !== steps?.sent) steps = { ...headSteps(sent), sent };
   const own = labels(stackTokens()), names = asked.cross ? labels(state.seen.tokens) : own, at = asked.query ?? Math.min(position, own.length - 1);
-  byId("query").replaceChildren(...own.map((_, i) => element("option", { value: i, textContent: tokenText(own, i) })));
-  byId("query").value = at;
+  fill(byId("query"), own.map((_, i) => [String(i), tokenText(own, i)]), at);
   byId("steps-head").textContent = `Head ${asked.head} of block ${attention.layer}` + (state.off.has(headSite(asked.head)) ? ", which is off: its output is not used" : "");
   renderStep(stepsInWords(steps, { names, own: tokenText(own, at), position: at, positions: asked.cross ? "none" : shape().positions, crosses: asked.cross }), names);
 };

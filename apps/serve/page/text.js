@@ -3,7 +3,7 @@ const renderTokens = (host, tokens, chooses) => {
   const chosen = state.seen.position;
   host.replaceChildren(...tokens.map((token, i) => {
     const chip = element(chooses ? "button" : "span", {
-      title: `position ${i}, id ${token.id}${token.bytes ? `, bytes ${token.bytes}` : ""}` }, visible(token.token) || "∅",
+      title: `${chooses ? `what the model expects ${shape().kind === "encoder" ? "here" : "after this token"}: ` : ""}position ${i}, id ${token.id}${token.bytes ? `, bytes ${token.bytes}` : ""}` }, visible(token.token) || "∅",
     element("small", { textContent: token.id }));
     if (!chooses) return chip;
     chip.type = "button";
@@ -33,6 +33,7 @@ const beginText = () => {
   const { head, mask_token: mask } = about(state.model);
   state.text = mask && head === "masked-lm" ? `the cat sat on the ${mask}` : head === "question-answering" ? "who sat on the mat?" : "the cat sat on the";
   state.pair = head === "question-answering" ? "the cat sat on the mat" : "";
+  state.ownText = false;
   byId("text").value = state.text;
   byId("pair").value = state.pair;
 };
@@ -44,6 +45,7 @@ const watchTexts = () => {
       // Appended tokens become part of the text that is edited; edits of another text keep them.
       if (name === growing) state.append = [];
       state[name] = event.target.value;
+      state.ownText = true;
       state.position = null;
       state.changed = name;
       byId("slid").hidden = true;

@@ -27,12 +27,14 @@ const renderClicks = () => {
   byId("click-says").hidden = state.click === "look";
 };
 
+// Options [value, text], replaced where they differ.
+const fill = (select, options, value) => {
+  const same = select.options.length === options.length && options.every(([key, text], i) => select.options[i].value === key && select.options[i].text === text);
+  if (!same) select.replaceChildren(...options.map(([key, text]) => element("option", { value: key, textContent: text })));
+  select.value = value;
+};
 const renderTouch = () => {
   byId("with").value = state.with;
-  const fill = (select, options, value) => {
-    select.replaceChildren(...options.map(([key, text]) => element("option", { value: key, textContent: text })));
-    select.value = value;
-  };
   const numbers = (count) => Array.from({ length: count }, (_, i) => [String(i), String(i)]);
   const parts = Object.entries(kParts).filter(([part]) => !part.startsWith("cross") || shape().cross);
   state.patch.layer = Math.min(state.patch.layer, shape().layers - 1);

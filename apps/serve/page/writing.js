@@ -12,10 +12,10 @@ const keepLast = (count) => {
   state[isPair() ? "target" : "text"] = "";
   state.append = ids.slice(-count);
 };
-const slides = ({ param, message }) => {
-  const most = Number(/tokens.* at most (\d+)/.exec(message)?.[1]), asked = state.seen?.asked;
+const slides = ({ param, tokens, limit: most }) => {
+  const asked = state.seen?.asked;
   const same = asked && asked.text === state.text && asked.target === state.target;
-  if (state.changed !== "append" || !["text", "target"].includes(param) || !most || !same) return false;
+  if (state.changed !== "append" || !["text", "target"].includes(param) || !(tokens > most) || !same) return false;
   keepLast(Math.max(1, Math.floor(most / 2)));
   state.changed = "slid";
   byId("slid").textContent = `The model reads at most ${most} tokens: the beginning of the text was dropped and the last ${state.append.length} tokens kept, as tzoo generate does.`;

@@ -71,12 +71,12 @@ class TrainTest(CommandTest):
         self.assertNotEqual(self.weights(first), self.weights(third))
 
     def test_resumed_after_kills_it_ends_as_if_nothing_had_been(self):
-        whole = self.train("whole", max_iters=400)
+        whole = self.train("whole", max_iters=200)
         folder = self.folder / "killed"
-        words = flags(folder, self.text, max_iters=400)
+        words = flags(folder, self.text, max_iters=200)
         start = ["scratch"]
         kills = 0
-        for wanted in (3, 25, 140, 290):  # before the first checkpoint, and in later stretches
+        for wanted in (3, 25, 70, 145):  # before the first checkpoint, and in later stretches
             process = subprocess.Popen([PROGRAM, "train", *words, "--init_from", start[0]], stderr=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL)
             log = folder / "metrics.jsonl"
@@ -90,15 +90,15 @@ class TrainTest(CommandTest):
         self.assertGreater(kills, 1)
         self.finish("train", *words, "--init_from", "resume")
         self.assertEqual(self.weights(whole), self.weights(folder))
-        self.assertEqual([m["iter"] for m in self.metrics(folder)], list(range(401)))
+        self.assertEqual([m["iter"] for m in self.metrics(folder)], list(range(201)))
         losses = lambda path: [(m["train_loss"], m.get("val_loss")) for m in self.metrics(path)]
         self.assertEqual(losses(whole), losses(folder))
 
     def test_a_signal_writes_a_checkpoint_and_the_flags_need_not_be_repeated(self):
-        whole = self.train("whole", max_iters=400)
+        whole = self.train("whole", max_iters=200)
         for number in (signal.SIGTERM, signal.SIGHUP):
             folder = self.folder / number.name
-            process = subprocess.Popen([PROGRAM, "train", *flags(folder, self.text, max_iters=400)],
+            process = subprocess.Popen([PROGRAM, "train", *flags(folder, self.text, max_iters=200)],
                                        stderr=subprocess.PIPE, text=True)
             for line in process.stderr:
                 if line.startswith("iter 33:"):

@@ -1,7 +1,7 @@
 """Cases drawn by a seed: what tzoo computes from a directory, a file or a schema equals the reference, or tzoo refuses it
 and its message names what it refuses.
 
-    conformance.py                                 1,000 cases by the day's date
+    conformance.py                                 700 cases by the day's date
     conformance.py --cases 20000 --seed 7          more, by another seed
     conformance.py --seed 7 --only schemas:12      one case again, as a failure prints it
 """
@@ -67,7 +67,7 @@ def chosen_cases(arguments):
 
 def main():
     parser = seeded_run.flags(__doc__)
-    parser.add_argument("--cases", type=int, default=200 if seeded_run.SHORT else 1000)
+    parser.add_argument("--cases", type=int, default=200 if seeded_run.SHORT else 700)
     parser.add_argument("--only", help=f"a kind, or KIND:NUMBER for one case; kinds: {', '.join(KINDS)}")
     arguments = parser.parse_args()
     seeded_run.be_quiet()

@@ -58,8 +58,10 @@ def write_generation_config(directory, said):
 
 
 class DecodingParity:
-    """Mixed into a TestCase that has generator(seed) -> a model of transformers. Each family has some of the options, which all
-    of them share the code of."""
+    """Mixed into a TestCase that has generator(seed) -> a model of transformers. GPT-2 has all options, each other family some:
+    those whose code depends on it, since they share the rest."""
+
+    FILES = FILES[2:3]  # of the options of a generation_config.json
 
     @torch.no_grad()
     def answers(self, model, rows, ends, **options):
@@ -101,7 +103,7 @@ class DecodingParity:
         self.assertTrue(any(len(row) == 14 for row in different))
 
     def test_generation_config_file(self):
-        for seed, options in enumerate(self.BEAMS + self.FILTERS + FILES):
+        for seed, options in enumerate(self.FILES):
             model, draw = self.generator(seed), random.Random(seed)
             rows = [[draw.randrange(10, model.config.vocab_size) for _ in range(length)] for length in LENGTHS]
             count = {} if {"max_length", "max_new_tokens"} & set(options) else {"max_new_tokens": 14}
@@ -113,6 +115,8 @@ class DecodingParity:
                 done = tzoo(*words)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(json.loads(done.stdout)["ids"], self.ids_by_file(model, directory, rows, ENDS))
+                if seed > 0:
+                    continue
                 # Flags override the file, and --generation_defaults ours leaves it out.
                 plain = self.expected(model, rows, 6, {})
                 done = tzoo(*words, "--max_new_tokens", "6", "--temperature", "0", "--generation_defaults", "ours")
@@ -163,7 +167,7 @@ class Refusals(unittest.TestCase):
 
 
 class Gpt2(DecodingParity, unittest.TestCase):
-    BEAMS, FILTERS = BEAMS, FILTERS
+    BEAMS, FILTERS, FILES = BEAMS, FILTERS, BEAMS + FILTERS + FILES
 
     def generator(self, seed):
         config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=61, n_positions=40,
@@ -172,7 +176,7 @@ class Gpt2(DecodingParity, unittest.TestCase):
 
 
 class Llama(DecodingParity, unittest.TestCase):
-    BEAMS, FILTERS = BEAMS[1:3], FILTERS[3:]
+    BEAMS, FILTERS, FILES = BEAMS[1:3], FILTERS[3:], FILES[5:7]
 
     def generator(self, seed):
         config = transformers.LlamaConfig(
@@ -183,7 +187,7 @@ class Llama(DecodingParity, unittest.TestCase):
 
 
 class T5(DecodingParity, unittest.TestCase):
-    BEAMS, FILTERS = BEAMS[2:4], FILTERS[1:3]
+    BEAMS, FILTERS, FILES = BEAMS[2:4], FILTERS[1:3], FILES[:4]  # the counts of a decoder's own tokens
 
     def generator(self, seed):
         config = transformers.T5Config(
@@ -196,7 +200,7 @@ class T5(DecodingParity, unittest.TestCase):
 class Mixture(DecodingParity):
     """Of experts; TYPE is its model_type."""
 
-    BEAMS, FILTERS = BEAMS, FILTERS[2:]
+    BEAMS, FILTERS = BEAMS[3:], FILTERS[3:]
 
     def generator(self, seed):
         cls, config = MODELS[self.TYPE]()

@@ -20,14 +20,19 @@ import safetensors.torch  # noqa: F401
 import tokenizers  # noqa: F401
 import torch
 import transformers
+from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from huggingface import CAUSAL, ENCODER_DECODERS  # noqa: E402
 
 REQUEST, ENDED = struct.Struct("=4I"), struct.Struct("=iiq")
 
 
 def import_what_tests_use():
-    """Classes that transformers would import at their first use."""
-    for name in ("AutoTokenizer", "PreTrainedTokenizerFast", "GPT2LMHeadModel", "LlamaForCausalLM", "BertForMaskedLM",
-                 "T5ForConditionalGeneration", "BartForConditionalGeneration", "GenerationConfig"):
+    """Classes that transformers would import at their first use: half a second for a file that has all families."""
+    encoders = ("bert", "albert", "distilbert", "roberta", "xlm-roberta", "electra", "mpnet", "deberta-v2", "modernbert", "nomic_bert")
+    models = [MODEL_MAPPING_NAMES[model_type] for model_type in (*CAUSAL, *ENCODER_DECODERS, *encoders)]
+    for name in ("AutoTokenizer", "PreTrainedTokenizerFast", "GenerationConfig", *models):
         getattr(transformers, name)
 
 

@@ -1,6 +1,7 @@
 """A model that generates, beside transformers in each engine: greedy ids, beams, and log-probabilities of what the cache holds."""
 
 import copy
+import functools
 import json
 
 import torch
@@ -44,6 +45,17 @@ class Generator:
             found += out[:, 1 if model.config.is_encoder_decoder else len(row):].tolist()
         return found
 
+    @functools.cached_property
+    def beam_ids(self):
+        return self.expected(self.model, **BEAMS)
+
+    @functools.cached_property
+    def own_log_probabilities(self):
+        """Of transformers, and of float64."""
+        with hf.float64():
+            exact = self.log_probabilities(copy.deepcopy(self.model).double())
+        return self.log_probabilities(self.model), exact
+
     def said(self, directory, weights, *words):
         return json.loads(run("generate", "--model", directory, "--input_ids", json.dumps(self.rows), "--max_new_tokens", NEW_TOKENS,
                               "--temperature", "0", "--json", "--weights", weights, *words))
@@ -70,9 +82,7 @@ class Generator:
     def greedy(self, directory, weights):
         said = self.said(directory, weights, "--logprobs")
         assert said["ids"] == self.ids, f"{said['ids']} instead of {self.ids}"
-        theirs = self.log_probabilities(self.model)
-        with hf.float64():
-            exact = self.log_probabilities(copy.deepcopy(self.model).double())
+        theirs, exact = self.own_log_probabilities
         distance = lambda found: ((found - exact).abs().max() / exact.abs().max()).item()  # noqa: E731
         error, rounding = distance(torch.tensor(sum(said["logprobs"], []))), distance(theirs)
         assert error <= 10 * SMALLEST + ROUNDINGS * rounding, f"log-probabilities are {error:.1e} from float64, transformers' {rounding:.1e}"
@@ -80,8 +90,7 @@ class Generator:
 
     def beams(self, directory, weights):
         found = self.said(directory, weights, *flags_of({name: torch.tensor(value) for name, value in BEAMS.items()}))["ids"]
-        expected = self.expected(self.model, **BEAMS)
-        assert found == expected, f"{found} instead of {expected}"
+        assert found == self.beam_ids, f"{found} instead of {self.beam_ids}"
         return {"beams": "equal"}
 
     def script(self, directory, path):
@@ -106,5 +115,5 @@ class Generator:
         opened = type(self.model).from_pretrained(target, attn_implementation="eager").eval()
         opened.config._experts_implementation = "eager"  # its grouped products want rows of whole vectors
         assert self.expected(opened) == self.ids
-        assert self.expected(opened, **BEAMS) == self.expected(self.model, **BEAMS)
+        assert self.expected(opened, **BEAMS) == self.beam_ids
         return {"greedy": "equal", "beams": "equal"}

@@ -310,17 +310,19 @@ Exported export_gguf(const ExportFlags& values) {
   if (!has_tokenizer(values.model))
     throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
   const auto tokenizer = load_tokenizer(values.model, checkpoint.json.get());
-  GgufMetadata metadata = gguf_metadata_of(*tokenizer, checkpoint.config.vocab_size);
+  auto [metadata, lost] = gguf_tokenizer_of(*tokenizer, *checkpoint.json, checkpoint.config.vocab_size);
   for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
   for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
   std::string type = values.weights;
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
   save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
+  const auto files = left_out_of(checkpoint, SingleFile::kGguf);
+  lost.insert(lost.end(), files.begin(), files.end());
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
           .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
           .type = values.weights,
-          .not_carried = left_out_of(checkpoint, SingleFile::kGguf)};
+          .not_carried = lost};
 }
 
 void require_good(const ExportFlags& values, const VerifyReport& report) {

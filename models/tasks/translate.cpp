@@ -12,10 +12,10 @@ std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string&
   return std::nullopt;
 }
 
-// The token of a language: its name, or as M2M-100 writes it.
+// The special token of a language: its name, or as M2M-100 writes it. "fr" is also a piece of words.
 TokenId language_token(const Tokenizer& tokenizer, const char* field, const std::string& language) {
   for (const std::string& text : {language, "__" + language + "__"})
-    if (const auto id = find_token(tokenizer, text)) return *id;
+    if (const auto id = find_token(tokenizer, text); id && tokenizer.decode({{*id}}).empty()) return *id;
   throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 

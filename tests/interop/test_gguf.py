@@ -268,15 +268,15 @@ def train(model, trainer, pre_tokenizer=None, normalizer=None):
     return tokenizer
 
 
-def byte_level(pattern):
-    return tokenizers.Tokenizer.from_str(trained_byte_level(pattern))
+def byte_level(*patterns):
+    return tokenizers.Tokenizer.from_str(trained_byte_level(*patterns))
 
 
 @functools.cache
-def trained_byte_level(pattern):
-    """A byte-level BPE that cuts words by the pattern; none: GPT-2's."""
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
-    splits = [] if pattern is None else [pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")]
+def trained_byte_level(*patterns):
+    """A byte-level BPE that cuts words by each pattern, or pre-tokenizer, in turn; none: by GPT-2's alone."""
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not patterns)
+    splits = [pre_tokenizers.Split(tokenizers.Regex(part), "isolated") if isinstance(part, str) else part for part in patterns]
     trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<|end|>"], initial_alphabet=level.alphabet(), show_progress=False)
     tokenizer = train(models.BPE(), trainer, pre_tokenizers.Sequence([*splits, level]))
     tokenizer.decoder = decoders.ByteLevel()
@@ -294,6 +294,8 @@ def sentencepiece_model(kind, **options):
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
           r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+DEEPSEEK_CODER = ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", pre_tokenizers.Digits(individual_digits=True)]
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
@@ -333,20 +335,24 @@ class TokenizerTest(unittest.TestCase):
                    eos_token_id=0, **keys)
 
     def test_byte_level_bpe(self):
-        for pre, pattern in (("gpt-2", None), ("qwen2", QWEN2), ("llama-bpe", QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")),
-                             ("tekken", TEKKEN)):
-            tokenizer = byte_level(pattern)
+        digits = pre_tokenizers.Digits(individual_digits=True)
+        ways = [("gpt-2", []), ("qwen2", [QWEN2]), ("llama-bpe", [QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")]), ("tekken", [TEKKEN]),
+                ("deepseek-coder", DEEPSEEK_CODER)]
+        ways += [(pre, []) for pre in ("a.x-4.0", "mellum", "trillion", "granite-docling")]
+        ways += [(pre, [digits, GPT2]) for pre in ("smollm", "refact", "starcoder", "exaone", "minerva-7b", "mellum2")]  # refact: Granite 3's
+        for pre, patterns in ways:
+            tokenizer = byte_level(*patterns)
             self.write_bpe(tokenizer, pre, add_bos_token=False)
             with self.subTest(pre=pre):
                 rows = [tokenizer.encode(text).ids for text in TEXTS]
                 self.assertEqual(self.encoded(), rows)
                 self.assertEqual(self.decoded(rows), TEXTS)
-        self.write_bpe(byte_level(None), "gpt-2", add_bos_token=True)
+        self.write_bpe(byte_level(), "gpt-2", add_bos_token=True)
         self.assertEqual(self.encoded()[-1], [0])
 
     def test_an_unknown_way_to_cut_words_is_refused(self):
         for pre, said in (("deepseek-llm", "'deepseek-llm'"), ("", "tokenizer.ggml.pre")):
-            self.write_bpe(byte_level(None), pre)
+            self.write_bpe(byte_level(), pre)
             done = tzoo_with_input("a\n", "tokenizer", "encode", "--model", self.path)
             self.assertEqual(done.returncode, 1)
             self.assertIn(said, done.stderr)
@@ -444,7 +450,7 @@ class WriteTest(unittest.TestCase):
             setattr(config, key, value)
         model = hf.random_model(cls, config, 2)
         model.save_pretrained(self.source)
-        transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(None), eos_token="<|end|>").save_pretrained(self.source)
+        transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(), eos_token="<|end|>").save_pretrained(self.source)
         return model
 
     def export(self, weights="f32"):
@@ -490,6 +496,79 @@ class WriteTest(unittest.TestCase):
         for name in ("tokenizer.ggml.bos_token_id", "tokenizer.ggml.unknown_token_id"):  # roles that its tokenizer_config.json lacks
             self.assertEqual(found.pop(name), 0)
         self.assertEqual(found, expected)
+
+    def ids(self, path, texts):
+        done = tzoo_with_input("".join(json.dumps(text) + "\n" for text in texts), "tokenizer", "encode", "--model", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_added_tokens(self):
+        """Tokens keep their ids; rules that GGUF has no keys for, and tokens beyond the model's rows, are named."""
+        self.save("llama", vocab_size=405)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.source)
+        rules = {"<plain>": {}, "<left>": {"lstrip": True}, "<right>": {"rstrip": True}, "<word>": {"single_word": True}, "<turn>": {"special": True}, "<more>": {}}
+        for content, rule in rules.items():
+            tokenizer.add_tokens(tokenizers.AddedToken(content, normalized=False, **rule), special_tokens="special" in rule)
+        tokenizer.save_pretrained(self.source)
+        done = self.export()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("not in a file of this format: " + ", ".join(f'rules of the token "{name}"' for name in ("<left>", "<right>", "<word>", "<more>")), done.stdout)
+        self.assertNotIn('"<plain>"', done.stdout)
+        fields = gguf.GGUFReader(self.path).fields
+        self.assertEqual(fields["tokenizer.ggml.tokens"].contents()[400:], list(rules)[:5])
+        self.assertEqual(fields["tokenizer.ggml.token_type"].contents()[400:], [4, 4, 4, 4, 3])
+        texts = ["a <plain> b<turn>c", "<turn><plain>", "God<plain>And <|end|> x"]
+        self.assertEqual(self.ids(self.path, texts), tokenizer([json.dumps(text) for text in texts])["input_ids"])
+
+    def test_sentencepiece_files_with_added_tokens(self):
+        _, pieces = sentencepiece_model("bpe", vocab_size=420, byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False)
+        self.save("llama", vocab_size=422)
+        for path in pathlib.Path(self.source).glob("tokenizer*"):
+            path.unlink()
+        pathlib.Path(self.source, "tokenizer.model").write_bytes(pieces)
+        pathlib.Path(self.source, "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "LlamaTokenizer", "legacy": True}))
+        pathlib.Path(self.source, "added_tokens.json").write_text(json.dumps({"<turn>": 420, "<user>": 421}))
+        done = self.export()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ids of texts that begin with a space", done.stdout)
+        self.assertIn('rules of the token "<turn>"', done.stdout)  # no mark before a space that follows it
+        self.assertEqual(gguf.GGUFReader(self.path).fields["tokenizer.ggml.tokens"].contents()[420:], ["<turn>", "<user>"])
+        texts = ["a<turn>b", "<turn><user>God", "And God<user>"]
+        reference = transformers.AutoTokenizer.from_pretrained(self.source)
+        self.assertEqual(self.ids(self.path, texts), reference([json.dumps(text) for text in texts])["input_ids"])
+
+    def test_how_words_are_cut_comes_from_the_class(self):
+        digits = pre_tokenizers.Digits(individual_digits=True)
+        for name, tokenizer, pre in (("Qwen2Tokenizer", byte_level(QWEN2), "qwen2"), ("PreTrainedTokenizerFast", byte_level(digits, GPT2), "smollm"),
+                                     ("PreTrainedTokenizerFast", byte_level(*DEEPSEEK_CODER), "deepseek-coder")):
+            self.save("llama")
+            fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+            fast.save_pretrained(self.source)
+            if name == "Qwen2Tokenizer":  # its vocabulary alone
+                tokenizer.model.save(self.source)
+                pathlib.Path(self.source, "tokenizer.json").unlink()
+                settings = {"tokenizer_class": name, "eos_token": "<|end|>", "unk_token": None, "pad_token": "<|end|>"}
+                pathlib.Path(self.source, "tokenizer_config.json").write_text(json.dumps(settings))
+            done = self.export()
+            with self.subTest(pre=pre):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(gguf.GGUFReader(self.path).fields["tokenizer.ggml.pre"].contents(), pre)
+                self.assertEqual(self.ids(self.path, TEXTS), fast([json.dumps(text) for text in TEXTS])["input_ids"])
+
+    def test_other_ids_are_refused(self):
+        processor, _ = sentencepiece_model("bpe", vocab_size=420, byte_fallback=True, normalization_rule_name="identity")
+        self.save("llama", vocab_size=420)
+        vocabulary = {processor.id_to_piece(i): i for i in range(420)}
+        model = models.BPE(vocabulary, transformers.tokenization_utils_base.generate_merges(vocabulary), unk_token="<unk>", byte_fallback=True)
+        for normalizer in ([], [normalizers.NFKC()]):
+            tokenizer = tokenizers.Tokenizer(model)
+            tokenizer.normalizer = normalizers.Sequence([*normalizer, normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+            transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", eos_token="</s>").save_pretrained(self.source)
+            done = self.export()
+            with self.subTest(normalizer=normalizer):
+                self.assertEqual(done.returncode, int(bool(normalizer)), done.stderr)
+                if normalizer:
+                    self.assertIn("it would give other ids to", done.stderr)
 
     def test_chat_templates_are_in_the_file_as_the_package_names_them(self):
         model = self.save("llama")

@@ -12,6 +12,7 @@ import unittest
 import sentencepiece
 import torch
 import transformers
+from cases.tokenizer_directories import metaspace_bpe
 from forward_parity import hf
 from test_encoder_decoders import last_norm
 from test_tokenizers import CORPUS, LINES
@@ -60,8 +61,14 @@ class TranslationTest(unittest.TestCase):
         plain = transformers.M2M100Tokenizer.from_pretrained(cls.m2m, src_lang="en")
         languages = list(plain.lang_code_to_token.values())
         (cls.named / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": languages}))
+        cls.nllb = root / "nllb"  # no file names its languages: the class adds them after the vocabulary
+        cls.nllb.mkdir()
+        metaspace_bpe(names[:4]).save(str(cls.nllb / "tokenizer.json"))
+        (cls.nllb / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "NllbTokenizer"}))
+        nllb = transformers.AutoTokenizer.from_pretrained(cls.nllb)
+        cls.save_model(cls.nllb, "M2M100", len(nllb))
         cls.tokenizers = {cls.marian: transformers.MarianTokenizer.from_pretrained(cls.marian),
-                          cls.m2m: plain,
+                          cls.m2m: plain, cls.nllb: nllb,
                           cls.named: transformers.M2M100Tokenizer.from_pretrained(cls.named, src_lang="en")}
 
     @classmethod
@@ -86,7 +93,7 @@ class TranslationTest(unittest.TestCase):
 
     def test_ids(self):
         for folder, tokenizer in self.tokenizers.items():
-            texts = [*TEXTS, *(f"{code} {text}" for code in (*CODES, ">>xyz<<", "__fr__") for text in TEXTS[30:60])]
+            texts = [*TEXTS, *(f"{code} {text}" for code in (*CODES, ">>xyz<<", "__fr__", "zho_Hans", "ace_Latn") for text in TEXTS[30:60])]
             with self.subTest(folder=folder.name):
                 code, out, error = tzoo("tokenizer", "encode", "--model", str(folder), "--special_tokens", "--json",
                                         stdin="\n".join(texts) + "\n")
@@ -121,6 +128,15 @@ class TranslationTest(unittest.TestCase):
         tokenizer = transformers.M2M100Tokenizer.from_pretrained(self.m2m, src_lang="de")
         self.translate(self.m2m, tokenizer, TEXTS[20:50], ["--source_lang", "de", "--target_lang", "fr"],
                        forced_bos_token_id=tokenizer.get_lang_id("fr"))
+
+    def test_languages_that_a_class_adds(self):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.nllb, src_lang="deu_Latn")
+        self.translate(self.nllb, tokenizer, TEXTS[20:50], ["--source_lang", "deu_Latn", "--target_lang", "fra_Latn"],
+                       forced_bos_token_id=tokenizer.convert_tokens_to_ids("fra_Latn"))
+        # A piece of words is no language, whatever its letters.
+        piece = next(piece for piece, id in tokenizer.get_vocab().items() if piece.isalpha() and len(piece) == 2)
+        code, _, error = tzoo("translate", "--model", str(self.nllb), "--text", "a", "--target_lang", piece)
+        self.assertEqual((code, f"no token of a language '{piece}'" in error), (2, True), error)
 
     def test_codes(self):
         texts = [text.strip() for text in TEXTS[20:50]]

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/base64.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/text/split_patterns.h"
 
@@ -243,8 +244,11 @@ bool rebuild_as_class(const TokenizerSettings& settings, const fs::path& file, j
   return true;
 }
 
-void set_class_parts(const TokenizerSettings& settings, const fs::path& file, Pipeline& pipeline) {
-  Parts parts = find_class(settings.tokenizer_class)(settings, json());
+void set_class_parts(const TokenizerSettings& settings, const fs::path& file, Pipeline& pipeline,
+                     std::string_view charsmap) {
+  json table;
+  if (!charsmap.empty()) table = {{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(charsmap)}};
+  Parts parts = find_class(settings.tokenizer_class)(settings, table);
   const json root{{"normalizer", std::move(parts.normalizer)},
                   {"pre_tokenizer", std::move(parts.pre_tokenizer)},
                   {"decoder", std::move(parts.decoder)}};

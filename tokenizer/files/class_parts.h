@@ -17,8 +17,9 @@ bool rebuild_as_class(const TokenizerSettings& settings, const std::filesystem::
                       nlohmann::json& tokenizer_json);
 
 /// Sets the same parts, normalizer, pre_tokenizer, decoder and kind, in a pipeline without a tokenizer.json,
-/// whose `file` has the vocabulary of a class that rebuild_as_class() knows.
-void set_class_parts(const TokenizerSettings& settings, const std::filesystem::path& file,
-                     Pipeline& pipeline);
+/// whose `file` has the vocabulary of a class that rebuild_as_class() knows; `charsmap`: its sentencepiece
+/// model's.
+void set_class_parts(const TokenizerSettings& settings, const std::filesystem::path& file, Pipeline& pipeline,
+                     std::string_view charsmap = "");
 
 }  // namespace zoo

@@ -164,12 +164,11 @@ class GgufVocabulary {
     return added;
   }
 
-  // Phi-3's special tokens include the spaces after them; the file does not record that. llama.cpp does the
-  // same.
+  // Phi-3's tokens include the spaces after them; the file does not record that. llama.cpp does the same.
   bool takes_spaces(std::size_t id) const {
     const std::string& token = tokens_[id];
     return section_.text("general.architecture", "") == "phi3" && model_ == "llama" &&
-           types_[id] == kControl && token != "<s>" && token != "<|endoftext|>";
+           types_[id] != kUnknown && token != "<s>" && token != "<|endoftext|>";
   }
 
   std::string role(const char* name) const {

@@ -8,6 +8,9 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/class_parts.h"
+#include "tokenizer/files/file_readers.h"
+#include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/text/split_patterns.h"
 
@@ -27,11 +30,23 @@ using nlohmann::json;
 // Tokens by id.
 struct Tokens {
   std::string model;
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, merges;  // merges of byte-level BPE
   std::vector<std::int32_t> types;
-  std::vector<float> scores;        // of sentencepiece's
-  std::vector<std::string> merges;  // of byte-level BPE
+  std::vector<float> scores;  // of sentencepiece's
   std::string splitting = "default";
+
+  // Unused tokens up to `count`, or fewer tokens.
+  void resize(std::size_t count) {
+    while (texts.size() < count) texts.push_back("[PAD" + std::to_string(texts.size()) + "]");
+    texts.resize(count);
+    types.resize(count, kUnused);
+    if (!scores.empty()) scores.resize(count, -10000);
+  }
+  void set(std::size_t id, const std::string& text, GgufTokenType type) {
+    resize(std::max(texts.size(), id + 1));
+    texts[id] = text;
+    types[id] = type;
+  }
 };
 
 json part(const json& object, const char* key) {
@@ -47,22 +62,7 @@ std::vector<json> parts_of(const json& section, const char* key) {
 }
 
 void add_vocabulary(const json& root, Tokens& tokens) {
-  std::map<std::int64_t, std::string> by_id;
-  for (const auto& [text, id] : root.at("model").at("vocab").items()) by_id[id] = text;
-  std::map<std::int64_t, std::int32_t> types;
-  for (const json& token : part(root, "added_tokens")) {
-    const std::int64_t id = token.at("id");
-    by_id[id] = token.at("content");
-    types[id] = token.value("special", false) ? kControl : kUserDefined;
-  }
-  for (const auto& [id, text] : by_id) {
-    while (tokens.texts.size() < static_cast<std::size_t>(id)) {
-      tokens.texts.push_back("[PAD" + std::to_string(tokens.texts.size()) + "]");
-      tokens.types.push_back(kUnused);
-    }
-    tokens.texts.push_back(text);
-    tokens.types.push_back(types.contains(id) ? types.at(id) : kNormal);
-  }
+  for (const auto& [text, id] : root.at("model").at("vocab").items()) tokens.set(id, text, kNormal);
 }
 
 // Texts of the pairs: ["a", "b"], or "a b" in older files.
@@ -82,16 +82,22 @@ std::vector<std::pair<std::string, std::string>> merges_of(const json& model) {
 std::string splitting_of(const json& root) {
   std::vector<std::string> patterns;
   for (const json& cut : parts_of(part(root, "pre_tokenizer"), "pretokenizers")) {
-    if (type_of(cut) == "ByteLevel") {
+    const std::string type = type_of(cut), behavior = cut.value("behavior", "");
+    if (type == "ByteLevel") {
       if (cut.value("add_prefix_space", true)) refuse("it begins texts with a space");
       if (cut.value("use_regex", true)) patterns.emplace_back(expression_of(SplitPattern::gpt2));
-    } else if (type_of(cut) == "Split" && cut.value("behavior", "") == "Isolated" &&
-               !cut.value("invert", false)) {
+    } else if (type == "Digits") {
+      patterns.emplace_back(cut.value("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)");
+    } else if (type == "Split") {
       const std::string expression = cut.at("pattern").value("Regex", "");
       const auto known = split_pattern_of(expression);
+      // A known pattern leaves nothing between its matches.
+      const bool keeps_matches =
+          cut.value("invert", false) ? known && behavior == "Removed" : behavior == "Isolated";
+      if (!keeps_matches) refuse("it cuts words as " + cut.dump());
       patterns.push_back(known ? std::string(expression_of(*known)) : expression);
     } else {
-      refuse("it has a pre-tokenizer " + type_of(cut));
+      refuse("it has a pre-tokenizer " + type);
     }
   }
   const std::string normalizer = type_of(part(root, "normalizer"));
@@ -130,7 +136,6 @@ Tokens sentencepiece_bpe(const json& root) {
     const auto found = scores.find(text);
     tokens.scores.push_back(found == scores.end() ? -static_cast<float>(merges.size()) : found->second);
     if (is_byte(text)) tokens.types[id] = kByte;
-    if (text == model.value("unk_token", "")) tokens.types[id] = kUnknown;
   }
   return tokens;
 }
@@ -158,27 +163,17 @@ Tokens from_sentencepiece(const fs::path& path) {
 }
 
 // vocab.json and merges.txt in tokenizer.json's format.
-json json_of_classic_files(const Tokenizer& tokenizer, const fs::path& directory) {
-  const fs::path settings = directory / "tokenizer_config.json";
-  const json options = fs::exists(settings) ? read_json(settings) : json::object();
-  json root{{"model",
-             {{"type", "BPE"},
-              {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
-              {"merges", json::array()}}},
-            {"pre_tokenizer",
-             {{"type", "ByteLevel"}, {"add_prefix_space", options.value("add_prefix_space", false)}}},
-            {"decoder", {{"type", "ByteLevel"}}},
-            {"added_tokens", json::array()}};
+json json_of_classic_files(const fs::path& directory) {
+  json model{{"type", "BPE"},
+             {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
+             {"merges", json::array()}};
   std::istringstream lines(read_model_file(directory / "merges.txt"));
   for (std::string line; std::getline(lines, line);)
-    if (!line.empty() && !line.starts_with("#version")) root["model"]["merges"].push_back(line);
-  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id)
-    if (tokenizer.decode({{id}}).empty())
-      root["added_tokens"].push_back({{"id", id}, {"content", tokenizer.token_text(id)}, {"special", true}});
-  return root;
+    if (!line.empty() && !line.starts_with("#version")) model["merges"].push_back(line);
+  return {{"model", model}};
 }
 
-Tokens tokens_of(const Tokenizer& tokenizer) {
+Tokens tokens_of(const Tokenizer& tokenizer, const json& config) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
   tokenizer.save(scratch.path());
   for (const char* name : {"tokenizer.model", "spiece.model"})
@@ -187,11 +182,20 @@ Tokens tokens_of(const Tokenizer& tokenizer) {
   const bool is_classic = !fs::exists(file) && fs::exists(scratch.path() / "merges.txt");
   if (!fs::exists(file) && !is_classic) refuse("expected byte-level BPE or sentencepiece");
   try {
-    return from_json(is_classic ? json_of_classic_files(tokenizer, scratch.path())
-                                : read_json(file, kMostVocabulary));
+    TokenizerSettings settings = TokenizerSettings::read(scratch.path(), &config);
+    for (const std::string& name : {settings.named_class, std::string("GPT2Tokenizer")})
+      if (is_classic && settings.tokenizer_class.empty()) settings.use_class(name);
+    json root = is_classic ? json_of_classic_files(scratch.path()) : read_json(file, kMostVocabulary);
+    rebuild_as_class(settings, file, root);
+    return from_json(root);
   } catch (const json::exception&) {
     refuse("its tokenizer.json has an unexpected form");
   }
+}
+
+std::vector<AddedToken> added_tokens_of(const Tokenizer& tokenizer) {
+  const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer);
+  return pipeline == nullptr ? std::vector<AddedToken>() : pipeline->added_tokens();
 }
 
 // True if encoding adds the tokens, and a space before the first word.
@@ -206,6 +210,29 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
                         !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kGgufSpace));
 }
 
+// Reads the metadata and compares ids: what GGUF has no keys for. Throws Error if texts without added tokens
+// have others.
+std::vector<std::string> lost_in(const Tokenizer& tokenizer, const json& config, GgufMetadata metadata) {
+  const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
+  metadata.emplace_back("general.architecture", config.value("model_type", ""));
+  write_gguf(scratch.path() / "tokenizer.gguf", metadata, {});
+  const auto read = read_gguf_tokenizer(scratch.path() / "tokenizer.gguf");
+  const auto differs = [&](const std::string& text) {
+    const EncodeOptions options{.with_offsets = false};
+    return tokenizer.encode(text, options).ids != read->encode(text, options).ids;
+  };
+  for (const char* text :
+       {"", "And God said, Let there be LIGHT: don't I'LL, it's 3.14 12345", "naïve e\u0301 ＡＢ ﬁ",
+        "two  spaces,\ta tab.\n\n lines\r\n", "x=[1];//y {z}  ", "日本語 ✓ 🦙 ٣٤ Ⅳ"})
+    if (differs(text)) refuse("it would give other ids to " + json(text).dump());
+  std::vector<std::string> lost;
+  if (differs(" a")) lost.emplace_back("ids of texts that begin with a space");
+  for (const AddedToken& token : added_tokens_of(tokenizer))
+    if (differs("a " + token.content + " b") || differs("a" + token.content + "b"))
+      lost.push_back("rules of the token " + json(token.content).dump());
+  return lost;
+}
+
 }  // namespace
 
 const std::vector<GgufSplitting>& gguf_splittings() {
@@ -217,43 +244,46 @@ const std::vector<GgufSplitting>& gguf_splittings() {
       R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
       R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   static const std::vector<GgufSplitting> all{
-      {" gpt-2 phi-2 olmo mpt roberta-bpe jina-v1-en jina-v2-es jina-v2-de jina-v2-code ", {gpt2}},
-      {" llama-bpe llama3 llama-v3 falcon3 pixtral ", {cl100k}, true, true},
+      {" gpt-2 phi-2 olmo mpt roberta-bpe jina-v1-en a.x-4.0 mellum trillion granite-docling ", {gpt2}},
+      {" llama-bpe llama3 llama-v3 falcon3 pixtral midm-2.0 ", {cl100k}, true, true},
       {" dbrx smaug-bpe ", {cl100k}},
       {" qwen2 deepseek-r1-qwen megrez ", {known(SplitPattern::qwen2)}, false, false, true},
       {" stablelm2 ", {known(SplitPattern::qwen2)}},
       {" gpt-4o llama4 ", {known(SplitPattern::o200k)}},
       {" tekken ", {tekken}, true, true},
-      {" smollm starcoder refact command-r codeshell ", {R"(\p{N})", gpt2}},
+      {" smollm starcoder refact command-r codeshell exaone minerva-7b mellum2 ", {R"(\p{N})", gpt2}},
+      {" deepseek-coder ",
+       {"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", R"(\p{N})"}},
       {" default ", {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
   };
   return all;
 }
 
-GgufMetadata gguf_metadata_of(const Tokenizer& tokenizer, std::int64_t vocab_size) {
-  Tokens tokens = tokens_of(tokenizer);
-  while (tokens.texts.size() < static_cast<std::size_t>(vocab_size)) {
-    tokens.texts.push_back("[PAD" + std::to_string(tokens.texts.size()) + "]");
-    tokens.types.push_back(kUnused);
-    if (!tokens.scores.empty()) tokens.scores.push_back(-10000);
-  }
+GgufTokenizer gguf_tokenizer_of(const Tokenizer& tokenizer, const json& config, std::int64_t vocab_size) {
+  Tokens tokens = tokens_of(tokenizer, config);
+  for (const AddedToken& token : added_tokens_of(tokenizer))
+    tokens.set(static_cast<std::size_t>(token.id), token.content, token.special ? kControl : kUserDefined);
+  const auto count = static_cast<std::size_t>(vocab_size);
+  tokens.resize(count);  // a token that the class added has no row in the model
   GgufMetadata metadata{{"tokenizer.ggml.model", tokens.model},
                         {"tokenizer.ggml.pre", tokens.splitting},
-                        {"tokenizer.ggml.tokens", tokens.texts},
-                        {"tokenizer.ggml.token_type", tokens.types}};
-  if (!tokens.scores.empty()) metadata.emplace_back("tokenizer.ggml.scores", tokens.scores);
-  if (tokens.model == "gpt2") metadata.emplace_back("tokenizer.ggml.merges", tokens.merges);
+                        {"tokenizer.ggml.tokens", tokens.texts}};
   for (const auto& [key, role] : {std::pair("bos", SpecialToken::bos),
                                   {"eos", SpecialToken::eos},
                                   {"unknown", SpecialToken::unk},
                                   {"padding", SpecialToken::pad}}) {
-    // A token that the class added has no row in the model.
-    if (const auto id = tokenizer.special_id(role); id && *id < static_cast<TokenId>(tokens.texts.size()))
-      metadata.emplace_back("tokenizer.ggml." + std::string(key) + "_token_id",
-                            static_cast<std::uint32_t>(*id));
+    const auto id = tokenizer.special_id(role);
+    if (!id || *id >= vocab_size) continue;
+    metadata.emplace_back("tokenizer.ggml." + std::string(key) + "_token_id",
+                          static_cast<std::uint32_t>(*id));
+    if (role == SpecialToken::unk && tokens.model == "llama")
+      tokens.types[static_cast<std::size_t>(*id)] = kUnknown;
   }
+  metadata.emplace_back("tokenizer.ggml.token_type", tokens.types);
+  if (!tokens.scores.empty()) metadata.emplace_back("tokenizer.ggml.scores", tokens.scores);
+  if (tokens.model == "gpt2") metadata.emplace_back("tokenizer.ggml.merges", tokens.merges);
   add_template(tokenizer, tokens.model, metadata);
-  return metadata;
+  return {metadata, lost_in(tokenizer, config, metadata)};
 }
 
 }  // namespace zoo

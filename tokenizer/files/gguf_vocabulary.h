@@ -27,8 +27,16 @@ struct GgufSplitting {
 
 const std::vector<GgufSplitting>& gguf_splittings();
 
-/// The metadata of a GGUF file for the tokenizer, with unused tokens up to `vocab_size`. Throws Error if GGUF
-/// cannot describe it: expected byte-level BPE or sentencepiece's BPE with byte fallback.
-GgufMetadata gguf_metadata_of(const Tokenizer& tokenizer, std::int64_t vocab_size);
+/// A tokenizer as metadata of a GGUF file.
+struct GgufTokenizer {
+  GgufMetadata metadata;
+  std::vector<std::string> lost;  // rules of added tokens, and others, that GGUF has no keys for
+};
+
+/// Has `vocab_size` tokens, as the model has rows; `config` is its config.json. Throws Error if GGUF cannot
+/// describe the tokenizer: expected byte-level BPE or sentencepiece's BPE with byte fallback. The metadata
+/// are read again and their ids compared.
+GgufTokenizer gguf_tokenizer_of(const Tokenizer& tokenizer, const nlohmann::json& config,
+                                std::int64_t vocab_size);
 
 }  // namespace zoo

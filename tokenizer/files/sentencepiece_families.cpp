@@ -4,6 +4,7 @@
 #include "data/base/error.h"
 #include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/file_readers.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
@@ -17,7 +18,6 @@ namespace {
 // of a tokenizer.json from the pieces.
 
 namespace fs = std::filesystem;
-using Piece = EncodingTemplate::Piece;
 
 // The text is split at control pieces and user-defined symbols before the model runs.
 void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
@@ -32,66 +32,22 @@ void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   }
 }
 
-void set_unigram(const std::vector<UnigramPiece>& pieces, TokenId unk_id, Pipeline& pipeline) {
-  for (const UnigramPiece& piece : pieces)
-    pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-  pipeline.model = std::make_shared<UnigramModel>(pieces, UnigramOptions{.unk_id = unk_id});
-}
-
-std::vector<UnigramPiece> unigram_pieces(const SentencePieceFile& file) {
+// T5's (Raffel et al., 2020), whose sentinels follow the pieces in descending order, and ALBERT's (Lan et
+// al., 2020).
+Pipeline unigram(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
+  const bool is_t5 = settings.tokenizer_class == "T5Tokenizer";
+  Pipeline pipeline;
+  set_class_parts(settings, path, pipeline, file.charsmap);
   std::vector<UnigramPiece> pieces;
   for (const SentencePieceFile::Piece& piece : file.pieces) pieces.push_back({piece.text, piece.score});
-  return pieces;
-}
-
-void set_words(bool prepends, Pipeline& pipeline) {
-  MetaspaceOptions metaspace;
-  metaspace.prepend = prepends ? MetaspaceOptions::Prepend::always : MetaspaceOptions::Prepend::never;
-  pipeline.pre_tokenizer =
-      pre_tokenizer_sequence({whitespace_split_pre_tokenizer(), metaspace_pre_tokenizer(metaspace)});
-  pipeline.decoder = metaspace_decoder(metaspace.replacement, prepends);
-}
-
-TokenId require_token(const Pipeline& pipeline, SpecialToken role, const fs::path& path) {
-  const auto found = pipeline.roles.find(role);
-  if (found == pipeline.roles.end()) throw Error(path, ": has no token that ends or begins a text");
-  return found->second;
-}
-
-// Raffel et al., 2020. The sentinels follow the pieces in descending order; </s> ends every text.
-Pipeline t5(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
-  Pipeline pipeline;
-  std::vector<UnigramPiece> pieces = unigram_pieces(file);
-  for (std::int64_t i = settings.extra_ids.value_or(100) - 1; i >= 0; --i)
+  for (std::int64_t i = is_t5 ? settings.extra_ids.value_or(100) - 1 : -1; i >= 0; --i)
     pieces.push_back({"<extra_id_" + std::to_string(i) + ">", 0});
-  settings.add_sentinels();
-  set_unigram(pieces, 2, pipeline);
-  if (!file.charsmap.empty()) pipeline.normalizer = precompiled_normalizer(file.charsmap);
-  set_words(true, pipeline);
+  if (is_t5) settings.add_sentinels();
+  for (const UnigramPiece& piece : pieces)
+    pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
+  pipeline.model = std::make_shared<UnigramModel>(pieces, UnigramOptions{.unk_id = is_t5 ? 2 : 1});
   apply_settings(settings, pipeline);
-  const Piece eos = {Piece::Kind::special, 0, {require_token(pipeline, SpecialToken::eos, path)}};
-  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 0, {}};
-  pipeline.encoding_template = {{first, eos}, {first, eos, second, eos}};
-  return pipeline;
-}
-
-// Lan et al., 2020.
-Pipeline albert(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
-  Pipeline pipeline;
-  set_unigram(unigram_pieces(file), 1, pipeline);
-  std::vector<Normalizer> normalizers{replace_normalizer(TextPattern::literal("``"), "\""),
-                                      replace_normalizer(TextPattern::literal("''"), "\"")};
-  if (!settings.keep_accents.value_or(false)) {
-    normalizers.push_back(normal_form(NormalForm::nfkd));
-    normalizers.push_back(strip_accents_normalizer());
-  }
-  if (settings.do_lower_case.value_or(true)) normalizers.push_back(lowercase_normalizer());
-  if (!file.charsmap.empty()) normalizers.push_back(precompiled_normalizer(file.charsmap));
-  pipeline.normalizer = normalizer_sequence(std::move(normalizers));
-  set_words(settings.add_prefix_space.value_or(true), pipeline);
-  apply_settings(settings, pipeline);
-  pipeline.encoding_template = bert_template(require_token(pipeline, SpecialToken::cls, path),
-                                             require_token(pipeline, SpecialToken::sep, path));
+  set_class_template(settings, pipeline, path);
   return pipeline;
 }
 
@@ -145,9 +101,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSet
   add_symbols(file, settings);
   Pipeline pipeline;
   try {
-    pipeline = name == "T5Tokenizer"       ? t5(file, settings, path)
-               : name == "AlbertTokenizer" ? albert(file, settings, path)
-                                           : bpe(file, settings, path);
+    pipeline = is_bpe ? bpe(file, settings, path) : unigram(file, settings, path);
   } catch (const Error& error) {
     const std::string message = error.what();
     throw Error(message.find(path.string()) == message.npos ? path.string() + ": " : "", message);

@@ -5,7 +5,9 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/file_readers.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 
@@ -13,7 +15,6 @@ namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
-using Piece = EncodingTemplate::Piece;
 
 // Languages of mBART (Liu et al., 2020), and those that mBART-50 adds (Tang et al., 2020).
 constexpr std::string_view kLanguages[] = {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI",
@@ -48,23 +49,12 @@ class ShiftedPieces {
     for (const std::string_view language : mbart_languages(has_50_languages)) add_special(language);
     add(role_text(SpecialToken::mask), 0);
     settings_.roles.at(SpecialToken::mask).lstrip = true;
-    const std::string source = text_of("src_lang", "en_XX");
+    const std::string source = settings_.src_lang.value_or("en_XX");
     const auto& special_tokens = settings_.additional_special_tokens;
     if (std::none_of(special_tokens.begin(), special_tokens.end(),
                      [&](const AddedToken& token) { return token.content == source; }))
       throw Error(path_, ": there is no language '", source, "' (src_lang in tokenizer_config.json)");
-    Pipeline pipeline = made(3);
-    const Piece language = special(pipeline, source), end = special(pipeline, role_text(SpecialToken::eos));
-    if (has_50_languages) {
-      set_spaces(pipeline);
-      set_template(pipeline, {language}, {end});
-    } else {
-      const MetaspaceOptions metaspace{.prepend = MetaspaceOptions::Prepend::always};
-      pipeline.pre_tokenizer =
-          pre_tokenizer_sequence({whitespace_split_pre_tokenizer(), metaspace_pre_tokenizer(metaspace)});
-      set_template(pipeline, {}, {end, language});
-    }
-    return pipeline;
+    return made(3);
   }
 
   // Zhang et al., 2020: two masks, and <unk_2> and so on, used only in pretraining, up to the offset.
@@ -88,10 +78,7 @@ class ShiftedPieces {
     add_pieces_from(2);
     const auto unknown = find_unknown(pieces_.begin() + 1);
     if (unknown == pieces_.end()) throw Error(path_, ": has no piece ", role_text(SpecialToken::unk));
-    Pipeline pipeline = made(static_cast<TokenId>(unknown - pieces_.begin()));
-    set_spaces(pipeline);
-    set_template(pipeline, {}, {special(pipeline, role_text(SpecialToken::eos))});
-    return pipeline;
+    return made(static_cast<TokenId>(unknown - pieces_.begin()));
   }
 
   // He et al., 2023: pieces keep their ids, and the mask comes after them.
@@ -99,27 +86,7 @@ class ShiftedPieces {
     add_pieces_from(0);
     mark_special(role_text(SpecialToken::mask));
     const auto unknown = find_unknown(pieces_.begin());
-    Pipeline pipeline = made(unknown == pieces_.end() ? 1 : static_cast<TokenId>(unknown - pieces_.begin()));
-    std::vector<Normalizer> normalizers{replace_normalizer(TextPattern::regex("\\s{2,}|[\\n\\r\\t]"), " "),
-                                        normal_form(NormalForm::nfc),
-                                        strip_normalizer(/*left=*/false, /*right=*/true)};
-    if (settings_.do_lower_case.value_or(false))
-      normalizers.insert(normalizers.begin(), lowercase_normalizer());
-    pipeline.normalizer = normalizer_sequence(std::move(normalizers));
-    const bool prefix = settings_.add_prefix_space.value_or(true);
-    const auto prepend = prefix ? MetaspaceOptions::Prepend::always : MetaspaceOptions::Prepend::first;
-    pipeline.pre_tokenizer = metaspace_pre_tokenizer({.prepend = prepend});
-    if (settings_.split_by_punct)
-      pipeline.pre_tokenizer = pre_tokenizer_sequence(
-          {punctuation_pre_tokenizer(SplitBehavior::isolated), std::move(pipeline.pre_tokenizer)});
-    const Piece cls = special(pipeline, role_text(SpecialToken::cls)),
-                sep = special(pipeline, role_text(SpecialToken::sep));
-    set_template(pipeline, {cls}, {sep});
-    Piece end = sep;
-    end.type_id = 1;
-    pipeline.encoding_template.pair = {
-        cls, {Piece::Kind::first_text, 0, {}}, sep, {Piece::Kind::second_text, 1, {}}, end};
-    return pipeline;
+    return made(unknown == pieces_.end() ? 1 : static_cast<TokenId>(unknown - pieces_.begin()));
   }
 
  private:
@@ -151,11 +118,7 @@ class ShiftedPieces {
   void add(const std::string& text, float score) { pieces_.push_back({text, score}); }
 
   void mark_special(const std::string& text) {
-    AddedToken token;
-    token.content = text;
-    token.special = true;
-    token.normalized = false;
-    settings_.additional_special_tokens.push_back(token);
+    settings_.additional_special_tokens.push_back(special_token(text));
   }
 
   void add_special(std::string_view text) {
@@ -172,42 +135,14 @@ class ShiftedPieces {
 
   Pipeline made(TokenId unk_id) const {
     Pipeline pipeline;
+    set_class_parts(settings_, path_, pipeline, file_.charsmap);
     for (const UnigramPiece& piece : pieces_)
       pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
     pipeline.model = std::make_shared<UnigramModel>(pieces_, UnigramOptions{.unk_id = unk_id});
-    pipeline.decoder = metaspace_decoder(MetaspaceOptions{}.replacement, /*drops_first=*/true);
     pipeline.kind = "sentencepiece";
     apply_settings(settings_, pipeline);
+    set_class_template(settings_, pipeline, path_);
     return pipeline;
-  }
-
-  // The file's table, then collapses runs of spaces.
-  void set_spaces(Pipeline& pipeline) const {
-    std::vector<Normalizer> normalizers{file_.charsmap.empty()
-                                            ? replace_normalizer(TextPattern::literal("\n"), " ")
-                                            : precompiled_normalizer(file_.charsmap),
-                                        replace_normalizer(TextPattern::regex(" {2,}"), " ")};
-    const bool keeps_breaks = file_.charsmap.empty() && settings_.tokenizer_class != "PegasusTokenizer";
-    if (keeps_breaks) normalizers.erase(normalizers.begin());
-    pipeline.normalizer = normalizer_sequence(std::move(normalizers));
-    pipeline.pre_tokenizer = metaspace_pre_tokenizer({.prepend = MetaspaceOptions::Prepend::always});
-  }
-
-  Piece special(const Pipeline& pipeline, const std::string& text) const {
-    const auto found = std::find_if(pipeline.vocabulary.begin(), pipeline.vocabulary.end(),
-                                    [&](const VocabularyEntry& entry) { return entry.text == text; });
-    return {Piece::Kind::special, 0, {found->id}};
-  }
-
-  static void set_template(Pipeline& pipeline, const std::vector<Piece>& before,
-                           const std::vector<Piece>& after) {
-    std::vector<Piece> single = before;
-    single.push_back({Piece::Kind::first_text, 0, {}});
-    std::vector<Piece> pair = single;
-    pair.push_back({Piece::Kind::second_text, 0, {}});
-    for (std::vector<Piece>* pieces : {&single, &pair})
-      pieces->insert(pieces->end(), after.begin(), after.end());
-    pipeline.encoding_template = {single, pair};
   }
 
   fs::path path_;
@@ -226,11 +161,16 @@ std::vector<std::string_view> mbart_languages(bool has_50) {
 }
 
 std::unique_ptr<Tokenizer> read_shifted_pieces(const fs::path& path, TokenizerSettings settings) {
-  ShiftedPieces pieces(path, settings);
   const std::string& name = settings.tokenizer_class;
+  const bool is_mbart_50 = name == "MBart50Tokenizer";
+  if (name != "PegasusTokenizer" && name != "DebertaV2Tokenizer" && name != "MBartTokenizer" && !is_mbart_50)
+    throw Error(path,
+                ": expected PegasusTokenizer, DebertaV2Tokenizer, MBartTokenizer or MBart50Tokenizer as "
+                "tokenizer_class in tokenizer_config.json");
+  ShiftedPieces pieces(path, settings);
   Pipeline pipeline = name == "PegasusTokenizer"     ? pieces.pegasus()
                       : name == "DebertaV2Tokenizer" ? pieces.deberta()
-                                                     : pieces.mbart(name == "MBart50Tokenizer");
+                                                     : pieces.mbart(is_mbart_50);
   const std::string file_name = path.filename().string();
   return std::make_unique<PipelineTokenizer>(std::move(pipeline),
                                              tokenizer_files(settings, path.parent_path(), {file_name}));

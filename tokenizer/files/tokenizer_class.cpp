@@ -1,6 +1,7 @@
 #include "tokenizer/files/tokenizer_class.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "data/base/error.h"
 #include "tokenizer/files/file_readers.h"
@@ -23,6 +24,22 @@ EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piec
     pieces->insert(pieces->end(), after.begin(), after.end());
   return result;
 }
+
+// Languages of NLLB (NLLB Team, 2022), in the order of transformers' class; without a script: Latin.
+constexpr const char* kNllbLanguages =
+    "ace_Arab ace acm_Arab acq_Arab aeb_Arab afr ajp_Arab aka amh_Ethi apc_Arab arb_Arab ars_Arab "
+    "ary_Arab arz_Arab asm_Beng ast awa_Deva ayr azb_Arab azj bak_Cyrl bam ban bel_Cyrl bem ben_Beng "
+    "bho_Deva bjn_Arab bjn bod_Tibt bos bug bul_Cyrl cat ceb ces cjk ckb_Arab crh cym dan deu dik dyu "
+    "dzo_Tibt ell_Grek eng epo est eus ewe fao pes_Arab fij fin fon fra fur fuv gla gle glg grn guj_Gujr "
+    "hat hau heb_Hebr hin_Deva hne_Deva hrv hun hye_Armn ibo ilo ind isl ita jav jpn_Jpan kab kac kam "
+    "kan_Knda kas_Arab kas_Deva kat_Geor knc_Arab knc kaz_Cyrl kbp kea khm_Khmr kik kin kir_Cyrl kmb kon "
+    "kor_Hang kmr lao_Laoo lvs lij lim lin lit lmo ltg ltz lua lug luo lus mag_Deva mai_Deva mal_Mlym "
+    "mar_Deva min mkd_Cyrl plt mlt mni_Beng khk_Cyrl mos mri zsm mya_Mymr nld nno nob npi_Deva nso nus "
+    "nya oci gaz ory_Orya pag pan_Guru pap pol por prs_Arab pbt_Arab quy ron run rus_Cyrl sag san_Deva "
+    "sat_Beng scn shn_Mymr sin_Sinh slk slv smo sna snd_Arab som sot spa als srd srp_Cyrl ssw sun swe "
+    "swh szl tam_Taml tat_Cyrl tel_Telu tgk_Cyrl tgl tha_Thai tir_Ethi taq taq_Tfng tpi tsn tso tuk tum "
+    "tur twi tzm_Tfng uig_Arab ukr_Cyrl umb urd_Arab uzn vec vie war wol xho ydd_Hebr yor yue_Hant "
+    "zho_Hans zho_Hant zul";
 
 // In classes with language codes, a mask includes the spaces before it, unless a file has its rules.
 void set_mask_rules(TokenizerSettings& settings) {
@@ -153,12 +170,16 @@ void add_class_tokens(TokenizerSettings& settings) {
   // The constructor of a class adds its defaults to a vocabulary that lacks them.
   for (const auto& [role, token] : settings.roles) settings.named.push_back(role);
   if (name == "T5Tokenizer") settings.add_sentinels();
-  const bool is_mbart = name.starts_with("MBart");
-  if (name == "NllbTokenizer" || is_mbart) set_mask_rules(settings);
-  if (!is_mbart || settings.names_extra_tokens) return;
+  const bool is_nllb = name == "NllbTokenizer";
+  if (!is_nllb && !name.starts_with("MBart")) return;
+  set_mask_rules(settings);
+  if (settings.names_extra_tokens) return;
   std::vector<AddedToken> languages;
+  std::istringstream codes(is_nllb ? kNllbLanguages : "");
+  for (std::string code; codes >> code;)
+    languages.push_back(special_token(code.size() == 3 ? code + "_Latn" : code));
   for (const std::string_view language : mbart_languages(name == "MBart50Tokenizer"))
-    languages.push_back(special_token(std::string(language)));
+    if (!is_nllb) languages.push_back(special_token(std::string(language)));
   auto& extra = settings.additional_special_tokens;
   extra.insert(name == "MBartTokenizer" ? extra.begin() : extra.end(), languages.begin(), languages.end());
 }
@@ -174,8 +195,8 @@ void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline)
 
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, const fs::path& file) {
   const std::string& name = settings.tokenizer_class;
-  const auto id_of = [&](const std::string& text) {
-    const auto id = TokenRegistry(pipeline).find(text);
+  const auto id_of = [&, registry = TokenRegistry(pipeline)](const std::string& text) {
+    const auto id = registry.find(text);
     if (!id) throw Error(file, ": has no token '", text, "', which ", name, " puts beside every text");
     return *id;
   };

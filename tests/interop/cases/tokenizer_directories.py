@@ -128,7 +128,7 @@ def check(chance, folder):
     size = tokenizer.get_vocab_size()
     settings = {"tokenizer_class": name + chance.choice(["", "Fast"]) if "PreTrained" not in name else name, **drawn_roles(chance), **drawn_extras(chance)}
     if name == "NllbTokenizer":
-        settings |= {"additional_special_tokens": ["eng_Latn", "fra_Latn"]}
+        settings |= chance.choice([{}, {"additional_special_tokens": ["eng_Latn", "fra_Latn"]}])
         settings |= chance.choice([{}, {"src_lang": "fra_Latn"}, {"legacy_behaviour": True}])
     if name == "MBart50Tokenizer" or name == "MBartTokenizer":
         settings |= chance.choice([{}, {"src_lang": "de_DE"}])

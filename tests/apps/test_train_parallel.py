@@ -179,7 +179,7 @@ class ParallelTest(unittest.TestCase):
 
     def test_a_divided_optimizer_writes_the_same_bytes(self):
         # Each optimizer; Adafactor's state has other shapes than the weights.
-        for optimizer in ("adamw", "adafactor", "muon"):
+        for optimizer in ("adafactor", "muon") if SHORT else ("adamw", "adafactor", "muon"):
             flags = dict(batch_size=4, optimizer=optimizer, ema_decay=0.9)
             self.assertEqual(self.train(f"{optimizer}-whole", 2, **flags).returncode, 0)
             done = self.train(f"{optimizer}-divided", 2, **flags, shard_optimizer="true")
@@ -267,7 +267,7 @@ class ParallelTest(unittest.TestCase):
         self.assert_nothing_written("other")
 
     def test_a_killed_rank_is_named_by_the_others(self):
-        for killed in (0, 1):
+        for killed in (1,) if SHORT else (0, 1):
             name = f"run{killed}"
             ranks = self.start_ranks(torchrun, [self.words(name, **ENDLESS, rank_timeout=20)] * 2)
             self.await_checkpoint(name, ranks[0])
@@ -392,7 +392,7 @@ class ParallelTest(unittest.TestCase):
         self.assert_goes_on("run")
 
     def test_the_own_launcher_passes_signals_on(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGTERM,) if SHORT else (signal.SIGINT, signal.SIGTERM):
             name = f"run{number}"
             launcher = self.start(self.words(name, **ENDLESS, processes=2))
             self.await_checkpoint(name, launcher)

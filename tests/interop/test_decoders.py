@@ -1,5 +1,6 @@
 """tzoo forward, generate and export beside transformers: random models of the decoders that are relatives of Llama."""
 
+import functools
 import json
 import os
 import random
@@ -192,6 +193,7 @@ class DecoderParity(ForwardParity, GenerationParity):
         return []
 
     @classmethod
+    @functools.cache
     def has(cls, name):
         return hasattr(cls.CONFIG(), name) and not isinstance(getattr(cls.CONFIG, name, None), property)
 
@@ -227,11 +229,7 @@ class DecoderParity(ForwardParity, GenerationParity):
         config.pad_token_id = 0
         if getattr(config, "output_router_logits", False):
             config.output_router_logits = False  # with which transformers cannot generate
-        for attempt in range(20):  # until its greedy ids vary
-            model = hf.random_model(self.HEADS["causal-lm"], config, seed + 100 * attempt)
-            if len(set(sum(self.greedy(model, self.random_rows(model, random.Random(seed)), 15), []))) > 4:
-                break
-        return model
+        return self.first_varied(seed, lambda number: hf.random_model(self.HEADS["causal-lm"], config, seed + 100 * number), 20)
 
 
 def test_of(model_type):

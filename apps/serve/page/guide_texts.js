@@ -17,11 +17,12 @@ const alphabet = () => {
   const letters = answer.names.filter((name) => [...name].length === 1);
   return letters.length > answer.names.length / 2 ? new Set(letters) : null;
 };
-// Tokens for each letter of the text; Infinity if the model does not know it: words that it lacks are all the same token.
+// Tokens for each letter of the text; Infinity if the model does not know it: words that it lacks are all the same token, letters
+// that it lacks an error.
 const costOf = async (text) => {
   const letters = alphabet();
   if (letters) return [...text].every((letter) => letters.has(letter)) ? 1 : Infinity;
-  const { tokens } = await ask("/tokenize", { model: state.model, content: text, add_special: false });
+  const { tokens } = await ask("/tokenize", { model: state.model, content: text, add_special: false }).catch(() => ({ tokens: [] }));
   return new Set(tokens).size < new Set(text.split(" ")).size ? Infinity : tokens.length / text.length;
 };
 
@@ -44,7 +45,7 @@ const registerOf = async (model) => {
 const exampleOf = async (page) => {
   const model = state.model, { head, mask_token: mask } = about(model);
   if (head === "question-answering" || !page.texts) return null;
-  const register = await registerOf(model).catch(() => null);  // an error of the text is /look's to tell
+  const register = await registerOf(model);
   if (register === "sums") return { text: "27+15", target: "4" };
   if (register === "digits") return { text: "31524", target: "" };
   if (register === "spanish") return { text: page.texts.spanish[0], target: page.texts.spanish[1] };

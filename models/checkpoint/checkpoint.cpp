@@ -321,6 +321,13 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
       export_weights(model, weight_table_of(family, model.config(), head), options.replaced);
   for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
   write_safetensors(directory / "model.safetensors", tensors);
+  // Shards of an earlier save, which some programs read instead.
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("model-") && name.find("-of-") != name.npos && name.ends_with(".safetensors"))
+      fs::remove(entry.path());
+  }
+  fs::remove(directory / "model.safetensors.index.json");
   save_config(model, family, head, directory, options);
 }
 

@@ -41,7 +41,7 @@ class Checkpoint {
     write_json(path() / "model.safetensors.index.json", {{"weight_map", map}});
   }
   static std::string shard_name(std::size_t shard) {
-    return "model-" + std::to_string(shard) + ".safetensors";
+    return "model-" + std::to_string(shard) + "-of-N.safetensors";
   }
 
   at::Tensor& find(const std::string& name) {

@@ -1,3 +1,5 @@
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/json_file.h"
@@ -161,6 +163,19 @@ TEST_CASE("shards are read by their index") {
     if (entry.path().extension() == ".safetensors") bytes += static_cast<std::int64_t>(entry.file_size());
   }
   CHECK(files.bytes() == bytes);
+}
+
+TEST_CASE("a save over shards leaves none, and no index that names them") {
+  test::Checkpoint checkpoint;
+  checkpoint.write_shards(3);
+  write_file(checkpoint.path() / "model-of-mine.safetensors.txt", "kept");
+  const auto model = test::random_gpt(test::small_config(), 5);
+  save_model(*model, find_family("gpt2"), Head::kCausalLm, checkpoint.path());
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoint.path()))
+    names.insert(entry.path().filename().string());
+  CHECK(names == std::set<std::string>{"config.json", "generation_config.json",
+                                       "model-of-mine.safetensors.txt", "model.safetensors"});
 }
 
 TEST_CASE("weights to be trained have contiguous memory of their own") {

@@ -11,15 +11,15 @@
 namespace zoo {
 namespace {
 
-constexpr std::size_t kMostNodes = 400000, kMostStates = 40000;
+constexpr std::size_t kMostNodes = 400000, kMostStates = 65536;  // 306 for each of Python's \w
 constexpr std::size_t kMostParts = 10 * kMostNodes;  // of the construction: parts added and joined
 constexpr std::size_t kMostVisits = 100'000'000;     // of nodes, in all closures: half a second
 constexpr std::size_t kMostMembers = 10'000'000;     // of the sets of all states
 
-[[noreturn]] void refuse_size() {
-  throw Error(
-      "the constraint's automaton is too large: lower its counts or simplify it; sets of few characters, "
-      "such as [a-z], are smaller than those of all scripts, such as Python's \\w");
+[[noreturn]] void refuse_size(std::size_t most, const char* of) {
+  throw Error("the constraint's automaton is too large, with more than ", most, " ", of,
+              ": lower its counts or simplify it; sets of few characters, such as [a-z], are smaller than "
+              "those of all scripts, such as Python's \\w");
 }
 
 // A node of the nondeterministic automaton: free edges consume no byte.
@@ -36,7 +36,7 @@ struct Node {
 class Builder {
  public:
   std::int32_t add_node() {
-    if (nodes.size() >= kMostNodes) refuse_size();
+    if (nodes.size() >= kMostNodes) refuse_size(kMostNodes, "nodes");
     nodes.emplace_back();
     return static_cast<std::int32_t>(nodes.size() - 1);
   }
@@ -52,6 +52,7 @@ class Builder {
     switch (pattern.kind) {
       case Pattern::Kind::kCharacters: {
         const std::int32_t to = add_node();
+        endings_.clear();
         for (const auto& [first, last] : pattern.characters) add_range(first, last, from, to);
         return to;
       }
@@ -80,7 +81,7 @@ class Builder {
 
   // Some parts add no node, however often they are repeated.
   void count_step() {
-    if (++steps_ > kMostParts) refuse_size();
+    if (++steps_ > kMostParts) refuse_size(kMostParts, "parts");
   }
 
   std::int32_t add_repeat(const Pattern& pattern, std::int32_t from) {
@@ -157,14 +158,17 @@ class Builder {
     std::string begin, end;
     append_utf8(begin, first);
     append_utf8(end, last);
-    for (std::size_t i = 0; i < begin.size(); ++i) {
-      const std::int32_t next = i + 1 == begin.size() ? to : add_node();
-      at(from).edges.push_back(
-          {static_cast<unsigned char>(begin[i]), static_cast<unsigned char>(end[i]), next});
-      from = next;
+    for (std::size_t i = begin.size() - 1; i > 0; --i) {
+      const Node::Edge edge{static_cast<unsigned char>(begin[i]), static_cast<unsigned char>(end[i]), to};
+      std::int32_t& node = endings_[{edge.first, edge.last, to}];
+      if (node == 0) at(node = add_node()).edges.push_back(edge);
+      to = node;
     }
+    at(from).edges.push_back({static_cast<unsigned char>(begin[0]), static_cast<unsigned char>(end[0]), to});
   }
 
+  // Nodes inside characters by their only edge: a set's characters share equal endings.
+  std::map<std::array<std::int32_t, 3>, std::int32_t> endings_;
   std::size_t steps_ = 0;
 };
 
@@ -230,7 +234,7 @@ class Closure {
  private:
   void spend(std::size_t visits) {
     visits_ += visits;
-    if (visits_ > kMostVisits) refuse_size();
+    if (visits_ > kMostVisits) refuse_size(kMostVisits, "steps between its nodes");
   }
 
   const std::vector<Node>& nodes_;
@@ -275,7 +279,8 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
       sets.push_back(&entry->first);
       members += set.size();
     }
-    if (sets.size() > kMostStates || members > kMostMembers) refuse_size();
+    if (sets.size() > kMostStates) refuse_size(kMostStates, "states");
+    if (members > kMostMembers) refuse_size(kMostMembers, "nodes in its states");
     return entry->second;
   };
   if (state_of(closure.of({begin})) == kDead)

@@ -118,6 +118,18 @@ TEST_CASE("Ranges of characters are those of UTF-8") {
   CHECK_FALSE(matches(".", "\xc3"));
 }
 
+TEST_CASE("Long repeats of a set of all scripts") {
+  const std::string letter = "\u0e01", mark = "-";
+  std::string word;
+  for (int i = 0; i < 200; ++i) word += letter;
+  const ByteAutomaton automaton(parse_regular_expression(R"(\w{1,200})", kPython).pattern);
+  CHECK(automaton.fits(word));
+  CHECK(automaton.fits("a_\u00e9\U00020000"));
+  CHECK_FALSE(automaton.fits(word + letter));
+  CHECK_FALSE(automaton.fits(word.substr(3) + mark));
+  CHECK_FALSE(automaton.fits(""));
+}
+
 TEST_CASE("Unsupported parts of a regular expression are named with their position") {
   CHECK_THAT(refusal_of_expression("a(b"), Contains("byte 3"));
   CHECK_THAT(refusal_of_expression("a)b"), Contains("byte 1"));
@@ -131,9 +143,10 @@ TEST_CASE("Unsupported parts of a regular expression are named with their positi
   CHECK_THAT(refusal_of_expression("a\\"), Contains("at the end"));
   CHECK_THAT(refusal_of_expression("a{99999}"), Contains("count above"));
   CHECK_THAT(refusal_of_expression("\xff"), Contains("UTF-8"));
-  for (const char* large : {"(.{1000}){1000}", "([=A-Za-z]{6525,})+x"})  // too many nodes; sets of too many
+  for (const auto& [large, bound] : {std::pair("(.{1000}){1000}", "400000 nodes"),
+                                     {"([=A-Za-z]{6525,})+x", "10000000 nodes in its states"}})
     CHECK_THAT(test::message_of([&] { ByteAutomaton(parse_regular_expression(large, kPython).pattern); }),
-               Contains("too large"));
+               Contains("too large, with more than " + std::string(bound)));
 }
 
 namespace {

@@ -226,14 +226,6 @@ constexpr const char* kLegendBelow = "set key below samplen 2\n";
 
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns) {
   const int rows = (static_cast<int>(figures.size()) + columns - 1) / columns;
-  const auto text = [=](const TextStyle& style) {
-    std::string all = title + "\n";
-    for (const Figure& figure : figures) all += "\n" + figure.text(style);
-    return all;
-  };
-  Figure all{"set multiplot layout " + std::to_string(rows) + "," + std::to_string(columns) + " title " +
-                 gnuplot_quote(title) + " font ',15'\n",
-             text, 560 * columns, 60 + 460 * rows};
   std::multiset<std::string> legends;
   std::size_t last = 0;
   for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -242,6 +234,19 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
     last = i;
   }
   const bool shared = legends.size() > 1 && legends.count(*legends.begin()) == legends.size();
+  const auto text = [=](const TextStyle& style) {
+    std::string all = title + "\n";
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      std::string own = figures[i].text(style);
+      // The last line names the curves.
+      if (shared && i < last && !figures[i].legend.empty()) own.erase(own.rfind('\n', own.size() - 2) + 1);
+      all += "\n" + own;
+    }
+    return all;
+  };
+  Figure all{"set multiplot layout " + std::to_string(rows) + "," + std::to_string(columns) + " title " +
+                 gnuplot_quote(title) + " font ',15'\n",
+             text, 560 * columns, 60 + 460 * rows};
   const int rows_below = rows - 1 - static_cast<int>(last) / columns;
   const std::string place = number_text((460.0 * rows_below + 8) / all.height);
   for (std::size_t i = 0; i < figures.size(); ++i) {

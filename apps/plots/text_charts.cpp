@@ -155,7 +155,7 @@ std::string text_line_chart(const Axes& axes, const std::vector<Curve>& lines, c
     put_line(lines[i], x, y, canvas, mark);
     names += (i > 0 ? "   " : "") + mark + " " + lines[i].title;
   }
-  return framed(axes, canvas, x, y) + names + "\n";
+  return framed(axes, canvas, x, y) + (lines.size() > 1 ? names + "\n" : "");
 }
 
 std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& points,

@@ -174,7 +174,14 @@ std::string text_heat_map(const HeatMap& map, const TextStyle& style) {
   const std::string cells = !map.texts.empty() ? with_texts(map, style, left)
                             : values           ? with_values(map, style, left)
                                                : with_shades(map, style, left);
-  return map.axes.title + "\n" + cells + "rows: " + map.axes.y + ", columns: " + map.axes.x + "\n";
+  std::string ends;
+  if (map.texts.empty() && !values) {
+    const ColourScale scale(map);
+    const char* low = !style.colour ? "blank" : scale.low < 0 ? "blue" : "pale";
+    const char* high = !style.colour ? "█" : scale.low < 0 ? "red" : "dark";
+    ends = format_text("; %.3g ", scale.low) + low + format_text(", %.3g ", scale.high) + high;
+  }
+  return map.axes.title + "\n" + cells + "rows: " + map.axes.y + ", columns: " + map.axes.x + ends + "\n";
 }
 
 }  // namespace zoo

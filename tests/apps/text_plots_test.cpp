@@ -40,7 +40,7 @@ TEST_CASE("a heat map too wide for its values has shades, two characters a cell"
       0 1
 iron   ██
  man ██  
-rows: query, columns: key
+rows: query, columns: key; 0 blank, 1 █
 )");
 }
 
@@ -51,7 +51,8 @@ TEST_CASE("a heat map wider than the terminal shows the largest of the cells tha
   map.values = false;
   // 16 places after the label "0" and a space: cells 16 and 17 are the ninth.
   const std::string text = text_heat_map(map, {.width = 18});
-  CHECK(text == "T\n0 " + std::string(8, ' ') + "█" + std::string(7, ' ') + "\nrows: y, columns: x\n");
+  CHECK(text ==
+        "T\n0 " + std::string(8, ' ') + "█" + std::string(7, ' ') + "\nrows: y, columns: x; 0 blank, 1 █\n");
 }
 
 TEST_CASE("a heat map with texts has blocks of columns, as many as fit") {
@@ -82,7 +83,7 @@ TEST_CASE("a gap in a heat map is empty") {
   HeatMap map{.axes = {.title = "T", .x = "x", .y = "y"}, .cells = {{1, std::nan(""), 1}}};
   map.high = 1;
   map.values = false;
-  CHECK(text_heat_map(map, {.width = 40}) == "T\n   0 1 2\n0 ██  ██\nrows: y, columns: x\n");
+  CHECK(text_heat_map(map, {.width = 40}) == "T\n   0 1 2\n0 ██  ██\nrows: y, columns: x; 0 blank, 1 █\n");
 }
 
 TEST_CASE("colours come only where they are asked for, and end on each cell") {
@@ -112,6 +113,20 @@ TEST_CASE("lines as text: the ends of the axes, a mark for each line") {
   CHECK(count(text, "        1 │oooooooooooooooooooo\n") == 1);
   CHECK(count(text, "across: x, up: y (logarithmic)\n* up   o level\n") == 1);
   CHECK(count(text, "\n           0                  1\n") == 1);
+}
+
+TEST_CASE(
+    "a sheet as text names curves once if all its panels have the same, and a curve alone by its axis") {
+  const auto panel = [](const char* second) {
+    return line_chart({.title = "a", .x = "x", .y = "y"},
+                      {{"one", {1, 2}, {1, 2}}, {second, {1, 2}, {3, 5}}});
+  };
+  const std::string same = grid("A sheet", {panel("two"), panel("two")}, 2).text({});
+  CHECK(count(same, "* one   o two\n") == 1);
+  CHECK(same.ends_with("across: x, up: y\n* one   o two\n"));
+  CHECK(count(grid("A sheet", {panel("two"), panel("other")}, 2).text({}), "* one") == 2);
+  const Figure alone = line_chart({.title = "a", .x = "x", .y = "y"}, {{"one", {1, 2}, {1, 2}}});
+  CHECK(alone.text({}).ends_with("across: x, up: y\n"));
 }
 
 TEST_CASE("words as text stand at their places, and where two meet the first is whole") {

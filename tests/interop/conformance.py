@@ -38,7 +38,8 @@ KINDS = {
     "weight_names": weight_names.check,
 }
 # Cases of each kind in a hundred.
-SHARES = {"configurations": 16, "weight_names": 6, "generation_files": 15, "tokenizer_pipelines": 16, "tokenizer_directories": 8,
+SHARES = {"configurations": 16, "weight_names": 6, "generation_files": 15, "tokenizer_pipelines": 16,
+          "tokenizer_directories": 8 if seeded_run.SHORT else 30,
           "sentence_directories": 8, "schemas": 10, "tables": 9, "text_pipelines": 6, "damaged_files": 6}
 
 

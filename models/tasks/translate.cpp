@@ -12,10 +12,13 @@ std::optional<TokenId> find_token(const Tokenizer& tokenizer, const std::string&
   return std::nullopt;
 }
 
-// The special token of a language: its name, or as M2M-100 writes it. "fr" is also a piece of words.
+// The token of a language: its name, if that is a special token, since "fr" is also a piece of words; or as
+// M2M-100 writes it.
 TokenId language_token(const Tokenizer& tokenizer, const char* field, const std::string& language) {
   for (const std::string& text : {language, "__" + language + "__"})
-    if (const auto id = find_token(tokenizer, text); id && tokenizer.decode({{*id}}).empty()) return *id;
+    if (const auto id = find_token(tokenizer, text);
+        id && (text != language || tokenizer.decode({{*id}}).empty()))
+      return *id;
   throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 

@@ -169,12 +169,12 @@ TEST_CASE("an index that does not fit its shards is refused") {
   SECTION("a tensor that its shard does not hold") {
     json["weight_map"]["nowhere"] = Checkpoint::shard_name(0);
     write_json(index, json);
-    CHECK_THAT(checkpoint.fault(), Contains("'nowhere' is not in model-0.safetensors"));
+    CHECK_THAT(checkpoint.fault(), Contains("'nowhere' is not in model-0-of-N.safetensors"));
   }
   SECTION("a tensor listed in another shard than the one that holds it") {
     json["weight_map"]["transformer.wte.weight"] = Checkpoint::shard_name(1);
     write_json(index, json);
-    CHECK_THAT(checkpoint.fault(), Contains("'transformer.wte.weight' is not in model-1.safetensors"));
+    CHECK_THAT(checkpoint.fault(), Contains("'transformer.wte.weight' is not in model-1-of-N.safetensors"));
   }
   SECTION("a path out of the directory") {
     json["weight_map"]["transformer.wte.weight"] = "../model-0.safetensors";

@@ -20,7 +20,7 @@ from serving import Server  # noqa: E402
 from text_models import byte_level  # noqa: E402
 
 PROGRAM = os.environ["TZOO_PROGRAM"]
-THREADS = (3,) if os.environ.get("ZOO_TEST_SHORT") else (1, 2, 3, 4)
+THREADS = (3,) if os.environ.get("ZOO_TEST_SHORT") else (2, 3, 4)  # beside one
 WEIGHTS = ("float32", "bfloat16", "int8", "int4")
 # All sum in one order; but for bfloat16 weights these have products of their own, and portable rounds a product before it
 # adds it.
@@ -47,7 +47,7 @@ class BitsTest(unittest.TestCase):
         tokenizer.save_pretrained(cls.model)
         draw = random.Random(7)
         # Lengths around the pieces in which long prompts are read.
-        cls.prompts = [[draw.randrange(3, len(tokenizer)) for _ in range(length)] for length in (1, 7, 33, 64, 130, 300, 511, 900)]
+        cls.prompts = [[draw.randrange(3, len(tokenizer)) for _ in range(length)] for length in (1, 33, 130, 511, 900)]
 
     def alone(self, weights, kernels, threads, prompts):
         """Ids and log-probabilities of each prompt's continuation, of one run for all."""
@@ -61,13 +61,13 @@ class BitsTest(unittest.TestCase):
     def test_command_line(self):
         for weights in WEIGHTS:
             expected = {}
-            for kernels in filter(runs_here, KERNELS):
+            for number, kernels in enumerate(filter(runs_here, KERNELS)):
                 own = kernels == "portable" or (weights == "bfloat16" and kernels in BFLOAT16_PRODUCTS)
                 order = kernels if own else "fused"
                 if order not in expected:
                     expected[order] = [self.alone(weights, kernels, 1, [prompt])[0] for prompt in self.prompts]
                     self.assertEqual(len({json.dumps(each) for each in expected[order]}), len(self.prompts))
-                for threads in THREADS:
+                for threads in THREADS if number == 0 else THREADS[-1:]:
                     with self.subTest(weights=weights, kernels=kernels, threads=threads):
                         self.assertEqual(self.alone(weights, kernels, threads, self.prompts), expected[order])
             for order, rows in expected.items():
@@ -76,7 +76,7 @@ class BitsTest(unittest.TestCase):
                         self.assertAlmostEqual(ours[0], theirs[0], delta=1e-4 if weights == "float32" else 0.05)
 
     def test_server(self):
-        rows = [prompt[:length] for prompt in self.prompts[4:] for length in (len(prompt) // 2, len(prompt))] + self.prompts[:4]
+        rows = [prompt[:length] for prompt in self.prompts[2:] for length in (len(prompt) // 2, len(prompt))] + self.prompts[:2]
         for weights in WEIGHTS:
             expected = [self.alone(weights, "", 1, [row])[0][1] for row in rows]
             server = Server("--model", self.model, "--weights", weights, "--parallel", "8")

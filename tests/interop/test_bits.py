@@ -1,6 +1,6 @@
 """Packed inference has the same bits however it is asked: alone, among other rows, after a prompt in pieces or one whose
-beginning was read before, with any number of threads, and with each set of instructions
-that has fused multiply-adds."""
+beginning was read before, with one thread and with as many as there are cores, and with each set of instructions that has
+fused multiply-adds."""
 
 import concurrent.futures
 import json
@@ -20,7 +20,8 @@ from serving import Server  # noqa: E402
 from text_models import byte_level  # noqa: E402
 
 PROGRAM = os.environ["TZOO_PROGRAM"]
-THREADS = (3,) if os.environ.get("ZOO_TEST_SHORT") else (2, 3, 4)  # beside one
+# Beside one. With more threads than cores the bits are not promised (models/inference/README.md).
+THREADS = tuple(range(2, min(4, os.cpu_count()) + 1)) or (1,)
 WEIGHTS = ("float32", "bfloat16", "int8", "int4")
 # All sum in one order; but for bfloat16 weights these have products of their own, and portable rounds a product before it
 # adds it.
@@ -49,7 +50,7 @@ class BitsTest(unittest.TestCase):
         # Lengths around the pieces in which long prompts are read.
         cls.prompts = [[draw.randrange(3, len(tokenizer)) for _ in range(length)] for length in (1, 33, 130, 511, 900)]
 
-    def alone(self, weights, kernels, threads, prompts):
+    def answers(self, weights, kernels, threads, prompts):
         """Ids and log-probabilities of each prompt's continuation, of one run for all."""
         done = subprocess.run([PROGRAM, "generate", "--model", self.model, "--input_ids", json.dumps(prompts), "--json", "--logprobs",
                                "--temperature", "0", "--max_new_tokens", "6", "--weights", weights, "--threads", str(threads)],
@@ -64,12 +65,14 @@ class BitsTest(unittest.TestCase):
             for number, kernels in enumerate(filter(runs_here, KERNELS)):
                 own = kernels == "portable" or (weights == "bfloat16" and kernels in BFLOAT16_PRODUCTS)
                 order = kernels if own else "fused"
-                if order not in expected:
-                    expected[order] = [self.alone(weights, kernels, 1, [prompt])[0] for prompt in self.prompts]
+                if number == 0:
+                    expected[order] = [self.answers(weights, kernels, 1, [prompt])[0] for prompt in self.prompts]
                     self.assertEqual(len({json.dumps(each) for each in expected[order]}), len(self.prompts))
+                elif order not in expected:
+                    expected[order] = self.answers(weights, kernels, 1, self.prompts)
                 for threads in THREADS if number == 0 else THREADS[-1:]:
                     with self.subTest(weights=weights, kernels=kernels, threads=threads):
-                        self.assertEqual(self.alone(weights, kernels, threads, self.prompts), expected[order])
+                        self.assertEqual(self.answers(weights, kernels, threads, self.prompts), expected[order])
             for order, rows in expected.items():
                 for (_, ours), (_, theirs) in zip(expected["portable"], rows):
                     with self.subTest(weights=weights, order=order):
@@ -78,7 +81,7 @@ class BitsTest(unittest.TestCase):
     def test_server(self):
         rows = [prompt[:length] for prompt in self.prompts[2:] for length in (len(prompt) // 2, len(prompt))] + self.prompts[:2]
         for weights in WEIGHTS:
-            expected = [self.alone(weights, "", 1, [row])[0][1] for row in rows]
+            expected = [logprobs for _, logprobs in self.answers(weights, "", 1, rows)]
             server = Server("--model", self.model, "--weights", weights, "--parallel", "8")
             try:
                 def asked(row):

@@ -89,10 +89,16 @@ void write_rows(const std::string& path) {
   reader->set_batch_size(4096);
   const auto batches = value_of(reader->GetRecordBatchReader());
   const auto schema = batches->schema();
-  std::vector<std::vector<std::string>> classes;
-  for (const auto& field : schema->fields()) {
-    classes.push_back(class_names(*schema, field->name()));
-    if (!has_json(*field->type()))
+  struct Column {
+    int index;
+    std::string name;
+    std::vector<std::string> classes;
+  };
+  std::vector<Column> columns;
+  for (int i = 0; i < schema->num_fields(); ++i) {
+    const auto& field = schema->field(i);
+    if (has_json(*field->type())) columns.push_back({i, field->name(), class_names(*schema, field->name())});
+    else
       std::cerr << "note: " << path << ": leaving out the column " << field->name() << ", which is "
                 << field->type()->ToString() << "\n";
   }
@@ -100,14 +106,12 @@ void write_rows(const std::string& path) {
   for (auto batch = value_of(batches->Next()); batch; batch = value_of(batches->Next())) {
     for (std::int64_t row = 0; row < batch->num_rows(); ++row) {
       json object = json::object();
-      for (int i = 0; i < batch->num_columns(); ++i) {
-        if (!has_json(*schema->field(i)->type())) continue;
-        json value = json_of(*value_of(batch->column(i)->GetScalar(row)));
-        const std::vector<std::string>& names = classes[static_cast<std::size_t>(i)];
+      for (const auto& [index, name, names] : columns) {
+        json value = json_of(*value_of(batch->column(index)->GetScalar(row)));
         // datasets writes -1 for a row without a label.
         if (!names.empty() && value.is_number_integer())
           value = value >= 0 && value < names.size() ? json(names[value.get<std::size_t>()]) : json();
-        object[schema->field(i)->name()] = std::move(value);
+        object[name] = std::move(value);
       }
       ++number;
       try {

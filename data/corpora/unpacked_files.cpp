@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -19,18 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The program that writes a file's content to its standard output, with its flags; "cat" for no packing.
-std::vector<std::string> unpacker_of(const fs::path& file) {
-  const std::string ending = file.extension();
-  if (ending == ".gz") return {"gzip", "-dcq"};
-  if (ending == ".zst") return {"zstd", "-dcq"};
-  if (ending != ".parquet") return {"cat"};
-  const fs::path beside = fs::canonical("/proc/self/exe").replace_filename("tzoo-parquet");
-  return {fs::exists(beside) ? beside.string() : beside.filename().string()};
-}
+// For each ending the program that writes a file's content to its standard output, with its flags.
+const std::map<std::string, std::vector<std::string>> kUnpackers{
+    {".gz", {"gzip", "-dcq"}}, {".zst", {"zstd", "-dcq"}}, {".parquet", {"tzoo-parquet"}}};
 
-bool is_file_to_unpack(const fs::path& file) {
-  return file.extension() == ".gz" || file.extension() == ".zst" || file.extension() == ".parquet";
+bool is_file_to_unpack(const fs::path& file) { return kUnpackers.contains(file.extension()); }
+
+std::vector<std::string> unpacker_of(const fs::path& file) {
+  if (!is_file_to_unpack(file)) return {"cat"};
+  std::vector<std::string> command = kUnpackers.at(file.extension());
+  const fs::path beside = fs::canonical("/proc/self/exe").replace_filename(command[0]);
+  if (fs::exists(beside)) command[0] = beside;
+  return command;
 }
 
 // What decides how the content is read: the ending below the packing.
@@ -74,8 +75,7 @@ void append(const fs::path& file, const fs::path& target) {
   command.push_back(fs::absolute(file));
   const std::optional<ChildResult> result = run_program(command, target);
   if (!result && file.extension() == ".parquet")
-    throw Error(file, ": is read by tzoo-parquet, which is built where Arrow is there: run ",
-                "third_party/install.sh --extras and build again");
+    throw Error(file, ": is read by tzoo-parquet, which is built where third_party/install.sh found Arrow");
   if (!result) throw Error(file, ": ", command[0], " is not installed, which unpacks it");
   if (result->exit_code != 0) throw Error(file, ": cannot be unpacked: ", result->reason());
   std::cerr << result->error_output;

@@ -23,8 +23,8 @@ PROGRAM = os.environ["TZOO_PROGRAM"]
 # Beside one. With more threads than cores the bits are not promised (models/inference/README.md).
 THREADS = tuple(range(2, min(4, os.cpu_count()) + 1)) or (1,)
 WEIGHTS = ("float32", "bfloat16", "int8", "int4")
-# All sum in one order; but for bfloat16 weights these have products of their own, and portable rounds a product before it
-# adds it.
+# These add up a row's products in one order. Two exceptions: BFLOAT16_PRODUCTS multiply bfloat16 weights by instructions of
+# their own, and portable rounds each product before it adds it.
 KERNELS = ("avx2", "avx_vnni", "avx512", "avx512_bf16", "amx_bf16", "portable")
 BFLOAT16_PRODUCTS = ("avx512_bf16", "amx_bf16")
 

@@ -1,5 +1,7 @@
 #include "models/inference/packed_positions.h"
 
+#include <cmath>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 
@@ -8,6 +10,20 @@
 #include "models/layers/attention/positions.h"
 
 namespace zoo::inference {
+namespace {
+
+// Not at::cos: with more threads than cores, its last bit depends on how MKL divides the work, and int8
+// activations round another way for it.
+PackedPositions::Angles angles_of(const RotaryAngles& rotary) {
+  const auto factor = static_cast<float>(rotary.factor);
+  PackedPositions::Angles result{.cos = floats_of(rotary.angles), .sin = {}};
+  result.sin = result.cos;
+  for (float& angle : result.cos) angle = std::cos(angle) * factor;
+  for (float& angle : result.sin) angle = std::sin(angle) * factor;
+  return result;
+}
+
+}  // namespace
 
 void PackedPositions::grow_to(std::size_t positions) {
   if (positions <= positions_) return;
@@ -17,10 +33,8 @@ void PackedPositions::grow_to(std::size_t positions) {
   positions_ = 2 * positions;
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
-    const std::int64_t pairs = config_.rotary_size() / 2;
-    const auto angles_for = [&](std::int64_t length, bool window) -> Angles {
-      const RotaryTable table = RotaryTable::make(at::arange(count), config_, window, length);
-      return {floats_of(table.cos.slice(-1, 0, pairs)), floats_of(table.sin.slice(-1, 0, pairs))};
+    const auto angles_for = [&](std::int64_t length, bool window) {
+      return angles_of(RotaryAngles::make(at::arange(count), config_, window, length));
     };
     for (const bool window : {false, true}) {
       if (window && config_.sliding_window == 0) break;

@@ -101,8 +101,10 @@ at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size
   return table;
 }
 
-RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim, double theta,
-                              const RopeScaling& scaling, std::int64_t length) {
+namespace {
+
+RotaryAngles angles_of(const at::Tensor& positions, std::int64_t head_dim, double theta,
+                       const RopeScaling& scaling, std::int64_t length) {
   TORCH_CHECK(head_dim % 2 == 0, "rotary positions need an even head_dim, got ", head_dim);
   at::Tensor frequencies;  // [D/2] or [B, 1, D/2]
   if (scaling.depends_on_length()) {
@@ -113,19 +115,34 @@ RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim
   } else {
     frequencies = scale_frequencies(inverse_frequencies(head_dim, theta, positions.device()), theta, scaling);
   }
-  at::Tensor angles = positions.to(at::kFloat).unsqueeze(-1) * frequencies;  // [T, D/2] or [B, T, D/2]
-  angles = at::cat({angles, angles}, -1);
+  const bool scaled = scaling.kind == RopeScalingKind::kYarn || scaling.kind == RopeScalingKind::kLongRope;
+  return {positions.to(at::kFloat).unsqueeze(-1) * frequencies, scaled ? scaling.attention_factor : 1.0};
+}
+
+RotaryTable table_of(const RotaryAngles& rotary) {
+  at::Tensor angles = at::cat({rotary.angles, rotary.angles}, -1);
   if (angles.dim() == 3) angles = angles.unsqueeze(1);
-  if (scaling.kind != RopeScalingKind::kYarn && scaling.kind != RopeScalingKind::kLongRope)
-    return {angles.cos(), angles.sin()};
-  return {angles.cos() * scaling.attention_factor, angles.sin() * scaling.attention_factor};
+  if (rotary.factor == 1) return {angles.cos(), angles.sin()};
+  return {angles.cos() * rotary.factor, angles.sin() * rotary.factor};
+}
+
+}  // namespace
+
+RotaryAngles RotaryAngles::make(const at::Tensor& positions, const TransformerConfig& config, bool window,
+                                std::int64_t length) {
+  if (window && config.window_rope_theta > 0)
+    return angles_of(positions, config.rotary_size(), config.window_rope_theta, {}, 0);
+  return angles_of(positions, config.rotary_size(), config.rope_theta, config.rope_scaling, length);
+}
+
+RotaryTable RotaryTable::make(const at::Tensor& positions, std::int64_t head_dim, double theta,
+                              const RopeScaling& scaling, std::int64_t length) {
+  return table_of(angles_of(positions, head_dim, theta, scaling, length));
 }
 
 RotaryTable RotaryTable::make(const at::Tensor& positions, const TransformerConfig& config, bool window,
                               std::int64_t length) {
-  if (window && config.window_rope_theta > 0)
-    return make(positions, config.rotary_size(), config.window_rope_theta);
-  return make(positions, config.rotary_size(), config.rope_theta, config.rope_scaling, length);
+  return table_of(RotaryAngles::make(positions, config, window, length));
 }
 
 void check_longrope(const RopeScaling& scaling, std::size_t past, std::size_t length) {

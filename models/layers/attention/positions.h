@@ -28,6 +28,17 @@ at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size
 /// [pairs]: 1 for the first, 0 for the last.
 at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling);
 
+/// Angles of rotary positions, position * theta^(-2i / D), and what their cosines and sines are multiplied by
+/// (YaRN and LongRoPE; 1 for the others).
+struct RotaryAngles {
+  at::Tensor angles;  // [T, D / 2] or [B, T, D / 2], float32
+  double factor = 1;
+
+  /// As RotaryTable::make, of a model's layers with, or without, a sliding window.
+  static RotaryAngles make(const at::Tensor& positions, const TransformerConfig& config, bool window,
+                           std::int64_t length = 0);
+};
+
 /// Rotary position embedding (Su et al., 2021) over the head dimension D: rotates the pair (x[i], x[i + D/2])
 /// by the angle position * theta^(-2i / D), so that q_m . k_n depends only on m - n. Pairs dimensions as
 /// Llama does. `scaling` lowers the angles for longer contexts; where it depends on a sequence's length, each

@@ -7,27 +7,34 @@
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
-// A panel of kPanelColumns columns and this depth fits the L2 cache together with the rows of a.
-constexpr std::size_t kPanelDepth = 512;
+// Blocks of the loops (Goto and van de Geijn, 2008): a panel of b with this depth and a block of a's rows
+// share the L2 cache; copies of kBlockColumns columns of b wait in the L3 cache for the blocks of rows.
+constexpr std::size_t kPanelDepth = 512, kBlockRows = 20 * kTileRows, kBlockColumns = 8 * kPanelColumns;
 
-// Rows of a transposed factor with a stride above a memory page are copied, this many at a time.
-constexpr std::size_t kFarApart = 1024, kBlockRows = 10 * kTileRows;
+// From this many rows of a on it pays to copy a panel of b whose rows lie apart: it needs fewer pages then,
+// and all sets of the cache.
+constexpr std::size_t kWorthCopying = 4 * kTileRows;
 
 // A type of this file only: otherwise the linker might keep a destructor compiled for AVX-512.
-struct PanelMemory {
-  AlignedMemory<float> floats{kPanelDepth * kPanelColumns};
+struct BlockMemory {
+  AlignedMemory<float> rows{kPanelDepth * kBlockRows}, columns{kPanelDepth * kBlockColumns};
 };
 
-// Part of the depth: starts at this row and that depth of a.
+// Part of the depth, for rows of a from `first_row` on: element k of row i is at
+// data[i / kTileRows * tile + i % kTileRows * row + k * column].
 struct DepthPart {
-  Matrix a;
+  const float* data;
+  std::size_t tile, row, column;
   std::size_t first_row;
   std::size_t first, size;
+
+  ZOO_INLINE const float* at(std::size_t i) const {
+    return data + (i - first_row) / kTileRows * tile + (i - first_row) % kTileRows * row;
+  }
 };
 
-// Up to kPanelColumns columns of b and part of its depth, row by row, with their left factor.
+// Up to kPanelColumns columns of b and part of its depth, row by row.
 struct Panel {
-  const DepthPart& part;
   const float* data;
   std::size_t row;
   std::size_t first_column, columns;
@@ -41,43 +48,64 @@ ZOO_INLINE void transpose_block(const float* from, std::size_t stride, float* to
   for (std::size_t k = 0; k < kLanes; ++k) store(to + k * kPanelColumns, rows[k]);
 }
 
-// Copies the panel's elements of b, zero-padded to full vectors.
-void copy_panel(const Matrix& b, const Panel& panel, float* to) {
-  const float* from = b.data + panel.part.first * b.row + panel.first_column * b.column;
-  const std::size_t whole_columns = panel.columns / kLanes * kLanes;
+// Copies `depth` rows of b from here on, `columns` of each, zero-padded to full vectors.
+void copy_panel(const Matrix& b, std::size_t depth, std::size_t columns, float* to) {
+  const float* from = b.data;
+  const std::size_t whole_columns = columns / kLanes * kLanes;
   std::size_t transposed = 0;
   if (b.row == 1) {
-    transposed = panel.part.size / kLanes * kLanes;
+    transposed = depth / kLanes * kLanes;
     for (std::size_t k = 0; k < transposed; k += kLanes) {
       for (std::size_t j = 0; j < whole_columns; j += kLanes)
         transpose_block(from + k + j * b.column, b.column, to + k * kPanelColumns + j);
     }
   }
-  for (std::size_t k = 0; k < panel.part.size; ++k) {
+  for (std::size_t k = 0; k < depth; ++k) {
     std::size_t j = k < transposed ? whole_columns : 0;
-    for (; j < panel.columns; ++j) to[k * kPanelColumns + j] = from[k * b.row + j * b.column];
-    for (; j < padded(panel.columns); ++j) to[k * kPanelColumns + j] = 0;
+    if (b.column == 1)
+      for (; j < whole_columns; j += kLanes) store(to + k * kPanelColumns + j, load(from + k * b.row + j));
+    for (; j < columns; ++j) to[k * kPanelColumns + j] = from[k * b.row + j * b.column];
+    for (; j < padded(columns); ++j) to[k * kPanelColumns + j] = 0;
+  }
+}
+
+// Copies rows [first, last) of a transposed factor tile by tile, so that what a step multiplies lies
+// together; some steps at a time, so that their rows of a stay in the L1 cache for all tiles.
+void copy_tiles(const Matrix& a, std::size_t depth, std::size_t first, std::size_t last, float* to) {
+  constexpr std::size_t kSteps = 32;
+  for (std::size_t step = 0; step < depth; step += kSteps) {
+    const std::size_t end = depth - step < kSteps ? depth : step + kSteps;
+    for (std::size_t row = first; row < last; row += kTileRows) {
+      const std::size_t rows = last - row < kTileRows ? last - row : kTileRows;
+      float* tile = to + (row - first) * depth;
+      for (std::size_t k = step; k < end; ++k) {
+        const float* from = a.data + k * a.column + row;
+        if (rows == kTileRows) std::memcpy(tile + k * kTileRows, from, kTileRows * sizeof(float));
+        else std::memcpy(tile + k * kTileRows, from, rows * sizeof(float));
+      }
+    }
   }
 }
 
 // Computes a tile of the result from this row and column on; `columns` count.
 template <std::size_t R, std::size_t V>
-ZOO_INLINE void tile(const MatrixProduct& p, const Panel& panel, std::size_t row, std::size_t column,
-                     std::size_t columns) {
+ZOO_INLINE void tile(const MatrixProduct& p, const DepthPart& part, const Panel& panel, std::size_t row,
+                     std::size_t column, std::size_t columns) {
   const ColumnMask<V> mask(columns);
-  const Matrix& a = panel.part.a;
   // Sums each part of the depth separately: in one long sum later terms would lose digits.
-  const bool begins = panel.part.first == 0 && !p.adds;
+  const bool begins = part.first == 0 && !p.adds;
+  const std::size_t at = row * p.result_row + column;
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < V; ++v) __builtin_prefetch(p.result + at + r * p.result_row + v * kLanes, 1);
   Lanes sums[R][V];
   begin_sums(mask, begins && p.bias != nullptr ? p.bias + column : nullptr, sums);
-  add_products<FloatDot>({.rows = a.data + (row - panel.part.first_row) * a.row,
-                          .row = a.row * sizeof(float),
-                          .word = a.column * sizeof(float),
+  add_products<FloatDot>({.rows = part.at(row),
+                          .row = part.row * sizeof(float),
+                          .word = part.column * sizeof(float),
                           .columns = panel.data + (column - panel.first_column),
                           .depth = panel.row * sizeof(float),
-                          .words = panel.part.size},
+                          .words = part.size},
                          sums);
-  const std::size_t at = row * p.result_row + column;
   if (const float* more = begins ? p.addend : p.result; more != nullptr)
     add_rows(mask, more + at, p.result_row, sums);
   write_rows(mask, p.result + at, p.result_row, sums);
@@ -103,59 +131,59 @@ void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row,
 }
 
 // Computes R rows of the panel's product.
-template <std::size_t R> void rows_of_panel(const MatrixProduct& p, const Panel& panel, std::size_t row) {
+template <std::size_t R>
+void rows_of_panel(const MatrixProduct& p, const DepthPart& part, const Panel& panel, std::size_t row) {
   for_vectors<kWidestTile<R>>(0, vectors_of(panel.columns), [&](auto width, std::size_t v) {
-    tile<R, width()>(p, panel, row, panel.first_column + v * kLanes, panel.columns - v * kLanes);
+    tile<R, width()>(p, part, panel, row, panel.first_column + v * kLanes, panel.columns - v * kLanes);
   });
-  if (panel.part.first + panel.part.size == p.depth)
-    finish(p, row, row + R, panel.first_column, panel.columns);
+  if (part.first + part.size == p.depth) finish(p, row, row + R, panel.first_column, panel.columns);
 }
 
-// Adds the products of one part of the depth.
-void multiply_part(const MatrixProduct& product, const Region& region, const DepthPart& part) {
-  static thread_local const PanelMemory memory;
+// Adds the products of `depth` steps from `first` on for up to kBlockColumns columns.
+void multiply_block(const MatrixProduct& p, const Region& region, std::size_t first, std::size_t depth) {
+  static thread_local const BlockMemory memory;
+  const std::size_t rows = region.last_row - region.first_row;
+  Panel panels[kBlockColumns / kPanelColumns];
+  std::size_t count = 0;
   for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
-    const std::size_t left = region.last_column - column;
-    Panel panel{.part = part,
-                .data = product.b.data + part.first * product.b.row + column,
-                .row = product.b.row,
-                .first_column = column,
-                .columns = left < kPanelColumns ? left : kPanelColumns};
-    const bool in_place = product.b.column == 1 && panel.columns % kLanes == 0;
-    if (!in_place) {
-      copy_panel(product.b, panel, memory.floats.get());
-      panel.data = memory.floats.get();
+    const std::size_t left = region.last_column - column,
+                      columns = left < kPanelColumns ? left : kPanelColumns;
+    const Matrix b{p.b.data + first * p.b.row + column * p.b.column, p.b.row, p.b.column};
+    Panel& panel = panels[count] = {b.data, b.row, column, columns};
+    const bool far = b.row > kPanelColumns && rows >= kWorthCopying;
+    if (b.column != 1 || columns % kLanes != 0 || far) {
+      float* copy = memory.columns.get() + count * kPanelDepth * kPanelColumns;
+      copy_panel(b, depth, columns, copy);
+      panel.data = copy;
       panel.row = kPanelColumns;
     }
-    for_rows<kTallTile>(region.first_row, region.last_row,
-                        [&](auto height, std::size_t row) { rows_of_panel<height()>(product, panel, row); });
+    ++count;
   }
-}
-
-// For a transposed factor with distant columns: copies some rows at a time, so that they are contiguous.
-void multiply_rows_that_lie_apart(const MatrixProduct& product, const Region& region, const DepthPart& part) {
-  static thread_local const PanelMemory memory;
   for (std::size_t row = region.first_row; row < region.last_row; row += kBlockRows) {
-    const std::size_t left = region.last_row - row, rows = left < kBlockRows ? left : kBlockRows;
-    const float* from = part.a.data + row - part.first_row;
-    for (std::size_t k = 0; k < part.size; ++k)
-      std::memcpy(memory.floats.get() + k * kBlockRows, from + k * part.a.column, rows * sizeof(float));
-    multiply_part(product, {row, row + rows, region.first_column, region.last_column},
-                  {{memory.floats.get(), 1, kBlockRows}, row, part.first, part.size});
+    const std::size_t end = region.last_row - row < kBlockRows ? region.last_row : row + kBlockRows;
+    const Matrix a{p.a.data + first * p.a.column, p.a.row, p.a.column};
+    DepthPart part{a.data + row * a.row, kTileRows * a.row, a.row, a.column, row, first, depth};
+    if (a.row == 1) {
+      copy_tiles(a, depth, row, end, memory.rows.get());
+      part = {memory.rows.get(), kTileRows * depth, 1, kTileRows, row, first, depth};
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      for_rows<kTallTile>(row, end, [&](auto height, std::size_t from) {
+        rows_of_panel<height()>(p, part, panels[i], from);
+      });
   }
 }
 
 }  // namespace
 
 void multiply(const MatrixProduct& product, const Region& region) {
-  for (std::size_t depth = 0; depth < product.depth; depth += kPanelDepth) {
-    const std::size_t left = product.depth - depth;
-    const Matrix a{product.a.data + depth * product.a.column, product.a.row, product.a.column};
-    const DepthPart part{a, 0, depth, left < kPanelDepth ? left : kPanelDepth};
-    if (a.row == 1 && a.column > kFarApart) {
-      multiply_rows_that_lie_apart(product, region, part);
-    } else {
-      multiply_part(product, region, part);
+  for (std::size_t column = region.first_column; column < region.last_column; column += kBlockColumns) {
+    const std::size_t left = region.last_column - column;
+    const Region block{region.first_row, region.last_row, column,
+                       left < kBlockColumns ? region.last_column : column + kBlockColumns};
+    for (std::size_t depth = 0; depth < product.depth; depth += kPanelDepth) {
+      const std::size_t rest = product.depth - depth;
+      multiply_block(product, block, depth, rest < kPanelDepth ? rest : kPanelDepth);
     }
   }
 }

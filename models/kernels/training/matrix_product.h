@@ -13,8 +13,9 @@ struct Matrix {
 };
 
 /// result = a b + bias, float32. Idea: up to 512 rows of kPanelColumns columns of b are copied, unless they
-/// are contiguous already, and stay in the L2 cache while tiles of rows of a pass over them (tile.h). The
-/// order of summation does not depend on the number of threads.
+/// are contiguous already or few rows of a need them, and stay in the L2 cache with a block of a's rows,
+/// whose tiles (tile.h) pass over them (Goto and van de Geijn, "Anatomy of high-performance matrix
+/// multiplication", 2008). The order of summation does not depend on the number of threads.
 struct MatrixProduct {
   std::size_t rows, columns, depth;
   Matrix a;       // [rows, depth]

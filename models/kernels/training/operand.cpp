@@ -69,11 +69,13 @@ void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Tea
     product.result = floats_in(p.slope);
   }
   if ((shape.rows + kTileRows - 1) / kTileRows >= (shape.columns + kPanelColumns - 1) / kPanelColumns) {
-    const Team::Part part = team.part_of(shape.rows, kTileRows);
-    multiply(product, Region{part.first, part.last, 0, shape.columns});
+    team.share(shape.rows, kTileRows, [&](Team::Part part) {
+      multiply(product, Region{part.first, part.last, 0, shape.columns});
+    });
   } else {
-    const Team::Part part = team.part_of(shape.columns, kPanelColumns);
-    multiply(product, Region{0, shape.rows, part.first, part.last});
+    team.share(shape.columns, kPanelColumns, [&](Team::Part part) {
+      multiply(product, Region{0, shape.rows, part.first, part.last});
+    });
   }
 }
 

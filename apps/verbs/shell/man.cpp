@@ -9,7 +9,6 @@
 #include "apps/command/flags.h"
 #include "apps/command/outline.h"
 #include "apps/command/output.h"
-#include "apps/command/version.h"
 #include "apps/verbs/verbs.h"
 #include "tokenizer/text/utf8.h"
 

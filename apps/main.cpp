@@ -18,7 +18,6 @@
 
 #include "apps/command/output.h"
 #include "apps/command/standard_output.h"
-#include "apps/command/version.h"
 #include "apps/command/visible_text.h"
 #include "apps/training/parallel/launchers.h"
 #include "apps/verbs/verbs.h"

@@ -91,12 +91,16 @@ Head head_named(const std::string& name) {
               " (there are: ", joined(kHeadNames), ")");
 }
 
-const Family& find_family(std::string_view model_type) {
+std::vector<std::string> family_names() {
   std::vector<std::string> names;
-  for (const Family& family : families()) {
+  for (const Family& family : families()) names.push_back(family.model_type);
+  return names;
+}
+
+const Family& find_family(std::string_view model_type) {
+  const std::vector<std::string> names = family_names();
+  for (const Family& family : families())
     if (family.model_type == model_type) return family;
-    names.push_back(family.model_type);
-  }
   for (const auto& [nearest, theirs] : kRelatives) {
     if (theirs.find(" " + std::string(model_type) + " ") != std::string_view::npos)
       throw Error("the zoo has no family for model_type '", model_type, "'; the nearest is '", nearest,

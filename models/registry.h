@@ -16,6 +16,9 @@ namespace zoo {
 /// All families, in the order in which `tzoo models` shows them.
 const std::vector<Family>& families();
 
+/// The model_type of each family.
+std::vector<std::string> family_names();
+
 /// Throws Error with the nearest name if no family has this model_type.
 const Family& find_family(std::string_view model_type);
 

@@ -28,3 +28,12 @@ function(zoo_library name)
   target_link_libraries(zoo_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} $<BUILD_INTERFACE:zoo_flags>)
   install(TARGETS zoo_${name} EXPORT TransformerZooTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
+
+# zoo_embed(NAME VARIABLE FILE) adds to a target a source with zoo::embedded::VARIABLE, the text of a file of this folder.
+# The text of other languages so lies in files of its own, and an installed program needs none of them.
+function(zoo_embed name variable file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  file(READ ${file} text)
+  configure_file(${PROJECT_SOURCE_DIR}/third_party/embedded_text.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp @ONLY)
+  target_sources(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/embedded_${variable}.cpp)
+endfunction()

@@ -51,6 +51,13 @@ EncodeOptions Tokenizer::with_side(EncodeOptions options) const {
   return options;
 }
 
+bool Tokenizer::has_role(TokenId id) const {
+  using enum SpecialToken;
+  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
+    if (special_id(role) == id) return true;
+  return false;
+}
+
 std::optional<TokenId> Tokenizer::special_id(SpecialToken role) const {
   const auto id = role_id(role);
   return id && *id < id_count_ ? id : std::nullopt;

@@ -76,6 +76,8 @@ class Tokenizer {
 
   /// The id of a role, if the tokenizer has one.
   std::optional<TokenId> special_id(SpecialToken role) const;
+  /// True for the id of a role.
+  bool has_role(TokenId id) const;
 
   /// The id that ends a text, if the vocabulary has one.
   std::optional<TokenId> eos_id() const { return special_id(SpecialToken::eos); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "apps/command/output.h"
@@ -104,6 +106,13 @@ void Progress::draw(double now) {
   *terminal_.out << "\r" << prefix << fit(line, columns) << "\x1b[K" << std::flush;
   drawn_ = now;
   visible_ = true;
+}
+
+std::function<void(std::int64_t, std::int64_t)> progress_bar(const std::string& unit) {
+  return [unit, bar = std::make_shared<std::optional<Progress>>()](std::int64_t done, std::int64_t total) {
+    if (!*bar) bar->emplace(total, unit);
+    (*bar)->update(done);
+  };
 }
 
 }  // namespace zoo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -46,5 +47,8 @@ class Progress {
   std::string status_;
   bool visible_ = false;
 };
+
+/// A bar for work that says its total as it goes on; the last copy clears it.
+std::function<void(std::int64_t done, std::int64_t total)> progress_bar(const std::string& unit);
 
 }  // namespace zoo

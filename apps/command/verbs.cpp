@@ -71,4 +71,6 @@ int dispatch(const Arguments& arguments, std::string_view summary, std::span<con
   return verb.run({arguments.command + " " + std::string(verb.name), words});
 }
 
+const char* version() { return ZOO_VERSION; }
+
 }  // namespace zoo

@@ -18,4 +18,7 @@ struct Verb {
 /// its outline and none runs. Throws UsageError for an unknown verb, naming the nearest.
 int dispatch(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs);
 
+/// The project's version, "0.1.0".
+const char* version();
+
 }  // namespace zoo

@@ -126,6 +126,12 @@ void draw_xavier(torch::nn::Module& module, const at::Generator& generator) {
   }
 }
 
+std::int64_t count(const torch::nn::Module& module) {
+  std::int64_t sum = 0;
+  for (const auto& parameter : module.parameters()) sum += parameter.numel();
+  return sum;
+}
+
 std::string threads_text() {
   const int threads = at::get_num_threads();
   return threads == 1 ? "one thread" : std::to_string(threads) + " threads";

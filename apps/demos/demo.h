@@ -72,6 +72,9 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
 /// matrices of an attention's query, key and value each by themselves.
 void draw_xavier(torch::nn::Module& module, const at::Generator& generator);
 
+/// Number of parameters.
+std::int64_t count(const torch::nn::Module& module);
+
 /// "one thread" or "2 threads": of which the demos measure times.
 std::string threads_text();
 

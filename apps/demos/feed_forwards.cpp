@@ -27,12 +27,6 @@ TransformerConfig config_of(Activation kind) {
   return config;
 }
 
-std::int64_t count(const torch::nn::Module& module) {
-  std::int64_t sum = 0;
-  for (const auto& parameter : module.parameters()) sum += parameter.numel();
-  return sum;
-}
-
 struct Examples {
   at::Tensor x, y;
 };

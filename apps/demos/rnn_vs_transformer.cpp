@@ -55,12 +55,6 @@ std::shared_ptr<Model> transformer(std::int64_t positions, std::uint64_t seed) {
   return build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed);
 }
 
-std::int64_t count(const torch::nn::Module& module) {
-  std::int64_t sum = 0;
-  for (const auto& parameter : module.parameters()) sum += parameter.numel();
-  return sum;
-}
-
 using Logits = std::function<at::Tensor(const at::Tensor& ids)>;
 
 struct Learner {

@@ -205,6 +205,14 @@ std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile 
                                             : std::vector<std::string>();
 }
 
+// What a single file has of a model.
+Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
+  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+          .tensors = static_cast<std::int64_t>(model.parameters().size()),
+          .type = dtype_word(dtype_of(values.compute)),
+          .not_carried = left_out_of(source, SingleFile::kTorchScript)};
+}
+
 Exported export_script(const ExportFlags& values) {
   std::cerr << "note: PyTorch deprecates TorchScript in favor of torch.export; --format pt2 writes a file "
                "for that\n";
@@ -214,10 +222,7 @@ Exported export_script(const ExportFlags& values) {
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .device = device_of(values.compute)});
   export_torchscript(*loaded.model, *loaded.family, loaded.head, values.output,
                      {.eos_ids = defaults.eos_token_ids, .pad_id = defaults.pad_token_id});
-  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-                .type = dtype_word(dtype),
-                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
+  Exported made = exported(values, checkpoint, *loaded.model);
   if (values.verify) made.report = verify_torchscript(values.output, *loaded.model);
   return made;
 }
@@ -232,10 +237,7 @@ Exported export_program(const ExportFlags& values) {
   if (values.decoding && !loaded.model->parts().generates())
     throw UsageError("--decoding: a model with this head generates no text");
   const graph::Graph graph = export_pt2(*loaded.model, values.output, values.decoding);
-  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-                .tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-                .type = dtype_word(dtype),
-                .not_carried = left_out_of(checkpoint, SingleFile::kTorchScript)};
+  Exported made = exported(values, checkpoint, *loaded.model);
   if (loaded.model->config().type_vocab_size > 1) made.not_carried.emplace_back("token types other than 0");
   if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
   if (values.verify) made.report = verify_pt2(graph, *loaded.model);

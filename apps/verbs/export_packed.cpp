@@ -72,19 +72,15 @@ PackedExport export_packed(const ModelPath& source, const fs::path& target, cons
                            const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   CalibrationText text;
-  std::optional<Progress> progress;
   if (!calibration.empty()) {
     text = calibration_text(checkpoint, calibration);
-    text.progress = [&](std::int64_t done, std::int64_t total) {
-      if (!progress) progress.emplace(total, "passages");
-      progress->update(done);
-    };
+    text.progress = progress_bar("passages");
   }
   check_export_target(source, target);
   AtomicDirectory directory(target);
   ModelFiles(checkpoint).write(directory.path());
   save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path(), text);
-  progress.reset();
+  text.progress = nullptr;
   check_packed_weights(read_checkpoint_config(directory.path()));
   const SafetensorsFile file(directory.path() / PackedParts::kFile);
   directory.commit();

@@ -1,11 +1,273 @@
-#include "apps/hub/pull.h"
-
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "apps/command/flags.h"
+#include "apps/command/output.h"
+#include "apps/command/progress.h"
+#include "apps/hub/http.h"
+#include "apps/hub/hub_cache.h"
+#include "apps/hub/hub_listing.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/atomic_file.h"
+#include "data/base/environment.h"
+#include "data/base/error.h"
+#include "data/corpora/sha256.h"
 
 namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The hub and the user's access to it.
+struct Hub {
+  std::string endpoint = "https://huggingface.co";
+  std::string token;
+};
+
+// A file that is being downloaded, including the part from earlier processes. One process at a time may open
+// it.
+class PartialFile {
+ public:
+  // Throws Error if the file cannot be written or another process has it.
+  explicit PartialFile(fs::path path)
+      : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) fail();
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(descriptor_);
+      throw Error(path_.string(), ": another process is downloading this file");
+    }
+    size_ = ::lseek(descriptor_, 0, SEEK_END);
+  }
+
+  ~PartialFile() { ::close(descriptor_); }
+
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  const fs::path& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+
+  // Throws Error naming the file, for example if the disk is full; so do the next two.
+  void append(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      size_ += written;
+    }
+  }
+
+  void cut(std::int64_t size) {
+    if (::ftruncate(descriptor_, size) != 0) fail();
+    size_ = ::lseek(descriptor_, size, SEEK_SET);
+  }
+
+  // Syncs the file and gives it its name.
+  void become(const fs::path& name) {
+    std::error_code error;
+    if (::fsync(descriptor_) != 0) fail();
+    fs::rename(path_, name, error);
+    if (error) throw Error(name.string(), ": cannot be written: ", error.message());
+    sync_directory(name.parent_path());
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(path_.string(), ": cannot be written: ", std::strerror(errno));
+  }
+
+  fs::path path_;
+  int descriptor_;
+  std::int64_t size_ = 0;
+};
+
+namespace fs = std::filesystem;
+
+constexpr int kMostTries = 5;
+constexpr std::int64_t kLongestWait = 300;  // seconds that a server may ask for
+constexpr std::size_t kMostListing = 64 << 20;
+
+// Waits before the next try; false: there is none.
+bool waits_for_retry(const HttpAnswer& answer, int tries) {
+  const bool may_pass = answer.is_cut || answer.status == 429 || answer.status >= 500;
+  if (!may_pass || tries >= kMostTries || answer.retry_after > kLongestWait) return false;
+  std::this_thread::sleep_for(
+      std::chrono::seconds(std::max<std::int64_t>(answer.retry_after, 1 << (tries - 1))));
+  return true;
+}
+
+[[noreturn]] void refuse(const std::string& url, const HttpAnswer& answer, const Hub& hub) {
+  const std::string words = answer.fault.empty() ? "" : ": " + answer.fault;
+  if (answer.status == 0) throw Error(url, words, "; the same command continues the download");
+  if (answer.status == 401 || answer.status == 403)
+    throw Error(url, ": access denied (", answer.status, ")", words, "; ",
+                hub.token.empty() ? "a private or gated model needs your token in HF_TOKEN"
+                                  : "HF_TOKEN does not give access to this model");
+  if (answer.status == 404) throw Error(url, ": not found (404)", words, "; check the name and the revision");
+  if (answer.status == 429) throw Error(url, ": too many requests (429)", words, "; try again later");
+  throw Error(url, ": the server answered ", answer.status, words);
+}
+
+std::string get_text(const std::string& url, const Hub& hub) {
+  for (int tries = 1;; ++tries) {
+    std::string text;
+    const HttpAnswer answer =
+        http_get({.url = url, .token = hub.token}, [&](std::int64_t, std::string_view piece) {
+          text += piece;
+          return text.size() <= kMostListing;
+        });
+    if (text.size() > kMostListing) throw Error(url, ": the answer is too long");
+    if (answer.status == 200) return text;
+    if (!waits_for_retry(answer, tries)) refuse(url, answer, hub);
+  }
+}
+
+// Hash of a file as the hub names its contents: SHA-256, or git's SHA-1 of a blob.
+std::string hash_of(const fs::path& path, const HubFile& file) {
+  const bool is_git = file.hash.size() == 40;
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  bool good = EVP_DigestInit_ex(digest.get(), is_git ? EVP_sha1() : EVP_sha256(), nullptr) == 1;
+  if (is_git) {
+    const std::string header = "blob " + std::to_string(file.size) + '\0';
+    good = good && EVP_DigestUpdate(digest.get(), header.data(), header.size()) == 1;
+  }
+  std::ifstream input(path, std::ios::binary);
+  std::vector<char> buffer(1 << 20);
+  while (good &&
+         (input.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || input.gcount() > 0))
+    good = EVP_DigestUpdate(digest.get(), buffer.data(), static_cast<std::size_t>(input.gcount())) == 1;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned int size = 0;
+  if (!good || EVP_DigestFinal_ex(digest.get(), bytes.data(), &size) != 1)
+    throw Error("libcrypto cannot compute the hash of ", path.string());
+  return hexadecimal({bytes.data(), size});
+}
+
+class Download {
+ public:
+  Download(const HubName& name, const Hub& hub)
+      : hub_(hub),
+        cache_(name),
+        base_(hub.endpoint + "/" + name.name + "/resolve/"),
+        listing_url_(hub.endpoint + "/api/models/" + name.name + "/revision/" + name.revision +
+                     "?blobs=true"),
+        listing_(read_listing(get_text(listing_url_, hub), listing_url_)) {}
+
+  fs::path run() {
+    make_directories(cache_.path() / "blobs");
+    std::vector<const HubFile*> missing;
+    std::int64_t bytes = 0;
+    for (const HubFile& file : listing_.files) {
+      if (is_complete(file)) continue;
+      missing.push_back(&file);
+      bytes += file.size;
+    }
+    require_space(bytes);
+    Progress progress(bytes, "bytes");
+    progress.update(0);
+    for (const HubFile* file : missing) {
+      get(*file, progress);
+      before_ += file->size;
+      if (!progress.on_terminal()) std::cerr << file->name << " " << human_bytes(file->size) << "\n";
+    }
+    for (const HubFile& file : listing_.files) cache_.link(listing_.commit, file.name, file.hash);
+    cache_.point_to(listing_.commit);
+    return cache_.snapshot(listing_.commit);
+  }
+
+ private:
+  bool is_complete(const HubFile& file) const {
+    std::error_code error;
+    return static_cast<std::int64_t>(fs::file_size(cache_.blob(file.hash), error)) == file.size && !error;
+  }
+
+  void require_space(std::int64_t bytes) const {
+    std::error_code error;
+    const fs::space_info space = fs::space(cache_.path(), error);
+    if (!error && space.available < static_cast<std::uintmax_t>(bytes))
+      throw Error(cache_.path().string(), ": ", human_bytes(bytes), " are needed, and the disk has ",
+                  human_bytes(static_cast<std::int64_t>(space.available)), " left");
+  }
+
+  void get(const HubFile& file, Progress& progress) const {
+    const std::string url = base_ + listing_.commit + "/" + file.name;
+    PartialFile partial(cache_.blob(file.hash + ".incomplete"));
+    if (partial.size() > file.size) partial.cut(0);
+    for (int tries = 1; partial.size() < file.size; ++tries) {
+      const auto before = partial.size();
+      const HttpAnswer answer = transfer(url, file, partial, progress);
+      if (partial.size() > before) tries = 1;
+      if (partial.size() >= file.size) break;
+      // A body that ends early means a lost connection.
+      const HttpAnswer cut{.fault = "the connection ended after " + std::to_string(partial.size()) + " of " +
+                                    std::to_string(file.size) + " bytes",
+                           .is_cut = true};
+      const HttpAnswer& fault = answer.status == 200 || answer.status == 206 ? cut : answer;
+      if (!waits_for_retry(fault, tries)) refuse(url, fault, hub_);
+    }
+    const std::string found = partial.size() == file.size ? hash_of(partial.path(), file) : "";
+    if (found != file.hash) {
+      partial.cut(0);
+      throw Error(url, ": the contents differ from the hub's listing, which has ", file.size,
+                  " bytes with the hash ", file.hash, "; nothing of them was kept");
+    }
+    partial.become(cache_.blob(file.hash));
+  }
+
+  // Appends the server's bytes, at most one more than the file's size.
+  HttpAnswer transfer(const std::string& url, const HubFile& file, PartialFile& partial,
+                      Progress& progress) const {
+    return http_get({.url = url, .token = hub_.token, .offset = partial.size()}, [&](std::int64_t offset,
+                                                                                     std::string_view piece) {
+      // A server without support for ranges sends the file from its beginning.
+      if (offset < partial.size()) partial.cut(offset);
+      if (offset > partial.size()) return false;
+      partial.append(piece.substr(0, static_cast<std::size_t>(file.size + 1 - partial.size())));
+      progress.update(before_ + std::min(partial.size(), file.size), file.name);
+      return partial.size() <= file.size;
+    });
+  }
+
+  const Hub& hub_;
+  HubCache cache_;
+  std::string base_, listing_url_;
+  HubListing listing_;
+  std::int64_t before_ = 0;  // bytes of the files that are done
+};
+
+// HF_ENDPOINT and HF_TOKEN; without the latter, the token stored by Hugging Face's login.
+Hub hub_of_environment() {
+  Hub hub;
+  if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
+  while (hub.endpoint.ends_with('/')) hub.endpoint.pop_back();
+  hub.token = environment("HF_TOKEN");
+  const std::string home = environment("HF_HOME");
+  const fs::path stored =
+      (home.empty() ? fs::path(environment("HOME")) / ".cache/huggingface" : fs::path(home)) / "token";
+  if (hub.token.empty() && fs::is_regular_file(stored)) hub.token = read_file(stored);
+  while (!hub.token.empty() && hub.token.back() == '\n') hub.token.pop_back();
+  return hub;
+}
+
+}  // namespace
 
 int run_pull(const Arguments& arguments) {
   std::string model;
@@ -20,7 +282,7 @@ int run_pull(const Arguments& arguments) {
                    {.placeholder = "NAME[@REVISION]", .required = true});
   flags.example("tzoo pull openai-community/gpt2");
   if (!flags.parse(arguments)) return 0;
-  std::cout << pull(HubName::parse(model), Hub::from_environment()).string() << "\n";
+  std::cout << Download(HubName::parse(model), hub_of_environment()).run().string() << "\n";
   return 0;
 }
 

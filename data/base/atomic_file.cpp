@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "data/base/error.h"
-#include "data/base/lfs_pointer.h"
 
 namespace zoo {
 namespace {
@@ -215,6 +214,12 @@ void sync_directory(const fs::path& directory) {
   if (descriptor < 0) return;
   ::fsync(descriptor);
   ::close(descriptor);
+}
+
+void refuse_lfs_pointer(const std::filesystem::path& path, std::string_view content) {
+  if (content.starts_with("version https://git-lfs.github.com/"))
+    throw Error(path,
+                ": is a Git LFS pointer, not the file itself; 'git lfs pull' in its directory fetches it");
 }
 
 }  // namespace zoo

@@ -82,4 +82,7 @@ void make_directories(const std::filesystem::path& path);
 /// Makes the names in a directory durable: a rename or a new entry may be lost at a power cut until then.
 void sync_directory(const std::filesystem::path& directory);
 
+/// Throws Error if a file's content is a Git LFS pointer to a large file.
+void refuse_lfs_pointer(const std::filesystem::path& path, std::string_view content);
+
 }  // namespace zoo

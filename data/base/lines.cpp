@@ -9,7 +9,7 @@
 
 namespace zoo {
 
-std::vector<Line> lines_of(std::string_view text) {
+std::vector<Line> every_line(std::string_view text) {
   std::vector<Line> lines;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -18,8 +18,23 @@ std::vector<Line> lines_of(std::string_view text) {
     lines.push_back({number, line});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  return lines;
+}
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines = every_line(text);
   while (!lines.empty() && lines.back().text.empty()) lines.pop_back();
   return lines;
+}
+
+std::string_view text_section(std::string_view text, std::string_view name) {
+  constexpr std::string_view kMark = "#: ";
+  for (std::size_t at = text.find(kMark); at != text.npos; at = text.find(kMark, at)) {
+    text.remove_prefix(at + kMark.size());
+    at = text.find('\n') + 1;
+    if (text.substr(0, at - 1) == name) return text.substr(at, text.find(kMark, at) - at);
+  }
+  throw Error("no section '", name, "'");
 }
 
 std::vector<std::string_view> split_tabs(std::string_view line) {

@@ -22,8 +22,13 @@ struct Line {
   std::string_view text;
 };
 
-/// The lines of a text, without empty ones at its end.
+/// The lines of a text.
+std::vector<Line> every_line(std::string_view text);
+/// The same without empty ones at its end.
 std::vector<Line> lines_of(std::string_view text);
+
+/// The lines of a text after the line "#: NAME", up to the next such line. Throws Error if there is none.
+std::string_view text_section(std::string_view text, std::string_view name);
 
 /// The parts between tabs: at least one.
 std::vector<std::string_view> split_tabs(std::string_view line);

@@ -1,5 +1,9 @@
 #include "data/corpora/corpora.h"
 
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
 #include "data/base/atomic_file.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
@@ -9,6 +13,10 @@
 #include "data/corpora/kjv.h"
 #include "data/corpora/sha256.h"
 #include "data/corpora/unpacked_files.h"
+
+namespace zoo::embedded {
+extern const std::string_view kCorpora;  // corpora.json
+}
 
 namespace zoo {
 
@@ -71,41 +79,14 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
 }  // namespace
 
 const std::vector<Corpus>& corpora() {
-  static const std::vector<Corpus> kCorpora = {
-      {.name = "kjv",
-       .file = "kjv.txt",
-       .description = "The King James Bible, Genesis to Revelation: a heading a chapter, a line a verse",
-       .licence = "public domain (copyright expired; Crown patent in the United Kingdom)",
-       .bytes = 4153204,
-       .sha256 = "83688d663d3ec6e207d4f5598f159ae6673aeee81afc8c111773e3fcb1bca1f1",
-       .package = "bible-kjv",
-       .how_to_get = "from Debian's package bible-kjv (apt-get install bible-kjv)"},
-      {.name = "tinyshakespeare",
-       .file = "tinyshakespeare.txt",
-       .description = "40,000 lines of Shakespeare's plays (Karpathy's char-rnn, 2015)",
-       .licence = "public domain",
-       .bytes = 1115394,
-       .sha256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-       .url = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
-       .how_to_get = "downloaded, or: tzoo data get tinyshakespeare --file input.txt"},
-      {.name = "kjv-groups",
-       .file = "kjv-groups.tsv",
-       .description = "The verses of kjv labelled with their group of books, nine chapters of ten",
-       .licence = "as kjv",
-       .bytes = 3941053,
-       .sha256 = "98f3274753821c54c9cecb7fb92d0baaf4098d3d07ba80552619a57c8cd465ec",
-       .package = "bible-kjv",
-       .how_to_get = "from Debian's package bible-kjv"},
-      {.name = "kjv-groups-held-out",
-       .file = "kjv-groups-held-out.tsv",
-       .description = "The same of every tenth chapter, to evaluate on",
-       .licence = "as kjv",
-       .bytes = 421120,
-       .sha256 = "d62625f634d29201fe2a2b7b4089d3ed64d804c5578f487f5d04673da1626146",
-       .package = "bible-kjv",
-       .how_to_get = "from Debian's package bible-kjv"},
-  };
-  return kCorpora;
+  static const std::vector<Corpus> all = [] {
+    std::vector<Corpus> read;
+    for (const nlohmann::json& each : nlohmann::json::parse(embedded::kCorpora))
+      read.push_back({each["name"], each["file"], each["description"], each["licence"], each["bytes"],
+                      each["sha256"], each.value("url", ""), each.value("package", ""), each["how_to_get"]});
+    return read;
+  }();
+  return all;
 }
 
 std::vector<std::string> corpus_names() {

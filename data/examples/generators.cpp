@@ -152,34 +152,6 @@ std::string make_sentences(const std::string& name, std::int64_t count, std::uin
   return text;
 }
 
-}  // namespace
-
-const std::vector<ToySet>& toy_sets() {
-  static const std::vector<ToySet> kToySets = {
-      {"copy", "1 to 8 digits and the same again", "3 1 2 > 3 1 2"},
-      {"reverse", "1 to 8 digits and the same backwards", "3 1 2 > 2 1 3"},
-      {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
-      {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
-      {"reviews", "a sentence and whether it praises, for --task classification",
-       "I did not like the film\tnegative"},
-      {"names", "words with labels of people and places, for --task token_classification", "Anna\tB-PER"},
-      {"questions", "question, text and answer, for --task question_answering",
-       "Who works there ?\tAnna sings every day in Rome .\tAnna"},
-      {"translation", "an English phrase and its Spanish, for --task seq2seq",
-       "the dog sleeps\tel perro duerme", 100000},
-      {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
-  };
-  return kToySets;
-}
-
-std::vector<std::string> toy_set_names() {
-  std::vector<std::string> names;
-  for (const ToySet& set : toy_sets()) names.push_back(set.name);
-  return names;
-}
-
-namespace {
-
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
   static_cast<void>(find_toy_set(name));
@@ -194,6 +166,30 @@ std::string make_lines(const std::string& name, const Separators& between, std::
 }
 
 }  // namespace
+
+const std::vector<ToySet>& toy_sets() {
+  static const std::vector<ToySet> kToySets = {
+      {"copy", "1 to 8 digits and the same again", "3 1 2 > 3 1 2"},
+      {"reverse", "1 to 8 digits and the same backwards", "3 1 2 > 2 1 3"},
+      {"sort", "1 to 8 digits and the same in order", "3 1 2 > 1 2 3"},
+      {"addition", "the sum of two numbers from 0 to 99", "12+34=46"},
+      {"reviews", "a sentence and whether it praises, for the task classification",
+       "I did not like the film\tnegative"},
+      {"names", "words with labels of people and places, for the task token_classification", "Anna\tB-PER"},
+      {"questions", "question, text and answer, for the task question_answering",
+       "Who works there ?\tAnna sings every day in Rome .\tAnna"},
+      {"translation", "an English phrase and its Spanish, for the task seq2seq",
+       "the dog sleeps\tel perro duerme", 100000},
+      {"translation-held-out", "phrases with words that never meet in translation", "the cat\tel gato"},
+  };
+  return kToySets;
+}
+
+std::vector<std::string> toy_set_names() {
+  std::vector<std::string> names;
+  for (const ToySet& set : toy_sets()) names.push_back(set.name);
+  return names;
+}
 
 const ToySet& find_toy_set(const std::string& name) {
   for (const ToySet& set : toy_sets())

@@ -11,12 +11,6 @@
 namespace zoo {
 namespace {
 
-std::vector<std::string> all_names(const Columns& columns) {
-  std::vector<std::string> names = columns.required;
-  names.insert(names.end(), columns.optional.begin(), columns.optional.end());
-  return names;
-}
-
 void require_fields(const Record& record, const Columns& columns, const std::string& name) {
   for (std::size_t i = 0; i < columns.required.size(); ++i) {
     if (!record.fields[i].empty()) continue;
@@ -27,7 +21,7 @@ void require_fields(const Record& record, const Columns& columns, const std::str
 }
 
 Record read_record(const Line& line, const std::string& name, const Columns& columns, FileColumns& names) {
-  const std::vector<std::string> all = all_names(columns);
+  const std::vector<std::string> all = columns.names();
   const nlohmann::json object = names.read_object(line, name, all);
   Record record{line.number, {}};
   for (const std::string& key : all) record.fields.push_back(text_under(object, key, line, name));
@@ -57,7 +51,7 @@ std::string proposed(const std::vector<std::string_view>& parts, const std::vect
 ColumnPositions find_columns(const Line& first, const std::string& name, const Columns& columns,
                              FileColumns& in_file) {
   const std::vector<std::string_view> parts = split_tabs(first.text);
-  const std::vector<std::string> names = all_names(columns);
+  const std::vector<std::string> names = columns.names();
   std::vector<std::string> ours;
   for (const std::string_view part : parts) ours.push_back(in_file.ours(part));
   ColumnPositions places{.width = parts.size()};
@@ -119,8 +113,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
                               : read_columns(lines[i], name, places));
     require_fields(records.back(), columns, name);
   }
-  if (records.empty())
-    throw Error(name, ": holds no example; expected lines of ", joined(all_names(columns)));
+  if (records.empty()) throw Error(name, ": holds no example; expected lines of ", joined(columns.names()));
   return records;
 }
 

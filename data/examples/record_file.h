@@ -24,6 +24,13 @@ struct Record {
 /// The columns of a file. A missing optional field is "".
 struct Columns {
   std::vector<std::string> required, optional = {};
+
+  /// The required ones, then the others.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all = required;
+    all.insert(all.end(), optional.begin(), optional.end());
+    return all;
+  }
 };
 
 /// Reads the records of a text. If `name` ends in .jsonl, a line is an object with the columns as keys and

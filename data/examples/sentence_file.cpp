@@ -128,9 +128,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
       shape.negatives.push_back("negatives");
     }
     const Columns columns = shape.columns();
-    Names known = columns.required;
-    known.insert(known.end(), columns.optional.begin(), columns.optional.end());
-    const nlohmann::json object = names.read_object(line, name, known);
+    const nlohmann::json object = names.read_object(line, name, columns.names());
     Record record{line.number, {}};
     for (const std::string& key : columns.required) {
       record.fields.push_back(text_under(object, key, line, name));

@@ -4,7 +4,12 @@
 #include <string_view>
 #include <vector>
 
+#include "data/base/lines.h"
 #include "data/random/random_stream.h"
+
+namespace zoo::embedded {
+extern const std::string_view kTranslationWords;  // translation_words.txt
+}
 
 namespace zoo {
 namespace {
@@ -29,96 +34,41 @@ struct Adjective {
 };
 
 // An empty form: the determiner lacks this number.
-struct Determiner {
-  Text english;
-  Forms masculine, feminine;
-};
+using Determiner = Adjective;
 
 struct Verb {
   Forms english, spanish;
   bool takes_object;
 };
 
-constexpr Noun kNouns[] = {
-    {{"cat", "cats"}, {"gato", "gatos"}, false, Kind::kAnimal},
-    {{"house", "houses"}, {"casa", "casas"}, true, Kind::kThing},
-    {{"girl", "girls"}, {"niña", "niñas"}, true, Kind::kPerson},
-    {{"book", "books"}, {"libro", "libros"}, false, Kind::kThing},
-    {{"man", "men"}, {"hombre", "hombres"}, false, Kind::kPerson},
-    {{"cow", "cows"}, {"vaca", "vacas"}, true, Kind::kAnimal},
-    {{"tree", "trees"}, {"árbol", "árboles"}, false, Kind::kThing},
-    {{"flower", "flowers"}, {"flor", "flores"}, true, Kind::kThing},
-    {{"dog", "dogs"}, {"perro", "perros"}, false, Kind::kAnimal},
-    {{"queen", "queens"}, {"reina", "reinas"}, true, Kind::kPerson},
-    {{"car", "cars"}, {"coche", "coches"}, false, Kind::kThing},
-    {{"table", "tables"}, {"mesa", "mesas"}, true, Kind::kThing},
-    {{"bird", "birds"}, {"pájaro", "pájaros"}, false, Kind::kAnimal},
-    {{"boy", "boys"}, {"niño", "niños"}, false, Kind::kPerson},
-    {{"city", "cities"}, {"ciudad", "ciudades"}, true, Kind::kThing},
-    {{"woman", "women"}, {"mujer", "mujeres"}, true, Kind::kPerson},
-    {{"river", "rivers"}, {"río", "ríos"}, false, Kind::kThing},
-    {{"turtle", "turtles"}, {"tortuga", "tortugas"}, true, Kind::kAnimal},
-    {{"pencil", "pencils"}, {"lápiz", "lápices"}, false, Kind::kThing},
-    {{"king", "kings"}, {"rey", "reyes"}, false, Kind::kPerson},
-    {{"door", "doors"}, {"puerta", "puertas"}, true, Kind::kThing},
-    {{"horse", "horses"}, {"caballo", "caballos"}, false, Kind::kAnimal},
-    {{"letter", "letters"}, {"carta", "cartas"}, true, Kind::kThing},
-    {{"brother", "brothers"}, {"hermano", "hermanos"}, false, Kind::kPerson},
-    {{"lion", "lions"}, {"león", "leones"}, false, Kind::kAnimal},
-    {{"sister", "sisters"}, {"hermana", "hermanas"}, true, Kind::kPerson},
-    {{"hat", "hats"}, {"sombrero", "sombreros"}, false, Kind::kThing},
-    {{"butterfly", "butterflies"}, {"mariposa", "mariposas"}, true, Kind::kAnimal},
-    {{"mountain", "mountains"}, {"montaña", "montañas"}, true, Kind::kThing},
-    {{"garden", "gardens"}, {"jardín", "jardines"}, false, Kind::kThing},
+struct Lexicon {
+  std::vector<Noun> nouns;
+  std::vector<Adjective> adjectives;
+  std::vector<Determiner> determiners;
+  std::vector<Verb> verbs;
 };
 
-constexpr Adjective kAdjectives[] = {
-    {"red", {"rojo", "rojos"}, {"roja", "rojas"}},
-    {"big", {"grande", "grandes"}, {"grande", "grandes"}},
-    {"white", {"blanco", "blancos"}, {"blanca", "blancas"}},
-    {"small", {"pequeño", "pequeños"}, {"pequeña", "pequeñas"}},
-    {"green", {"verde", "verdes"}, {"verde", "verdes"}},
-    {"black", {"negro", "negros"}, {"negra", "negras"}},
-    {"new", {"nuevo", "nuevos"}, {"nueva", "nuevas"}},
-    {"blue", {"azul", "azules"}, {"azul", "azules"}},
-    {"beautiful", {"hermoso", "hermosos"}, {"hermosa", "hermosas"}},
-    {"strong", {"fuerte", "fuertes"}, {"fuerte", "fuertes"}},
-    {"tall", {"alto", "altos"}, {"alta", "altas"}},
-    {"fast", {"rápido", "rápidos"}, {"rápida", "rápidas"}},
-    {"famous", {"famoso", "famosos"}, {"famosa", "famosas"}},
-    {"yellow", {"amarillo", "amarillos"}, {"amarilla", "amarillas"}},
-};
+Lexicon read_lexicon() {
+  Lexicon all;
+  const auto each = [](const char* section, const auto& add) {
+    for (const Line& line : lines_of(text_section(embedded::kTranslationWords, section)))
+      add(split_tabs(line.text));
+  };
+  using Parts = std::vector<Text>;
+  each("nouns", [&](const Parts& p) {
+    const Kind kind = p[5] == "thing" ? Kind::kThing : p[5] == "animal" ? Kind::kAnimal : Kind::kPerson;
+    all.nouns.push_back({{p[0], p[1]}, {p[2], p[3]}, p[4] == "feminine", kind});
+  });
+  each("adjectives", [&](const Parts& p) { all.adjectives.push_back({p[0], {p[1], p[2]}, {p[3], p[4]}}); });
+  each("determiners", [&](const Parts& p) { all.determiners.push_back({p[0], {p[1], p[2]}, {p[3], p[4]}}); });
+  each("verbs", [&](const Parts& p) { all.verbs.push_back({{p[0], p[1]}, {p[2], p[3]}, p[4] == "object"}); });
+  return all;
+}
 
-constexpr Determiner kDeterminers[] = {
-    {"the", {"el", "los"}, {"la", "las"}},
-    {"a", {"un", ""}, {"una", ""}},
-    {"some", {"", "unos"}, {"", "unas"}},
-    {"this", {"este", ""}, {"esta", ""}},
-    {"these", {"", "estos"}, {"", "estas"}},
-    {"my", {"mi", "mis"}, {"mi", "mis"}},
-    {"that", {"ese", ""}, {"esa", ""}},
-    {"those", {"", "esos"}, {"", "esas"}},
-    {"our", {"nuestro", "nuestros"}, {"nuestra", "nuestras"}},
-    {"every", {"cada", ""}, {"cada", ""}},
-    {"many", {"", "muchos"}, {"", "muchas"}},
-    {"two", {"", "dos"}, {"", "dos"}},
-};
-
-constexpr Verb kVerbs[] = {
-    {{"sees", "see"}, {"ve", "ven"}, true},
-    {{"sleeps", "sleep"}, {"duerme", "duermen"}, false},
-    {{"paints", "paint"}, {"pinta", "pintan"}, true},
-    {{"runs", "run"}, {"corre", "corren"}, false},
-    {{"finds", "find"}, {"encuentra", "encuentran"}, true},
-    {{"sings", "sing"}, {"canta", "cantan"}, false},
-    {{"follows", "follow"}, {"sigue", "siguen"}, true},
-    {{"falls", "fall"}, {"cae", "caen"}, false},
-    {{"hears", "hear"}, {"oye", "oyen"}, true},
-    {{"swims", "swim"}, {"nada", "nadan"}, false},
-    {{"carries", "carry"}, {"lleva", "llevan"}, true},
-    {{"arrives", "arrive"}, {"llega", "llegan"}, false},
-    {{"touches", "touch"}, {"toca", "tocan"}, true},
-};
+const Lexicon& lexicon() {
+  static const Lexicon all = read_lexicon();
+  return all;
+}
 
 // Indices of the words in a phrase, regardless of form and position.
 struct WordChoice {
@@ -171,22 +121,22 @@ class Phrase {
   // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective, and sets
   // number_ and feminine_.
   void add_noun_phrase(Kind least, bool is_object) {
-    std::size_t n = pick(std::size(kNouns));
-    while (kNouns[n].kind < least) n = pick(std::size(kNouns));
-    const Noun& noun = kNouns[n];
+    std::size_t n = pick(lexicon_.nouns.size());
+    while (lexicon_.nouns[n].kind < least) n = pick(lexicon_.nouns.size());
+    const Noun& noun = lexicon_.nouns[n];
     number_ = pick(2);
     feminine_ = noun.feminine;
-    std::size_t d = pick(std::size(kDeterminers));
-    while (kDeterminers[d].masculine[number_].empty()) d = pick(std::size(kDeterminers));
+    std::size_t d = pick(lexicon_.determiners.size());
+    while (lexicon_.determiners[d].masculine[number_].empty()) d = pick(lexicon_.determiners.size());
     words_.nouns.push_back(n);
     words_.determiners.push_back(d);
 
-    const Text determiner = form(kDeterminers[d]);
+    const Text determiner = form(lexicon_.determiners[d]);
     const bool has_a = is_object && noun.kind == Kind::kPerson;
     if (has_a && determiner != "el") append(spanish_, "a");
     append(spanish_, has_a && determiner == "el" ? "al" : determiner);
     append(spanish_, noun.spanish[number_]);
-    append(english_, kDeterminers[d].english);
+    append(english_, lexicon_.determiners[d].english);
     if (pick(2) == 1) add_adjective();
     append(english_, noun.english[number_]);
   }
@@ -196,10 +146,10 @@ class Phrase {
   }
 
   void add_adjective() {
-    const std::size_t a = pick(std::size(kAdjectives));
+    const std::size_t a = pick(lexicon_.adjectives.size());
     words_.adjectives.push_back(a);
-    append(english_, kAdjectives[a].english);
-    append(spanish_, form(kAdjectives[a]));
+    append(english_, lexicon_.adjectives[a].english);
+    append(spanish_, form(lexicon_.adjectives[a]));
   }
 
   bool draw_denied() { return pick(4) == 0; }
@@ -215,8 +165,8 @@ class Phrase {
   }
 
   void add_deed() {
-    const std::size_t v = pick(std::size(kVerbs));
-    const Verb& verb = kVerbs[v];
+    const std::size_t v = pick(lexicon_.verbs.size());
+    const Verb& verb = lexicon_.verbs[v];
     words_.verbs.push_back(v);
     if (draw_denied()) {
       append(english_, number_ == 0 ? "does not" : "do not");
@@ -229,6 +179,7 @@ class Phrase {
     if (verb.takes_object) add_noun_phrase(Kind::kThing, /*is_object=*/true);
   }
 
+  const Lexicon& lexicon_ = lexicon();
   RandomStream& random_;
   WordChoice words_;
   std::size_t number_ = 0;

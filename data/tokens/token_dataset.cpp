@@ -81,18 +81,6 @@ TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_k
   return tokens;
 }
 
-}  // namespace
-
-std::size_t validation_begin(std::string_view text) {
-  // In double precision, as Python's int(n * 0.9).
-  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (!continues_character(text[i]) && left-- == 0) return i;
-  return text.size();
-}
-
-namespace {
-
 // Appends the ids of a text to a file, called `name` in messages; returns their number.
 std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer& tokenizer,
                         const TextEncoder& encoder, const std::string& name, std::size_t threads,
@@ -109,6 +97,14 @@ std::size_t encode_into(AtomicFile& file, std::string_view text, const Tokenizer
 }
 
 }  // namespace
+
+std::size_t validation_begin(std::string_view text) {
+  // In double precision, as Python's int(n * 0.9).
+  auto left = static_cast<std::size_t>(static_cast<double>(count_characters(text)) * 0.9);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (!continues_character(text[i]) && left-- == 0) return i;
+  return text.size();
+}
 
 TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const TextEncoder& encoder,
                          const std::string& name, const fs::path& directory,

@@ -58,17 +58,13 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   }
   const at::Tensor embedded =
       embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = positions, .past = past});
-  StackOutput result = stack(StackInputs{.embeddings = embedded,
-                                         .attention_mask = inputs.attention_mask,
-                                         .positions = inputs.position_ids,
-                                         .documents = inputs.documents,
-                                         .cache = inputs.cache,
-                                         .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions,
-                                         .output_heads = inputs.output_heads,
-                                         .output_activations = inputs.output_activations,
-                                         .output_router_logits = balances && labelled,
-                                         .interventions = inputs.interventions});
+  StackOutput result = stack(observing(StackInputs{.embeddings = embedded,
+                                                   .attention_mask = inputs.attention_mask,
+                                                   .positions = inputs.position_ids,
+                                                   .documents = inputs.documents,
+                                                   .cache = inputs.cache,
+                                                   .output_router_logits = balances && labelled},
+                                       inputs));
   ModelOutput output;
   output.hidden_states = std::move(result.hidden_states);
   output.attentions = std::move(result.attentions);

@@ -92,14 +92,10 @@ void EncoderModel::add_vocabulary() {
 StackOutput EncoderModel::encode(const ModelInputs& inputs) {
   const at::Tensor embedded = embeddings(EmbeddingInputs{
       .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
-  return stack(StackInputs{.embeddings = embedded,
-                           .attention_mask = inputs.attention_mask,
-                           .positions = inputs.position_ids,
-                           .output_hidden_states = inputs.output_hidden_states,
-                           .output_attentions = inputs.output_attentions,
-                           .output_heads = inputs.output_heads,
-                           .output_activations = inputs.output_activations,
-                           .interventions = inputs.interventions});
+  return stack(observing(
+      StackInputs{
+          .embeddings = embedded, .attention_mask = inputs.attention_mask, .positions = inputs.position_ids},
+      inputs));
 }
 
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {

@@ -35,16 +35,12 @@ EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head h
 
 ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
   TORCH_CHECK(inputs.documents.empty(), "rows of several documents are for decoders");
-  EncoderDecoderInputs stack_inputs{.attention_mask = inputs.attention_mask,
-                                    .memory = inputs.memory,
-                                    .decoder_attention_mask = inputs.decoder_attention_mask,
-                                    .decoder_positions = inputs.position_ids,
-                                    .cache = inputs.cache,
-                                    .output_hidden_states = inputs.output_hidden_states,
-                                    .output_attentions = inputs.output_attentions,
-                                    .output_heads = inputs.output_heads,
-                                    .output_activations = inputs.output_activations,
-                                    .interventions = inputs.interventions};
+  auto stack_inputs = observing(EncoderDecoderInputs{.attention_mask = inputs.attention_mask,
+                                                     .memory = inputs.memory,
+                                                     .decoder_attention_mask = inputs.decoder_attention_mask,
+                                                     .decoder_positions = inputs.position_ids,
+                                                     .cache = inputs.cache},
+                                inputs);
   if (!inputs.memory.defined())
     stack_inputs.encoder_embeddings = embeddings(EmbeddingInputs{.ids = inputs.input_ids});
   const std::int64_t past = inputs.cache != nullptr ? inputs.cache->length() : 0;

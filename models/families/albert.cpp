@@ -26,19 +26,6 @@ ConfigKey embedding_size_key() {
   return key;
 }
 
-ConfigKeys keys() {
-  return {"ALBERT",
-          concatenated(bert_keys(), {
-                                        embedding_size_key(),
-                                        optional_key("classifier_dropout_prob",
-                                                     {&C::classifier_dropout, &C::token_dropout}),
-                                        expected_key("num_hidden_groups", 1),
-                                        expected_key("inner_group_num", 1),
-                                        ignored_keys({"down_scale_factor", "gap_size", "layers_to_keep",
-                                                      "net_structure_type", "num_memory_blocks"}),
-                                    })};
-}
-
 WeightTable weights(const C& config) {
   // The block that all layers share.
   const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
@@ -100,7 +87,16 @@ Family family() {
                 {Head::kQuestionAnswering, "AlbertForQuestionAnswering"},
                 {Head::kPretraining, "AlbertForPreTraining"}},
       .base = base(),
-      .keys = keys(),
+      .keys = {"ALBERT", concatenated(bert_keys(),
+                                      {
+                                          embedding_size_key(),
+                                          optional_key("classifier_dropout_prob",
+                                                       {&C::classifier_dropout, &C::token_dropout}),
+                                          expected_key("num_hidden_groups", 1),
+                                          expected_key("inner_group_num", 1),
+                                          ignored_keys({"down_scale_factor", "gap_size", "layers_to_keep",
+                                                        "net_structure_type", "num_memory_blocks"}),
+                                      })},
       .presets = {{"albert-base-v2", "ALBERT base", sized(12, 12, 768)},
                   {"albert-large-v2", "ALBERT large", sized(24, 16, 1024)},
                   {"albert-xlarge-v2", "ALBERT xlarge", sized(24, 16, 2048)},

@@ -18,32 +18,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {"BLOOM",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("hidden_size", &C::hidden_size, "n_embed"),
-              required_key("n_layer", &C::num_layers),
-              required_key("n_head", &C::num_heads),
-              // The length in training, which limits nothing.
-              optional_key("seq_length", &C::max_positions),
-              optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("hidden_dropout", &C::dropout),
-              optional_key("attention_dropout", &C::attention_dropout),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              pad_token_key(),
-              label_keys(),
-              alias_keys({{"num_attention_heads", "n_head"}, {"num_hidden_layers", "n_layer"}}),
-              ignored_keys({"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion",
-                            "n_inner", "offset_alibi", "seq_length", "skip_bias_add", "skip_bias_add_qkv",
-                            "unk_token_id"}),
-              expected_key("apply_residual_connection_post_layernorm", false),
-              // How a tensor parallel training split the products, which a file may ask to repeat.
-              expected_key("slow_but_exact", false),
-          }};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}};
@@ -72,7 +46,29 @@ Family family() {
       .description = "BLOOM (Le Scao et al., 2022): GPT with ALiBi and a norm after the embedding",
       .heads = decoder_heads("Bloom"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"BLOOM",
+               {
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("hidden_size", &C::hidden_size, "n_embed"),
+                   required_key("n_layer", &C::num_layers),
+                   required_key("n_head", &C::num_heads),
+                   // The length in training, which limits nothing.
+                   optional_key("seq_length", &C::max_positions),
+                   optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+                   optional_key("initializer_range", &C::initializer_range),
+                   optional_key("hidden_dropout", &C::dropout),
+                   optional_key("attention_dropout", &C::attention_dropout),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   pad_token_key(),
+                   label_keys(),
+                   alias_keys({{"num_attention_heads", "n_head"}, {"num_hidden_layers", "n_layer"}}),
+                   ignored_keys({"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion",
+                                 "n_inner", "offset_alibi", "seq_length", "skip_bias_add",
+                                 "skip_bias_add_qkv", "unk_token_id"}),
+                   expected_key("apply_residual_connection_post_layernorm", false),
+                   // How a tensor parallel training split the products, which a file may ask to repeat.
+                   expected_key("slow_but_exact", false),
+               }},
       .presets = {{"bloom-560m", "BLOOM 560M", sized(1024, 24, 16)},
                   {"bloom-1b7", "BLOOM 1.7B", sized(2048, 24, 16)},
                   {"bloom-7b1", "BLOOM 7.1B", sized(4096, 30, 32)}},

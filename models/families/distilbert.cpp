@@ -13,35 +13,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {"DistilBERT",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("dim", &C::hidden_size),
-              required_key("n_layers", &C::num_layers),
-              required_key("n_heads", &C::num_heads),
-              required_key("hidden_dim", &C::intermediate_size),
-              required_key("max_position_embeddings", &C::max_positions),
-              activation_key("activation"),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("dropout", {&C::dropout, &C::embedding_dropout, &C::token_dropout}),
-              optional_key("attention_dropout", &C::attention_dropout),
-              optional_key("seq_classif_dropout", &C::classifier_dropout),
-              optional_key("qa_dropout", &C::answer_dropout),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              // The table of positions begins as sinusoids; a checkpoint holds it like any other.
-              {"sinusoidal_pos_embds",
-               [](const ConfigReader& reader, C&) { reader.get_bool("sinusoidal_pos_embds", false); },
-               {}},
-              pad_token_key(),
-              label_keys(),
-              alias_keys({{"hidden_size", "dim"},
-                          {"num_attention_heads", "n_heads"},
-                          {"num_hidden_layers", "n_layers"}}),
-              ignored_keys({"tie_weights_"}),
-          }};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   // clang-format off
@@ -98,7 +69,32 @@ Family family() {
       .description = "DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments or pooler",
       .heads = encoder_heads("DistilBert"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"DistilBERT",
+               {
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("dim", &C::hidden_size),
+                   required_key("n_layers", &C::num_layers),
+                   required_key("n_heads", &C::num_heads),
+                   required_key("hidden_dim", &C::intermediate_size),
+                   required_key("max_position_embeddings", &C::max_positions),
+                   activation_key("activation"),
+                   optional_key("initializer_range", &C::initializer_range),
+                   optional_key("dropout", {&C::dropout, &C::embedding_dropout, &C::token_dropout}),
+                   optional_key("attention_dropout", &C::attention_dropout),
+                   optional_key("seq_classif_dropout", &C::classifier_dropout),
+                   optional_key("qa_dropout", &C::answer_dropout),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   // The table of positions begins as sinusoids; a checkpoint holds it like any other.
+                   {"sinusoidal_pos_embds",
+                    [](const ConfigReader& reader, C&) { reader.get_bool("sinusoidal_pos_embds", false); },
+                    {}},
+                   pad_token_key(),
+                   label_keys(),
+                   alias_keys({{"hidden_size", "dim"},
+                               {"num_attention_heads", "n_heads"},
+                               {"num_hidden_layers", "n_layers"}}),
+                   ignored_keys({"tie_weights_"}),
+               }},
       .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},
                   {"distilbert-base-cased", "DistilBERT, cased", sized(28996)}},
       .build = build,

@@ -51,33 +51,6 @@ void write_architecture(const C& config, nlohmann::json& json) {
   if (grouped) json["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
 }
 
-ConfigKeys keys() {
-  return {"Falcon",
-          concatenated(
-              {{
-                   required_key("vocab_size", &C::vocab_size),
-                   required_key("hidden_size", &C::hidden_size, "n_embed"),
-                   required_key("num_hidden_layers", &C::num_layers, "n_layer"),
-                   required_key("num_attention_heads", &C::num_heads, "n_head"),
-                   optional_key("ffn_hidden_size", &C::intermediate_size),
-                   optional_key("max_position_embeddings", &C::max_positions),
-                   activation_key("activation"),
-                   optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-                   optional_key("initializer_range", &C::initializer_range),
-                   optional_key("hidden_dropout", &C::dropout),
-                   optional_key("attention_dropout", &C::attention_dropout),
-                   optional_key("bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
-                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                   {"new_decoder_architecture", read_architecture, write_architecture},
-                   // Falcon scales ALiBi's distances, as no other family does.
-                   expected_key("alibi", false),
-                   pad_token_key(),
-                   label_keys(),
-                   ignored_keys({"apply_residual_connection_post_layernorm", "multi_query", "num_kv_heads"}),
-               },
-               rope_keys()})};
-}
-
 WeightTable weights(const C& config) {
   const bool two_norms = config.sublayer_order == SublayerOrder::kParallel;
   WeightTable table;
@@ -111,7 +84,31 @@ Family family() {
       .description = "Falcon (Almazrouei et al., 2023): rotary, multi-query, parallel sublayers",
       .heads = decoder_heads("Falcon"),
       .base = base(),
-      .keys = keys(),
+      .keys =
+          {"Falcon",
+           concatenated(
+               {{
+                    required_key("vocab_size", &C::vocab_size),
+                    required_key("hidden_size", &C::hidden_size, "n_embed"),
+                    required_key("num_hidden_layers", &C::num_layers, "n_layer"),
+                    required_key("num_attention_heads", &C::num_heads, "n_head"),
+                    optional_key("ffn_hidden_size", &C::intermediate_size),
+                    optional_key("max_position_embeddings", &C::max_positions),
+                    activation_key("activation"),
+                    optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+                    optional_key("initializer_range", &C::initializer_range),
+                    optional_key("hidden_dropout", &C::dropout),
+                    optional_key("attention_dropout", &C::attention_dropout),
+                    optional_key("bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
+                    optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                    {"new_decoder_architecture", read_architecture, write_architecture},
+                    // Falcon scales ALiBi's distances, as no other family does.
+                    expected_key("alibi", false),
+                    pad_token_key(),
+                    label_keys(),
+                    ignored_keys({"apply_residual_connection_post_layernorm", "multi_query", "num_kv_heads"}),
+                },
+                rope_keys()})},
       .presets = {{"falcon-7b", "Falcon 7B", sized(4544, 32, 71)},
                   {"falcon-40b", "Falcon 40B", falcon_40b()}},
       .build = build_decoder,

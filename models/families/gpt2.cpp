@@ -18,23 +18,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {
-      "GPT-2",
-      concatenated(
-          gpt_keys(),
-          {
-              required_key("n_positions", &C::max_positions, "n_ctx"),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              own_key("bias", {&C::norm_bias, &C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias},
-                      /*absent=*/true),
-              expected_key("scale_attn_weights", true),
-              expected_key("scale_attn_by_inverse_layer_idx", false),
-              expected_key("add_cross_attention", false),
-              ignored_keys({"n_ctx", "n_special", "predict_special_tokens", "reorder_and_upcast_attn"}),
-          })};
-}
-
 WeightTable weights(const C& config) {
   constexpr auto kTransposed = WeightLayout::kTransposed;
   WeightTable table;
@@ -90,7 +73,20 @@ Family family() {
                 {Head::kBase, "GPT2Model"},
                 {Head::kSequenceClassification, "GPT2ForSequenceClassification"}},
       .base = base(),
-      .keys = keys(),
+      .keys = {"GPT-2", concatenated(gpt_keys(),
+                                     {
+                                         required_key("n_positions", &C::max_positions, "n_ctx"),
+                                         optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                         own_key("bias",
+                                                 {&C::norm_bias, &C::qkv_bias, &C::attention_output_bias,
+                                                  &C::feed_forward_bias},
+                                                 /*absent=*/true),
+                                         expected_key("scale_attn_weights", true),
+                                         expected_key("scale_attn_by_inverse_layer_idx", false),
+                                         expected_key("add_cross_attention", false),
+                                         ignored_keys({"n_ctx", "n_special", "predict_special_tokens",
+                                                       "reorder_and_upcast_attn"}),
+                                     })},
       // GPT-3: Brown et al. (2020), table 2.1. Its banded sparse layers have the parameters of full ones.
       .presets = {{"gpt2", "GPT-2 small", sized(12, 12, 768)},
                   {"gpt2-medium", "GPT-2 medium", sized(24, 16, 1024)},

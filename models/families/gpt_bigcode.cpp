@@ -26,22 +26,6 @@ ConfigKey multi_query_key() {
   return {"multi_query", read, write};
 }
 
-ConfigKeys keys() {
-  return {
-      "GPTBigCode",
-      concatenated(gpt_keys(), {
-                                   multi_query_key(),
-                                   required_key("n_positions", &C::max_positions),
-                                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                                   ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",
-                                                 "scale_attention_softmax_in_fp32", "inference_runner",
-                                                 "max_batch_size", "max_sequence_length", "pad_key_length",
-                                                 "pre_allocate_kv_cache", "validate_runner_input"}),
-                                   expected_key("scale_attn_weights", true),
-                                   expected_key("add_cross_attention", false),
-                               })};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   // clang-format off
@@ -79,7 +63,19 @@ Family family() {
       .description = "GPTBigCode (Ben Allal et al., 2023): GPT-2 with one key and value for all heads",
       .heads = decoder_heads("GPTBigCode"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"GPTBigCode",
+               concatenated(gpt_keys(),
+                            {
+                                multi_query_key(),
+                                required_key("n_positions", &C::max_positions),
+                                optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",
+                                              "scale_attention_softmax_in_fp32", "inference_runner",
+                                              "max_batch_size", "max_sequence_length", "pad_key_length",
+                                              "pre_allocate_kv_cache", "validate_runner_input"}),
+                                expected_key("scale_attn_weights", true),
+                                expected_key("add_cross_attention", false),
+                            })},
       .presets = {{"starcoder", "StarCoder", sized(49152, 6144, 40, 48, 8192)},
                   {"starcoderbase-1b", "StarCoderBase 1B", sized(49152, 2048, 24, 16, 8192)},
                   {"gpt_bigcode-santacoder", "SantaCoder", sized(49280, 2048, 24, 16, 2048)}},

@@ -25,31 +25,6 @@ std::vector<ConfigKey> rope() {
   return {older, rope_key(), partial_rotary_key("rotary_pct", 0.25)};
 }
 
-ConfigKeys keys() {
-  return {"GPT-NeoX",
-          concatenated({{
-                            required_key("vocab_size", &C::vocab_size),
-                            required_key("hidden_size", &C::hidden_size),
-                            required_key("num_hidden_layers", &C::num_layers),
-                            required_key("num_attention_heads", &C::num_heads),
-                            required_key("intermediate_size", &C::intermediate_size),
-                            optional_key("max_position_embeddings", &C::max_positions),
-                            activation_key("hidden_act"),
-                            optional_key("layer_norm_eps", &C::layer_norm_eps),
-                            optional_key("initializer_range", &C::initializer_range),
-                            optional_key("attention_dropout", &C::attention_dropout),
-                            optional_key("hidden_dropout", {&C::dropout, &C::embedding_dropout}),
-                            optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
-                            optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                            parallel_residual_key(SublayerOrder::kParallel, /*absent=*/true),
-                            pad_token_key(),
-                            label_keys(),
-                            ignored_keys({"attention_probs_dropout_prob", "classifier_dropout",
-                                          "hidden_dropout_prob", "is_decoder"}),
-                        },
-                        rope()})};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"embed_in.weight"}}, {"score.weight", {"score.weight"}}};
@@ -82,7 +57,24 @@ Family family() {
           "GPT-NeoX (Black et al., 2022), Pythia: parallel sublayers, rotary over a quarter of a head",
       .heads = decoder_heads("GPTNeoX"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"GPT-NeoX",
+               concatenated({usual_size_keys(),
+                             {
+                                 optional_key("max_position_embeddings", &C::max_positions),
+                                 activation_key("hidden_act"),
+                                 optional_key("layer_norm_eps", &C::layer_norm_eps),
+                                 optional_key("initializer_range", &C::initializer_range),
+                                 optional_key("attention_dropout", &C::attention_dropout),
+                                 optional_key("hidden_dropout", {&C::dropout, &C::embedding_dropout}),
+                                 optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
+                                 optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                 parallel_residual_key(SublayerOrder::kParallel, /*absent=*/true),
+                                 pad_token_key(),
+                                 label_keys(),
+                                 ignored_keys({"attention_probs_dropout_prob", "classifier_dropout",
+                                               "hidden_dropout_prob", "is_decoder"}),
+                             },
+                             rope()})},
       .presets = {{"pythia-70m", "Pythia 70M", sized(512, 6, 8)},
                   {"pythia-160m", "Pythia 160M", sized(768, 12, 12)},
                   {"pythia-410m", "Pythia 410M", sized(1024, 24, 16)},

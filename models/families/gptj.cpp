@@ -27,16 +27,6 @@ ConfigKey rotary_dim_key() {
   return {"rotary_dim", read, write};
 }
 
-ConfigKeys keys() {
-  return {"GPT-J", concatenated(gpt_keys(), {
-                                                optional_key("n_positions", &C::max_positions),
-                                                rotary_dim_key(),
-                                                expected_key("tie_word_embeddings", false),
-                                                expected_key("rotary", true),
-                                                ignored_keys({"scale_attn_weights"}),
-                                            })};
-}
-
 WeightTable weights(const C& config) {
   const WeightName qkv{
       .ours = "stack.blocks.{}.attention.qkv.weight",
@@ -79,7 +69,14 @@ Family family() {
           "GPT-J (Wang and Komatsuzaki, 2021): causal decoder, parallel sublayers, rotary positions",
       .heads = decoder_heads("GPTJ"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"GPT-J", concatenated(gpt_keys(),
+                                     {
+                                         optional_key("n_positions", &C::max_positions),
+                                         rotary_dim_key(),
+                                         expected_key("tie_word_embeddings", false),
+                                         expected_key("rotary", true),
+                                         ignored_keys({"scale_attn_weights"}),
+                                     })},
       .presets = {{"gpt-j-6b", "GPT-J 6B", published()}},
       .build = build_decoder,
       .weight_table = weights,

@@ -8,13 +8,6 @@
 
 namespace zoo::family::llama {
 
-ConfigKeys keys() {
-  return {"Llama", concatenated({llama_keys(),
-                                 rope_keys(),
-                                 {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
-                                  expected_key("sliding_window", nullptr)}})};
-}
-
 C sized(const Sizes& sizes) {
   C config = of_size(llama_base(), sizes);
   config.layer_norm_eps = 1e-5;
@@ -59,7 +52,10 @@ Family family() {
           "heads",
       .heads = decoder_heads("Llama"),
       .base = llama_base(),
-      .keys = keys(),
+      .keys = {"Llama", concatenated({llama_keys(),
+                                      rope_keys(),
+                                      {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
+                                       expected_key("sliding_window", nullptr)}})},
       .presets = {{"llama-tiny", "characters on a CPU, with Llama's parts", tiny()},
                   {"llama-2-7b", "Llama 2 7B", llama2_7b()},
                   {"llama-3-8b", "Llama 3 8B", llama3(4096, 32, 32, 14336)},

@@ -68,43 +68,6 @@ ConfigKey pooling_key() {
   return {"classifier_pooling", read, write};
 }
 
-ConfigKeys keys() {
-  return {
-      "ModernBERT",
-      {
-          required_key("vocab_size", &C::vocab_size),
-          required_key("hidden_size", &C::hidden_size),
-          required_key("num_hidden_layers", &C::num_layers),
-          required_key("num_attention_heads", &C::num_heads),
-          required_key("intermediate_size", &C::intermediate_size),
-          optional_key("max_position_embeddings", &C::max_positions),
-          activation_key("hidden_activation", ActivationUse::kGate),
-          optional_key("norm_eps", &C::layer_norm_eps),
-          optional_key("norm_bias", &C::norm_bias),
-          optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
-          optional_key("mlp_bias", &C::feed_forward_bias),
-          positive_key("local_attention", &C::sliding_window),
-          layers_key(),
-          ropes_key(),
-          optional_key("initializer_range", &C::initializer_range),
-          optional_key("embedding_dropout", &C::embedding_dropout),
-          optional_key("mlp_dropout", &C::activation_dropout),
-          // It acts on the attention weights and on the attention's output, but not on the feed-forward's.
-          expected_key("attention_dropout", 0.0),
-          optional_key("classifier_dropout", {&C::classifier_dropout, &C::token_dropout, &C::answer_dropout}),
-          pooling_key(),
-          expected_key("classifier_bias", false),
-          expected_key("classifier_activation", "gelu"),
-          expected_key("decoder_bias", true),
-          optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-          pad_token_key(),
-          label_keys(),
-          ignored_keys({"deterministic_flash_attn", "initializer_cutoff_factor", "layer_norm_eps",
-                        "position_embedding_type", "reference_compile", "repad_logits_with_grad",
-                        "sparse_pred_ignore_index", "sparse_prediction"}),
-      }};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"embeddings.tok_embeddings.weight"}}};
@@ -158,7 +121,38 @@ Family family() {
           "ModernBERT (Warner et al., 2024): encoder, pre-LN, rotary positions, windows, GeGLU, no biases",
       .heads = encoder_heads("ModernBert"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"ModernBERT",
+               concatenated({usual_size_keys(),
+                             {
+                                 optional_key("max_position_embeddings", &C::max_positions),
+                                 activation_key("hidden_activation", ActivationUse::kGate),
+                                 optional_key("norm_eps", &C::layer_norm_eps),
+                                 optional_key("norm_bias", &C::norm_bias),
+                                 optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias}),
+                                 optional_key("mlp_bias", &C::feed_forward_bias),
+                                 positive_key("local_attention", &C::sliding_window),
+                                 layers_key(),
+                                 ropes_key(),
+                                 optional_key("initializer_range", &C::initializer_range),
+                                 optional_key("embedding_dropout", &C::embedding_dropout),
+                                 optional_key("mlp_dropout", &C::activation_dropout),
+                                 // It acts on the attention weights and on the attention's output, but not on
+                                 // the feed-forward's.
+                                 expected_key("attention_dropout", 0.0),
+                                 optional_key("classifier_dropout", {&C::classifier_dropout,
+                                                                     &C::token_dropout, &C::answer_dropout}),
+                                 pooling_key(),
+                                 expected_key("classifier_bias", false),
+                                 expected_key("classifier_activation", "gelu"),
+                                 expected_key("decoder_bias", true),
+                                 optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                 pad_token_key(),
+                                 label_keys(),
+                                 ignored_keys({"deterministic_flash_attn", "initializer_cutoff_factor",
+                                               "layer_norm_eps", "position_embedding_type",
+                                               "reference_compile", "repad_logits_with_grad",
+                                               "sparse_pred_ignore_index", "sparse_prediction"}),
+                             }})},
       .presets = {{"ModernBERT-base", "ModernBERT base", sized(22, 12, 768, 1152)},
                   {"ModernBERT-large", "ModernBERT large", sized(28, 16, 1024, 2624)}},
       .build = build,

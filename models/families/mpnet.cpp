@@ -15,30 +15,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {"MPNet",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("hidden_size", &C::hidden_size),
-              required_key("num_hidden_layers", &C::num_layers),
-              required_key("num_attention_heads", &C::num_heads),
-              required_key("intermediate_size", &C::intermediate_size),
-              optional_key("max_position_embeddings", &C::max_positions),
-              // Transformers makes a table of so many rows, but counts 32 buckets.
-              expected_key("relative_attention_num_buckets", 32),
-              activation_key("hidden_act"),
-              optional_key("layer_norm_eps", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              optional_key("hidden_dropout_prob",
-                           {&C::dropout, &C::embedding_dropout, &C::classifier_dropout, &C::token_dropout}),
-              optional_key("attention_probs_dropout_prob", &C::attention_dropout),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
-              expected_key("pad_token_id", 1),
-              label_keys(),
-          }};
-}
-
 WeightTable weights(const C& config) {
   const std::string layer = "encoder.layer.{}.";
   WeightTable table;
@@ -80,7 +56,24 @@ Family family() {
       .description = "MPNet (Song et al., 2020): RoBERTa with bucketed relative positions",
       .heads = encoder_heads("MPNet"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"MPNet",
+               concatenated(
+                   {usual_size_keys(),
+                    {
+                        optional_key("max_position_embeddings", &C::max_positions),
+                        // Transformers makes a table of so many rows, but counts 32 buckets.
+                        expected_key("relative_attention_num_buckets", 32),
+                        activation_key("hidden_act"),
+                        optional_key("layer_norm_eps", &C::layer_norm_eps),
+                        optional_key("initializer_range", &C::initializer_range),
+                        optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout,
+                                                             &C::classifier_dropout, &C::token_dropout}),
+                        optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+                        optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                        own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
+                        expected_key("pad_token_id", 1),
+                        label_keys(),
+                    }})},
       .presets = {{"mpnet-base", "MPNet base", published()},
                   {"all-mpnet-base-v2", "MPNet for sentence embeddings", published()}},
       .build = build_roberta,

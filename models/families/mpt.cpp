@@ -44,30 +44,6 @@ ConfigKey attention_key() {
   return {"attn_config", read, write};
 }
 
-ConfigKeys keys() {
-  return {
-      "MPT",
-      {
-          required_key("vocab_size", &C::vocab_size),
-          required_key("d_model", &C::hidden_size),
-          required_key("n_layers", &C::num_layers),
-          required_key("n_heads", &C::num_heads),
-          optional_key("max_seq_len", &C::max_positions),
-          attention_key(),
-          optional_key("layer_norm_epsilon", &C::layer_norm_eps),
-          optional_key("initializer_range", &C::initializer_range),
-          expected_key("no_bias", true),
-          optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-          pad_token_key(),
-          label_keys(),
-          alias_keys({{"hidden_size", "d_model"},
-                      {"num_attention_heads", "n_heads"},
-                      {"num_hidden_layers", "n_layers"}}),
-          ignored_keys({"emb_pdrop", "embedding_fraction", "expansion_ratio", "init_config", "init_device",
-                        "learned_pos_emb", "norm_type", "resid_pdrop", "tokenizer_name", "verbose"}),
-      }};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   // clang-format off
@@ -97,7 +73,27 @@ Family family() {
       .description = "MPT (MosaicML, 2023): causal decoder, ALiBi, LayerNorm, no biases",
       .heads = decoder_heads("Mpt"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"MPT",
+               {
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("d_model", &C::hidden_size),
+                   required_key("n_layers", &C::num_layers),
+                   required_key("n_heads", &C::num_heads),
+                   optional_key("max_seq_len", &C::max_positions),
+                   attention_key(),
+                   optional_key("layer_norm_epsilon", &C::layer_norm_eps),
+                   optional_key("initializer_range", &C::initializer_range),
+                   expected_key("no_bias", true),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   pad_token_key(),
+                   label_keys(),
+                   alias_keys({{"hidden_size", "d_model"},
+                               {"num_attention_heads", "n_heads"},
+                               {"num_hidden_layers", "n_layers"}}),
+                   ignored_keys({"emb_pdrop", "embedding_fraction", "expansion_ratio", "init_config",
+                                 "init_device", "learned_pos_emb", "norm_type", "resid_pdrop",
+                                 "tokenizer_name", "verbose"}),
+               }},
       .presets = {{"mpt-7b", "MPT 7B", sized(4096, 32, 32)}},
       .build = build_decoder,
       .weight_table = weights,

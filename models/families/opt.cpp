@@ -44,32 +44,6 @@ ConfigKey embedding_size_key() {
   return {"word_embed_proj_dim", read, write};
 }
 
-ConfigKeys keys() {
-  return {"OPT",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("hidden_size", &C::hidden_size),
-              required_key("num_hidden_layers", &C::num_layers),
-              required_key("num_attention_heads", &C::num_heads),
-              required_key("ffn_dim", &C::intermediate_size),
-              required_key("max_position_embeddings", &C::max_positions),
-              activation_key("activation_function"),
-              optional_key("init_std", &C::initializer_range),
-              optional_key("dropout", &C::dropout),
-              optional_key("attention_dropout", &C::attention_dropout),
-              optional_key("enable_bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              placement_key(),
-              embedding_size_key(),
-              pad_token_key(),
-              label_keys(),
-              expected_key("_remove_final_layer_norm", false),
-              expected_key("layer_norm_elementwise_affine", true),
-              expected_key("layerdrop", 0.0),
-              ignored_keys({"activation_dropout"}),
-          }};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"decoder.embed_tokens.weight"}},
@@ -102,7 +76,30 @@ Family family() {
       .description = "OPT (Zhang et al., 2022): GPT with ReLU and positions that skip what the mask hides",
       .heads = decoder_heads("OPT"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"OPT",
+               {
+                   required_key("vocab_size", &C::vocab_size),
+                   required_key("hidden_size", &C::hidden_size),
+                   required_key("num_hidden_layers", &C::num_layers),
+                   required_key("num_attention_heads", &C::num_heads),
+                   required_key("ffn_dim", &C::intermediate_size),
+                   required_key("max_position_embeddings", &C::max_positions),
+                   activation_key("activation_function"),
+                   optional_key("init_std", &C::initializer_range),
+                   optional_key("dropout", &C::dropout),
+                   optional_key("attention_dropout", &C::attention_dropout),
+                   optional_key("enable_bias",
+                                {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   placement_key(),
+                   embedding_size_key(),
+                   pad_token_key(),
+                   label_keys(),
+                   expected_key("_remove_final_layer_norm", false),
+                   expected_key("layer_norm_elementwise_affine", true),
+                   expected_key("layerdrop", 0.0),
+                   ignored_keys({"activation_dropout"}),
+               }},
       .presets = {{"opt-125m", "OPT 125M", sized(768, 12, 12)},
                   {"opt-1.3b", "OPT 1.3B", sized(2048, 24, 32)},
                   {"opt-6.7b", "OPT 6.7B", sized(4096, 32, 32)}},

@@ -14,34 +14,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {"StableLM",
-          {
-              required_key("vocab_size", &C::vocab_size),
-              required_key("hidden_size", &C::hidden_size),
-              required_key("num_hidden_layers", &C::num_layers),
-              required_key("num_attention_heads", &C::num_heads),
-              required_key("num_key_value_heads", &C::num_kv_heads),
-              required_key("intermediate_size", &C::intermediate_size),
-              optional_key("max_position_embeddings", &C::max_positions),
-              activation_key("hidden_act", ActivationUse::kGate),
-              optional_key("layer_norm_eps", &C::layer_norm_eps),
-              optional_key("initializer_range", &C::initializer_range),
-              rope_key(),
-              partial_rotary_key("partial_rotary_factor", 0.25),
-              optional_key("use_qkv_bias", &C::qkv_bias),
-              // Each head's norm has weights of its own.
-              expected_key("qk_layernorm", false),
-              parallel_residual_key(SublayerOrder::kParallelOneNorm, /*absent=*/false),
-              // It acts on the feed-forward's output, but not on the attention's.
-              expected_key("hidden_dropout", 0.0),
-              optional_key("attention_dropout", &C::attention_dropout),
-              optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-              pad_token_key(),
-              label_keys(),
-          }};
-}
-
 C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t inner) {
   C config = of_size(base(), {vocabulary, hidden, layers, 32, inner, 32});
   config.rotary_dim = hidden / 32 / 4;
@@ -60,7 +32,27 @@ Family family() {
       .description = "StableLM (Bellagente et al., 2024): Llama with LayerNorm and heads that rotate in part",
       .heads = decoder_heads("StableLm"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"StableLM",
+               concatenated({usual_size_keys(),
+                             {
+                                 required_key("num_key_value_heads", &C::num_kv_heads),
+                                 optional_key("max_position_embeddings", &C::max_positions),
+                                 activation_key("hidden_act", ActivationUse::kGate),
+                                 optional_key("layer_norm_eps", &C::layer_norm_eps),
+                                 optional_key("initializer_range", &C::initializer_range),
+                                 rope_key(),
+                                 partial_rotary_key("partial_rotary_factor", 0.25),
+                                 optional_key("use_qkv_bias", &C::qkv_bias),
+                                 // Each head's norm has weights of its own.
+                                 expected_key("qk_layernorm", false),
+                                 parallel_residual_key(SublayerOrder::kParallelOneNorm, /*absent=*/false),
+                                 // It acts on the feed-forward's output, but not on the attention's.
+                                 expected_key("hidden_dropout", 0.0),
+                                 optional_key("attention_dropout", &C::attention_dropout),
+                                 optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                 pad_token_key(),
+                                 label_keys(),
+                             }})},
       .presets = {{"stablelm-3b-4e1t", "StableLM 3B", sized(50304, 2560, 32, 6912)},
                   {"stablelm-2-1_6b", "StableLM 2 1.6B", stablelm_2()}},
       .build = build_decoder,

@@ -17,36 +17,6 @@ C base() {
   return config;
 }
 
-ConfigKeys keys() {
-  return {"StarCoder2",
-          concatenated(
-              {{
-                   required_key("vocab_size", &C::vocab_size),
-                   required_key("hidden_size", &C::hidden_size),
-                   required_key("num_hidden_layers", &C::num_layers),
-                   required_key("num_attention_heads", &C::num_heads),
-                   optional_key("num_key_value_heads", &C::num_kv_heads),
-                   optional_key("head_dim", &C::head_dim),
-                   required_key("intermediate_size", &C::intermediate_size),
-                   optional_key("max_position_embeddings", &C::max_positions),
-                   activation_key("hidden_act"),
-                   optional_key("norm_epsilon", &C::layer_norm_eps),
-                   optional_key("initializer_range", &C::initializer_range),
-                   optional_key("use_bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
-                   optional_key("attention_dropout", &C::attention_dropout),
-                   optional_key("residual_dropout", &C::dropout),
-                   optional_key("embedding_dropout", &C::embedding_dropout),
-                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                   nullable_key("sliding_window", &C::sliding_window),
-                   pad_token_key(),
-                   label_keys(),
-                   ignored_keys({"activation_function", "attention_softmax_in_fp32", "layer_norm_epsilon",
-                                 "mlp_type", "norm_type", "scale_attention_softmax_in_fp32",
-                                 "scale_attn_weights"}),
-               },
-               rope_keys()})};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table = llama_weights(config);
   std::erase_if(table.names,
@@ -75,7 +45,30 @@ Family family() {
       .description = "StarCoder2 (Lozhkov et al., 2024): Mistral's attention, GPT-2's norms and feed-forward",
       .heads = decoder_heads("Starcoder2"),
       .base = base(),
-      .keys = keys(),
+      .keys = {"StarCoder2",
+               concatenated(
+                   {concatenated({usual_size_keys(),
+                                  {
+                                      optional_key("num_key_value_heads", &C::num_kv_heads),
+                                      optional_key("head_dim", &C::head_dim),
+                                      optional_key("max_position_embeddings", &C::max_positions),
+                                      activation_key("hidden_act"),
+                                      optional_key("norm_epsilon", &C::layer_norm_eps),
+                                      optional_key("initializer_range", &C::initializer_range),
+                                      optional_key("use_bias", {&C::qkv_bias, &C::attention_output_bias,
+                                                                &C::feed_forward_bias}),
+                                      optional_key("attention_dropout", &C::attention_dropout),
+                                      optional_key("residual_dropout", &C::dropout),
+                                      optional_key("embedding_dropout", &C::embedding_dropout),
+                                      optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                                      nullable_key("sliding_window", &C::sliding_window),
+                                      pad_token_key(),
+                                      label_keys(),
+                                      ignored_keys({"activation_function", "attention_softmax_in_fp32",
+                                                    "layer_norm_epsilon", "mlp_type", "norm_type",
+                                                    "scale_attention_softmax_in_fp32", "scale_attn_weights"}),
+                                  }}),
+                    rope_keys()})},
       .presets = {{"starcoder2-3b", "StarCoder2 3B", sized(3072, 30, 24, 2, 12288)},
                   {"starcoder2-7b", "StarCoder2 7B", sized(4608, 32, 36, 4, 18432)}},
       .build = build_decoder,

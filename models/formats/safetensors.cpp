@@ -11,10 +11,10 @@
 #include <ATen/ops/from_blob.h>
 #include <nlohmann/json.hpp>
 
+#include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
-#include "data/base/lfs_pointer.h"
 #include "data/base/sizes.h"
 
 namespace zoo {

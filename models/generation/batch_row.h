@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/generation/batch_request.h"
+#include "models/generation/continuous_batch.h"
 #include "models/generation/logits_rules.h"
 
 namespace zoo {

@@ -15,25 +15,17 @@ EncoderDecoderOutput EncoderDecoderStackImpl::forward(const EncoderDecoderInputs
   if (inputs.memory.defined()) {
     output.encoder.hidden = inputs.memory;
   } else {
-    output.encoder = encoder(StackInputs{.embeddings = inputs.encoder_embeddings,
-                                         .attention_mask = inputs.attention_mask,
-                                         .output_hidden_states = inputs.output_hidden_states,
-                                         .output_attentions = inputs.output_attentions,
-                                         .output_heads = inputs.output_heads,
-                                         .output_activations = inputs.output_activations,
-                                         .interventions = inputs.interventions});
+    output.encoder = encoder(observing(
+        StackInputs{.embeddings = inputs.encoder_embeddings, .attention_mask = inputs.attention_mask},
+        inputs));
   }
-  output.decoder = decoder(StackInputs{.embeddings = inputs.decoder_embeddings,
-                                       .attention_mask = inputs.decoder_attention_mask,
-                                       .positions = inputs.decoder_positions,
-                                       .memory = output.encoder.hidden,
-                                       .memory_mask = inputs.attention_mask,
-                                       .cache = inputs.cache,
-                                       .output_hidden_states = inputs.output_hidden_states,
-                                       .output_attentions = inputs.output_attentions,
-                                       .output_heads = inputs.output_heads,
-                                       .output_activations = inputs.output_activations,
-                                       .interventions = inputs.interventions});
+  output.decoder = decoder(observing(StackInputs{.embeddings = inputs.decoder_embeddings,
+                                                 .attention_mask = inputs.decoder_attention_mask,
+                                                 .positions = inputs.decoder_positions,
+                                                 .memory = output.encoder.hidden,
+                                                 .memory_mask = inputs.attention_mask,
+                                                 .cache = inputs.cache},
+                                     inputs));
   return output;
 }
 

@@ -19,6 +19,19 @@ void check_supported(const TransformerConfig& config) {
               "only a decoder has cross-attention");
 }
 
+// [B, 1, T, 1] bool, where a mask hides the query itself.
+at::Tensor padding_queries(const StackInputs& inputs) {
+  const std::int64_t length = inputs.embeddings.size(1);
+  TORCH_CHECK(inputs.attention_mask.dim() == 2 && inputs.attention_mask.size(1) == length,
+              "attention_mask must be [batch, ", length, "], got ", inputs.attention_mask.sizes());
+  return inputs.attention_mask.to(inputs.embeddings.device()).eq(0).unsqueeze(1).unsqueeze(-1);
+}
+
+// [buckets, H] and buckets [T, S] to [1, H, T, S].
+at::Tensor bucket_bias(const Embedding& table, const at::Tensor& buckets) {
+  return table->forward(buckets).permute({2, 0, 1}).unsqueeze(0);
+}
+
 }  // namespace
 
 TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : config_(config) {
@@ -36,23 +49,6 @@ TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : co
     distance_norm = register_module("distance_norm", Norm(config));
   }
 }
-
-namespace {
-
-// [B, 1, T, 1] bool, where a mask hides the query itself.
-at::Tensor padding_queries(const StackInputs& inputs) {
-  const std::int64_t length = inputs.embeddings.size(1);
-  TORCH_CHECK(inputs.attention_mask.dim() == 2 && inputs.attention_mask.size(1) == length,
-              "attention_mask must be [batch, ", length, "], got ", inputs.attention_mask.sizes());
-  return inputs.attention_mask.to(inputs.embeddings.device()).eq(0).unsqueeze(1).unsqueeze(-1);
-}
-
-// [buckets, H] and buckets [T, S] to [1, H, T, S].
-at::Tensor bucket_bias(const Embedding& table, const at::Tensor& buckets) {
-  return table->forward(buckets).permute({2, 0, 1}).unsqueeze(0);
-}
-
-}  // namespace
 
 TransformerStackImpl::Positions TransformerStackImpl::positions(const StackInputs& inputs, std::int64_t past,
                                                                 bool window) const {

@@ -35,6 +35,16 @@ struct StackInputs {
   std::vector<Intervention> interventions;  // those on another stack have no effect
 };
 
+/// `inputs` that ask for the same outputs of the layers as `asked`, and have its interventions.
+template <class Inputs, class Asked> Inputs observing(Inputs inputs, const Asked& asked) {
+  inputs.output_hidden_states = asked.output_hidden_states;
+  inputs.output_attentions = asked.output_attentions;
+  inputs.output_heads = asked.output_heads;
+  inputs.output_activations = asked.output_activations;
+  inputs.interventions = asked.interventions;
+  return inputs;
+}
+
 struct StackOutput {
   at::Tensor hidden;  // [B, T, C], after the last norm
   std::vector<at::Tensor>

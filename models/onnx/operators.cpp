@@ -2,7 +2,6 @@
 // cast to the type of the result; and its sizes are tensors, computed from the shapes of the inputs.
 #include "models/onnx/operators.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,98 +10,16 @@
 #include <c10/core/ScalarType.h>
 
 #include "data/base/error.h"
+#include "models/onnx/operator_call.h"
 
 namespace zoo::onnx {
 namespace {
 
-using graph::Argument;
-using graph::Graph;
 using graph::Size;
 using graph::ValueId;
 
 // The score of a key that a query does not see.
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
-
-// A call of an operator, whose arguments are found by their names.
-class Call {
- public:
-  Call(FileBuilder& builder, const graph::Node& node) : to(builder), node_(node) {}
-
-  FileBuilder& to;
-
-  const graph::Value& result(std::size_t i = 0) const { return to.value(results()[i]); }
-  std::vector<ValueId> results() const {
-    std::vector<ValueId> all;
-    for (const auto& ids : node_.results) all.insert(all.end(), ids.begin(), ids.end());
-    return all;
-  }
-
-  bool has(const char* name) const {
-    const Argument* argument = find(name);
-    return argument != nullptr &&
-           !(argument->kind == Argument::Kind::kLiteral && argument->literal.isNone()) &&
-           !(argument->kind == Argument::Kind::kTensor && argument->tensors[0] == graph::kNone);
-  }
-  ValueId id(const char* name) const { return at(name).tensors.at(0); }
-  const graph::Value& value(const char* name) const { return to.value(id(name)); }
-  std::string tensor(const char* name) const { return to.name(id(name)); }
-  bool is_tensor(const char* name) const { return at(name).kind == Argument::Kind::kTensor; }
-  const Size& size(const char* name) const {
-    if (at(name).integers.empty()) refuse(name);
-    return at(name).integers[0];
-  }
-  std::int64_t integer(const char* name) const {
-    const Size& found = size(name);
-    if (!found.is_constant()) refuse(name);
-    return found.value({});
-  }
-  Numbers integers(const char* name) const {
-    Numbers found;
-    for (const Size& one : at(name).integers) {
-      if (!one.is_constant()) refuse(name);
-      found.push_back(one.value({}));
-    }
-    return found;
-  }
-  const c10::IValue& literal(const char* name) const { return at(name).literal; }
-  /// A dimension of the tensor `self`, counted from the first.
-  std::int64_t dim(const char* name = "dim") const {
-    const std::int64_t found = integer(name);
-    return found < 0 ? found + static_cast<std::int64_t>(value("self").sizes.size()) : found;
-  }
-  /// A tensor or a number in a type.
-  std::string operand(const char* name, at::ScalarType dtype) const {
-    const Argument& argument = at(name);
-    if (argument.kind == Argument::Kind::kTensor)
-      return to.cast(to.name(argument.tensors[0]), to.value(argument.tensors[0]).dtype, dtype);
-    if (argument.kind == Argument::Kind::kInteger) {
-      const Size& number = argument.integers[0];
-      if (number.is_constant()) return to.number(static_cast<double>(number.value({})), dtype);
-      return to.cast(to.emit("Squeeze", {to.size(number)}), at::kLong, dtype);
-    }
-    if (!argument.literal.isScalar()) refuse(name);
-    return to.number(argument.literal.toScalar().toDouble(), dtype);
-  }
-  const Argument& at(const char* name) const {
-    const Argument* found = find(name);
-    if (found == nullptr) refuse(name);
-    return *found;
-  }
-  [[noreturn]] void refuse(const char* argument) const {
-    throw Error("ONNX has no translation here for the argument '", argument, "' of ", Graph::name_of(node_));
-  }
-
- private:
-  const Argument* find(const char* name) const {
-    const auto& declared = node_.op.schema().arguments();
-    const auto found =
-        std::find_if(declared.begin(), declared.end(), [&](const auto& one) { return one.name() == name; });
-    return found == declared.end() ? nullptr
-                                   : &node_.arguments[static_cast<std::size_t>(found - declared.begin())];
-  }
-
-  const graph::Node& node_;
-};
 
 // An argument, and the type in which ONNX takes it: that of the result, bool, or the argument's own.
 struct Operand {

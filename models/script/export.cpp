@@ -2,19 +2,94 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include <nlohmann/json.hpp>
 #include <torch/csrc/jit/serialization/export.h>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "models/formats/torch_file.h"
 #include "models/graph/passes.h"
+#include "models/graph/verify.h"
+#include "models/model.h"
 #include "models/registry.h"
-#include "models/script/methods.h"
 #include "models/script/program.h"
+
+namespace zoo::embedded {
+extern const std::string_view kScriptMethods;  // methods.py.in
+}
 
 namespace zoo {
 namespace {
+
+using Values = std::vector<std::pair<std::string_view, std::string>>;
+
+// A section of methods.py.in.
+std::string section(const std::string& name) {
+  return std::string(text_section(embedded::kScriptMethods, name));
+}
+
+// Replaces each "$name". All names are known.
+std::string fill(std::string text, const Values& values) {
+  for (const auto& [name, value] : values) {
+    for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
+constexpr const char* kTokenTypes = R"(, token_type_ids: Optional[Tensor] = None)";
+constexpr const char* kGivenTokenTypes =
+    R"(, torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids)";
+
+constexpr const char* kStepPositions =
+    R"(torch.arange(past, past + step.size(1), device=ids.device).unsqueeze(0).expand([batch, -1]), )";
+
+std::string limit_of(const TransformerConfig& config) {
+  return std::to_string(config.has_position_table() ? config.max_length() : 0);
+}
+
+// forward(input_ids, attention_mask=None), and token_type_ids=None after it if the model has segments; of an
+// encoder-decoder forward(input_ids, attention_mask, decoder_input_ids). Calls traced_forward().
+std::string forward_source(const Model& model) {
+  const TransformerConfig& config = model.config();
+  const bool typed = config.type_vocab_size > 0;
+  const bool pair = config.shape == Shape::kEncoderDecoder;
+  return fill(section("checks") + section(pair ? "forward of an encoder-decoder" : "forward"),
+              {{"$limit", limit_of(config)},
+               {"$rows", takes_one_row(model) ? "False" : "True"},
+               {"$types", typed ? kTokenTypes : ""},
+               {"$given", typed ? kGivenTokenTypes : ""}});
+}
+
+// generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], which continues rows as
+// generate() of models/generation does, sliding context included; an encoder-decoder's takes
+// attention_mask=None at the end. Calls traced_step(), and traced_encode() and traced_start(); reads the
+// attributes `eos_ids` and `pad_id`. Throws Error if an encoder-decoder has no decoder_start_token_id.
+std::string generate_source(const Model& model) {
+  const TransformerConfig& config = model.config();
+  const bool from_source = config.shape == Shape::kEncoderDecoder;
+  if (from_source && config.decoder_start_token_id < 0)
+    throw Error("an encoder-decoder that generates needs a decoder_start_token_id in its configuration");
+  const std::int64_t kept = std::max<std::int64_t>(config.max_positions / 2, 1);
+  const auto dtype = static_cast<int>(model.parameters().front().scalar_type());
+  const bool slides = !from_source && config.has_position_table();
+  return fill(section("pick") + section(from_source ? "padding_mask" : "no_caches") + section("generate"),
+              {{"$mask", from_source ? ", attention_mask: Optional[Tensor] = None" : ""},
+               {"$begin", section(from_source ? "begin of an encoder-decoder" : "begin")},
+               {"$step", section(from_source ? "step of an encoder-decoder" : "step")},
+               {"$slide", slides ? section("slide") : ""},
+               {"$positions", graph::step_takes_positions(config) ? kStepPositions : ""},
+               {"$limit", limit_of(config)},
+               {"$kept", std::to_string(kept)},
+               {"$pad", std::to_string(config.pad_token_id)},
+               {"$start", std::to_string(config.decoder_start_token_id)},
+               {"$held", std::to_string(2 * config.decoder_layers())},
+               {"$layers", std::to_string(config.num_layers)},
+               {"$kv_heads", std::to_string(config.kv_heads())},
+               {"$head_dim", std::to_string(config.head_size())},
+               {"$dtype", std::to_string(dtype)}});
+}
 
 // Increased when the meaning of a method or attribute changes.
 constexpr std::int64_t kFormatVersion = 1;
@@ -58,14 +133,14 @@ void export_torchscript(Model& model, const Family& family, Head head, const std
   module.register_attribute("pad_id", c10::IntType::get(), filling_id(options, model.config().vocab_size));
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   script::add_method(module, "traced_forward", graph::forward_pass(model, /*token_types=*/true), kAll, kAll);
-  module.define(script::forward_source(model));
+  module.define(forward_source(model));
   if (parts.generates()) {
     const graph::DecodingPasses passes = graph::decoding_passes(model);
     if (passes.encode) script::add_method(module, "traced_encode", *passes.encode, kAll, kAll);
     if (passes.start) script::add_method(module, "traced_start", *passes.start, kAll, 1);
     const bool positioned = !passes.encode && graph::step_takes_positions(model.config());
     script::add_method(module, "traced_step", passes.step, positioned ? 3 : 2, 1);
-    module.define(script::generate_source(model));
+    module.define(generate_source(model));
   }
   save(module, file);
 }

@@ -26,19 +26,12 @@ std::optional<std::size_t> length_limit(const Model& model, const Tokenizer& tok
   return bounded ? std::min(limit.value_or(positions), positions) : limit;
 }
 
-bool is_special(const Tokenizer& tokenizer, TokenId id) {
-  using enum SpecialToken;
-  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
-    if (tokenizer.special_id(role) == id) return true;
-  return false;
-}
-
 // Tokens that the prompt puts before those of a text: without the special token at its end.
 std::int64_t length_of_prompt(const Tokenizer& tokenizer, const std::string& prompt,
                               const EncodeOptions& options) {
   const Encoding encoding = tokenizer.encode(prompt, options);
   if (encoding.ids.empty()) return 0;
-  const bool ends = encoding.texts.back() < 0 || is_special(tokenizer, encoding.ids.back());
+  const bool ends = encoding.texts.back() < 0 || tokenizer.has_role(encoding.ids.back());
   return static_cast<std::int64_t>(encoding.size()) - (ends ? 1 : 0);
 }
 

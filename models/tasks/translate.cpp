@@ -22,18 +22,11 @@ TokenId language_token(const Tokenizer& tokenizer, const char* field, const std:
   throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
-bool has_role(const Tokenizer& tokenizer, TokenId id) {
-  using enum SpecialToken;
-  for (const SpecialToken role : {bos, eos, unk, sep, pad, cls, mask})
-    if (tokenizer.special_id(role) == id) return true;
-  return false;
-}
-
 // Replaces the language among the special tokens around a text: the one without another role.
 void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language) {
   bool found = false;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] >= 0 || has_role(tokenizer, encoding.ids[i])) continue;
+    if (encoding.texts[i] >= 0 || tokenizer.has_role(encoding.ids[i])) continue;
     encoding.ids[i] = language;
     found = true;
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tokenizer/text/character_class_ranges.h: the Unicode tables as the engine of `tokenizers` knows them.
+"""Makes tokenizer/text/character_classes.txt: the Unicode tables as the engine of `tokenizers` knows them.
 
     python tests/golden/make_character_classes.py      (needs tokenizers)
 
@@ -14,7 +14,7 @@ import re
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "text" / "character_class_ranges.h"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "text" / "character_classes.txt"
 
 CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
               "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co"]
@@ -55,29 +55,22 @@ def runs(codes_of):
 
 
 def lines(text):
-    """Quoted lines, each with as many runs as fit."""
+    """Lines, each with as many runs as fit."""
     line = ""
     for run in re.findall("[A-Z][a-z]*[0-9]*", text):
         if len(line) + len(run) > WIDTH - 4:
-            yield f'  "{line}"'
+            yield line
             line = ""
         line += run
-    yield f'  "{line}"'
+    yield line
 
 
 def main():
-    parts = [
-        "#pragma once",
-        f"// Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0).\n",
-        "#include <string_view>\n",
-        "namespace zoo {\n",
-        "// Lists for for_each_range().",
-        "// clang-format off",
-    ]
+    parts = [f"Made by tests/golden/make_character_classes.py with tokenizers {tokenizers.__version__} (Unicode 16.0). "
+             "Lists for for_each_range()."]
     for name, classes in LISTS.items():
         text = runs({name: members(pattern) for name, pattern in classes.items()})
-        parts.append(f"inline constexpr std::string_view k{name}Ranges =\n" + "\n".join(lines(text)) + ";")
-    parts += ["// clang-format on\n", "}  // namespace zoo"]
+        parts += [f"#: {name}", *lines(text)]
     OUT.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 

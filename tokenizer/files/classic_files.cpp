@@ -5,6 +5,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json_file.h"
+#include "data/base/lines.h"
 #include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/json_section.h"
@@ -19,16 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-template <class Function> void for_each_line(std::string_view text, Function f) {
-  for (std::size_t number = 0; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    f(line, number);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 std::string read_text_file(const fs::path& path) {
   std::string text = read_model_file(path);
   require_utf8(text, path.string());
@@ -38,13 +29,13 @@ std::string read_text_file(const fs::path& path) {
 MergePairs read_merges_txt(const fs::path& path) {
   MergePairs merges;
   const std::string text = read_text_file(path);
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    if (line.starts_with("#version")) return;
+  for (const auto& [number, line] : every_line(text)) {
+    if (line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
     if (space == line.npos || line.find(' ', space + 1) != line.npos)
-      throw Error(path, ": line ", number + 1, " is '", excerpt(line, 60), "': expected two tokens");
+      throw Error(path, ": line ", number, " is '", excerpt(line, 60), "': expected two tokens");
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
-  });
+  }
   return merges;
 }
 
@@ -68,9 +59,8 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSetting
   if (!is_mpnet) settings.use_class("BertTokenizer");
   Pipeline pipeline;
   const std::string text = read_text_file(path);
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
-    pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number)});
-  });
+  for (const auto& [number, line] : every_line(text))
+    pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number - 1)});
   if (pipeline.vocabulary.empty()) throw Error(path, ": is empty: expected a token a line");
 
   set_class_parts(settings, path, pipeline);

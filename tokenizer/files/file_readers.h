@@ -32,6 +32,9 @@ std::unique_ptr<Tokenizer> read_shifted_pieces(const std::filesystem::path& path
 /// Languages of mBART or, if `has_50`, of mBART-50, in the order of their classes.
 std::vector<std::string_view> mbart_languages(bool has_50);
 
+/// The words of a section of tokenizer_classes.txt. Throws Error if there is none.
+std::vector<std::string_view> class_words(std::string_view section);
+
 /// Sentencepiece models with the ids of a separate vocab.json: source.spm with target.spm, of Marian;
 /// sentencepiece.bpe.model of M2M-100. Other tokenizers of the latter file are refused.
 std::unique_ptr<Tokenizer> read_marian(const std::filesystem::path& path, TokenizerSettings settings);

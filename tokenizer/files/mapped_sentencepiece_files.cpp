@@ -1,23 +1,165 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
 #include <nlohmann/json.hpp>
 
+#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json_file.h"
 #include "tokenizer/files/file_readers.h"
-#include "tokenizer/sentencepiece/mapped_sentencepiece.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Languages of M2M-100, whose tokens follow the vocabulary in this order.
-constexpr std::string_view kM2m100Languages[] = {
-    "af", "am", "ar", "ast", "az", "ba",  "be", "bg", "bn", "br", "bs", "ca", "ceb", "cs", "cy", "da", "de",
-    "el", "en", "es", "et",  "fa", "ff",  "fi", "fr", "fy", "ga", "gd", "gl", "gu",  "ha", "he", "hi", "hr",
-    "ht", "hu", "hy", "id",  "ig", "ilo", "is", "it", "ja", "jv", "ka", "kk", "km",  "kn", "ko", "lb", "lg",
-    "ln", "lo", "lt", "lv",  "mg", "mk",  "ml", "mn", "mr", "ms", "my", "ne", "nl",  "no", "ns", "oc", "or",
-    "pa", "pl", "ps", "pt",  "ro", "ru",  "sd", "si", "sk", "sl", "so", "sq", "sr",  "ss", "su", "sv", "sw",
-    "ta", "th", "tl", "tn",  "tr", "uk",  "ur", "uz", "vi", "wo", "xh", "yi", "yo",  "zh", "zu"};
+// Vocabulary and special tokens of a MappedSentencePiece.
+struct MappedVocabulary {
+  std::unordered_map<std::string, TokenId> ids;  // of pieces and special tokens
+  std::vector<std::string> special;              // split the text before the model runs; skipped by decode
+  std::map<SpecialToken, std::string> roles;     // unk must be one
+  std::vector<std::string> before, after;        // special tokens around each text
+  // A text may begin with a code between ">>" and "<<", such as a language, which is one token (Marian).
+  bool reads_codes = false;
+};
+
+// The pieces' text, joined as in the library: without the leading space.
+std::string joined_pieces(std::string text) {
+  constexpr std::string_view kSpace = "\u2581";
+  for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
+    text.replace(at, kSpace.size(), " ");
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n\r\f\v");
+  if (first == text.npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\n\r\f\v") - first + 1);
+}
+
+// A sentencepiece model whose pieces have the ids of a separate vocab.json: Marian and M2M-100, as in
+// transformers without sacremoses.
+class MappedSentencePiece final : public Tokenizer {
+ public:
+  // `files` are the names and contents that save() writes. Throws Error naming `what` and a token of the
+  // template, or the unknown token, that the vocabulary lacks.
+  MappedSentencePiece(SentencePieceTokenizer model, MappedVocabulary vocabulary,
+                      std::map<std::string, std::string> files, const std::string& what)
+      : model_(std::move(model)), vocabulary_(std::move(vocabulary)), files_(std::move(files)) {
+    const auto require = [&](const std::string& token) {
+      const auto found = vocabulary_.ids.find(token);
+      if (found == vocabulary_.ids.end()) throw Error(what, ": has no token ", token);
+      return found->second;
+    };
+    unk_id_ = require(vocabulary_.roles.at(SpecialToken::unk));
+    TokenId last = 0;
+    for (const auto& [text, id] : vocabulary_.ids) last = std::max(last, id);
+    texts_.resize(static_cast<std::size_t>(last) + 1);
+    is_special_.resize(texts_.size());
+    for (const auto& [text, id] : vocabulary_.ids) texts_[static_cast<std::size_t>(id)] = text;
+    for (const std::string& token : vocabulary_.special)
+      is_special_[static_cast<std::size_t>(require(token))] = true;
+    using Piece = EncodingTemplate::Piece;
+    TokenIds before, after;
+    for (const std::string& token : vocabulary_.before) before.push_back(require(token));
+    for (const std::string& token : vocabulary_.after) after.push_back(require(token));
+    const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
+    const Piece begin{Piece::Kind::special, 0, before}, end{Piece::Kind::special, 0, after};
+    template_ = {{begin, first, end}, {begin, first, second, end}};
+  }
+
+  std::string_view kind() const override { return "sentencepiece"; }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
+  TokenIds text_ids(std::string_view text) const override {
+    require_utf8(text, "the text");
+    TokenIds ids;
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::string* special = special_at(text.substr(at));
+      if (special == nullptr) {
+        ++at;
+        continue;
+      }
+      if (at > begin) encode_part(text.substr(begin, at - begin), ids);
+      ids.push_back(id_of(*special));
+      begin = at += special->size();
+    }
+    if (begin < text.size()) encode_part(text.substr(begin), ids);
+    return ids;
+  }
+
+  std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
+  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
+    return decode(ids, false);
+  }
+  std::string token_text(TokenId id) const override {
+    require_id(id, vocab_size());
+    return texts_[static_cast<std::size_t>(id)];
+  }
+
+  std::optional<TokenId> role_id(SpecialToken role) const override {
+    const auto found = vocabulary_.roles.find(role);
+    if (found == vocabulary_.roles.end() || !vocabulary_.ids.contains(found->second)) return std::nullopt;
+    return vocabulary_.ids.at(found->second);
+  }
+
+  void save(const std::filesystem::path& directory) const override {
+    for (const auto& [name, content] : files_) write_file(directory / name, content);
+  }
+
+ protected:
+  const EncodingTemplate& encoding_template() const override { return template_; }
+
+ private:
+  std::string decode(std::span<const TokenId> ids, bool skips_special) const {
+    std::string text, pieces;
+    for (const TokenId id : ids) {
+      require_id(id, vocab_size());
+      const auto place = static_cast<std::size_t>(id);
+      if (!is_special_[place]) {
+        pieces += texts_[place];
+      } else if (!skips_special) {
+        // Marian's class adds a space after each.
+        text += joined_pieces(pieces) + texts_[place] + (vocabulary_.reads_codes ? " " : "");
+        pieces.clear();
+      }
+    }
+    return trimmed(text + joined_pieces(pieces));
+  }
+
+  void encode_part(std::string_view text, TokenIds& ids) const {
+    if (vocabulary_.reads_codes && text.starts_with(">>") && text.find("<<") != text.npos) {
+      const std::size_t end = text.find("<<") + 2;
+      ids.push_back(id_of(std::string(text.substr(0, end))));
+      text.remove_prefix(end);
+    }
+    for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
+  }
+
+  const std::string* special_at(std::string_view text) const {
+    const std::string* longest = nullptr;
+    for (const std::string& token : vocabulary_.special)
+      if (text.starts_with(token) && (longest == nullptr || token.size() > longest->size())) longest = &token;
+    return longest;
+  }
+
+  TokenId id_of(const std::string& token) const {
+    const auto found = vocabulary_.ids.find(token);
+    return found == vocabulary_.ids.end() ? unk_id_ : found->second;
+  }
+
+  SentencePieceTokenizer model_;
+  MappedVocabulary vocabulary_;
+  std::map<std::string, std::string> files_;
+  std::vector<std::string> texts_;  // by id; "" for unused ids
+  std::vector<bool> is_special_;
+  TokenId unk_id_ = 0;
+  EncodingTemplate template_;
+};
 
 // Sets the roles, from files or the class's defaults, and the special tokens: those of roles, and others in
 // files.
@@ -42,9 +184,9 @@ void set_roles(const fs::path& directory, const TokenizerSettings& settings,
 
 std::unique_ptr<Tokenizer> mapped(const fs::path& path, const TokenizerSettings& settings,
                                   MappedVocabulary vocabulary, const std::vector<std::string>& names) {
-  return mapped_sentencepiece(SentencePieceTokenizer::load(path), std::move(vocabulary),
-                              tokenizer_files(settings, path.parent_path(), names),
-                              (path.parent_path() / "vocab.json").string());
+  return std::make_unique<MappedSentencePiece>(SentencePieceTokenizer::load(path), std::move(vocabulary),
+                                               tokenizer_files(settings, path.parent_path(), names),
+                                               (path.parent_path() / "vocab.json").string());
 }
 
 }  // namespace
@@ -73,11 +215,10 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
     throw Error(config, ": 'language_codes' is ", json.at("language_codes").dump(), ": expected m2m100");
   MappedVocabulary vocabulary;
   for (const VocabularyEntry& entry : read_vocabulary_object(ids)) vocabulary.ids[entry.text] = entry.id;
-  const auto count = static_cast<TokenId>(vocabulary.ids.size());
-  for (std::size_t i = 0; i < std::size(kM2m100Languages); ++i) {
-    const std::string token = "__" + std::string(kM2m100Languages[i]) + "__";
-    vocabulary.ids[token] = count + static_cast<TokenId>(i);
-  }
+  // The languages' tokens follow the vocabulary.
+  auto next = static_cast<TokenId>(vocabulary.ids.size());
+  for (const std::string_view language : class_words("m2m-100 languages"))
+    vocabulary.ids["__" + std::string(language) + "__"] = next++;
   set_roles(path.parent_path(), settings,
             {{SpecialToken::bos, "<s>"},
              {SpecialToken::eos, "</s>"},

@@ -16,16 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Languages of mBART (Liu et al., 2020), and those that mBART-50 adds (Tang et al., 2020).
-constexpr std::string_view kLanguages[] = {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI",
-                                           "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR",
-                                           "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU",
-                                           "si_LK", "tr_TR", "vi_VN", "zh_CN"};
-constexpr std::string_view kMoreLanguages[] = {"af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID",
-                                               "ka_GE", "km_KH", "mk_MK", "ml_IN", "mn_MN", "mr_IN", "pl_PL",
-                                               "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH",
-                                               "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
-
 // Builds a tokenizer from a file's pieces and the tokens around them.
 class ShiftedPieces {
  public:
@@ -155,8 +145,9 @@ class ShiftedPieces {
 }  // namespace
 
 std::vector<std::string_view> mbart_languages(bool has_50) {
-  std::vector<std::string_view> languages(std::begin(kLanguages), std::end(kLanguages));
-  if (has_50) languages.insert(languages.end(), std::begin(kMoreLanguages), std::end(kMoreLanguages));
+  std::vector<std::string_view> languages = class_words("mbart languages");
+  for (const std::string_view more : class_words("mbart-50 languages"))
+    if (has_50) languages.push_back(more);
   return languages;
 }
 

@@ -5,7 +5,6 @@
 
 #include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/python_text.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {
 namespace {
@@ -53,28 +52,6 @@ template <std::string (*kChange)(std::string_view)>
 Value changed_by_words(const Value& value, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; text_in(value) && i < text_in(value)->size(); ++i) heap.step();
   return changed<kChange>(value, arguments, heap);
-}
-
-std::string titled(std::string_view text) {
-  constexpr std::u32string_view kBetweenWords = U"-({[<";
-  std::string result, word;
-  const auto finish = [&] {
-    std::size_t first = 0;
-    if (!word.empty()) next_code_point(word, first);
-    result +=
-        to_upper(std::string_view(word).substr(0, first)) + to_lower(std::string_view(word).substr(first));
-    word.clear();
-  };
-  for (const char32_t c : characters_of(text)) {
-    if (is_python_space(c) || kBetweenWords.find(c) != std::u32string_view::npos) {
-      finish();
-      result += utf8_of({&c, 1});
-    } else {
-      word += utf8_of({&c, 1});
-    }
-  }
-  finish();
-  return result;
 }
 
 Value trim(const Value& value, const Arguments& arguments, Heap& heap) {
@@ -310,17 +287,14 @@ template <class Number> bool read_number(std::string text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-bool is_readable_float(const std::string& text) {
-  return text.find('(') == std::string::npos;  // C++ accepts "nan(1)"
-}
-
 Value to_float(const Value& value, const Arguments& arguments, Heap&) {
   const auto bound = arguments.bind({"default"});
   double number = 0;
   if (is_number(value)) return number_of(value);
   if (const auto* undefined = as<Undefined>(value)) throw Fault(undefined->what + " is undefined");
   const std::string* text = text_in(value);
-  if (text && is_readable_float(*text) && read_number(*text, number)) return number;
+  // C++ also accepts "nan(1)".
+  if (text && text->find('(') == std::string::npos && read_number(*text, number)) return number;
   return bound[0] ? *bound[0] : Value(0.0);
 }
 

@@ -98,6 +98,28 @@ std::string title_cased(std::string_view text) {
   return result;
 }
 
+std::string titled(std::string_view text) {
+  constexpr std::u32string_view kBetweenWords = U"-({[<";
+  std::string result, word;
+  const auto finish = [&] {
+    std::size_t first = 0;
+    if (!word.empty()) next_code_point(word, first);
+    result +=
+        to_upper(std::string_view(word).substr(0, first)) + to_lower(std::string_view(word).substr(first));
+    word.clear();
+  };
+  for (const char32_t c : characters_of(text)) {
+    if (is_python_space(c) || kBetweenWords.find(c) != std::u32string_view::npos) {
+      finish();
+      result += utf8_of({&c, 1});
+    } else {
+      word += utf8_of({&c, 1});
+    }
+  }
+  finish();
+  return result;
+}
+
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
   if (from > text.size()) return std::string_view::npos;
   if (part.empty()) return from;

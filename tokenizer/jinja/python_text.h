@@ -18,6 +18,8 @@ std::string to_lower(std::string_view text);
 std::string capitalized(std::string_view text);
 /// str.title(): letters after other characters become upper case, the others lower case.
 std::string title_cased(std::string_view text);
+/// The same of jinja2's filter, for which spaces, hyphens and brackets alone separate words.
+std::string titled(std::string_view text);
 
 /// The first occurrence of `part` from `from` on, and the last one, in linear time; npos: none.
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);

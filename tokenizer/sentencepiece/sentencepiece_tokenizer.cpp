@@ -20,6 +20,12 @@ namespace {
 // elevenfold.
 constexpr std::size_t kMaxTextSize = 64u << 20;
 
+void require_text(std::string_view text) {
+  require_utf8(text, "the text");
+  if (text.size() > kMaxTextSize)
+    throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());
+}
+
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& what)
@@ -68,16 +74,6 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::filesy
 }
 
 std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->GetPieceSize(); }
-
-namespace {
-
-void require_text(std::string_view text) {
-  require_utf8(text, "the text");
-  if (text.size() > kMaxTextSize)
-    throw Error("sentencepiece encodes at most ", kMaxTextSize, " bytes at once, not ", text.size());
-}
-
-}  // namespace
 
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
   require_text(text);

@@ -4,12 +4,16 @@
 #include <map>
 #include <string>
 
-#include "tokenizer/text/character_class_ranges.h"
+#include "data/base/lines.h"
+
+namespace zoo::embedded {
+extern const std::string_view kCharacterClasses;  // character_classes.txt
+}
 
 namespace zoo {
 namespace {
 
-// Of a category, or of a member of kSpaceRanges.
+// Of a category, or of a member of Space.
 std::uint8_t bits_of(std::string_view name) {
   if (name == "In") return CharacterClass::kSpace;
   if (name[0] == 'N') return CharacterClass::kNumber;
@@ -21,6 +25,12 @@ std::uint8_t bits_of(std::string_view name) {
 
 }  // namespace
 
+std::string character_ranges(std::string_view list) {
+  std::string ranges(text_section(embedded::kCharacterClasses, list));
+  std::erase(ranges, '\n');
+  return ranges;
+}
+
 const CharacterClasses& CharacterClasses::get() {
   static const CharacterClasses classes;
   return classes;
@@ -31,8 +41,8 @@ CharacterClasses::CharacterClasses() {
   const auto fill = [&all](std::string_view name, char32_t first, char32_t last) {
     std::fill(all.begin() + first, all.begin() + last + 1, bits_of(name));
   };
-  for_each_range(kCategoryRanges, fill);
-  for_each_range(kSpaceRanges, fill);
+  for_each_range(character_ranges("Category"), fill);
+  for_each_range(character_ranges("Space"), fill);
   for (const char32_t newline : {U'\r', U'\n'}) all[newline] |= CharacterClass::kNewline;
 
   std::copy_n(all.begin(), kAscii, ascii_.begin());

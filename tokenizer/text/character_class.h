@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,10 @@ struct CharacterClass {
   static constexpr std::uint8_t kLetter = kUpper | kLower | kCaseless;  // \p{L}
 };
 
-/// Calls use(name, first, last) for the ranges of a list in character_class_ranges.h. It names the set of
+/// A list of character_classes.txt: Category, Script, Space, OtherAlphabetic, OtherUppercase, OtherLowercase.
+std::string character_ranges(std::string_view list);
+
+/// Calls use(name, first, last) for the ranges of such a list. It names the set of
 /// each code point from 0 on, with the length of the range if it is not 1: "Cc32ZsPo3". "X" is no set, "Lul"
 /// Lu and Ll by turns.
 template <class Use> void for_each_range(std::string_view list, Use use) {

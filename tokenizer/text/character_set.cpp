@@ -5,7 +5,6 @@
 #include <string>
 
 #include "tokenizer/text/character_class.h"
-#include "tokenizer/text/character_class_ranges.h"
 
 namespace zoo {
 namespace {
@@ -17,18 +16,18 @@ const Sets& sets() {
   static const Sets all = [] {
     Sets made;
     const auto read = [&made](std::string_view list, const std::string& given) {
-      for_each_range(list, [&](std::string_view name, char32_t first, char32_t last) {
+      for_each_range(character_ranges(list), [&](std::string_view name, char32_t first, char32_t last) {
         std::string known = given.empty() ? std::string(name) : given;
         known[0] = static_cast<char>(std::tolower(known[0]));
         made[known].add(static_cast<UChar32>(first), static_cast<UChar32>(last));
       });
     };
-    read(kCategoryRanges, "");
-    read(kScriptRanges, "");
-    read(kSpaceRanges, "space");
-    read(kOtherAlphabeticRanges, "other alphabetic");
-    read(kOtherUppercaseRanges, "other uppercase");
-    read(kOtherLowercaseRanges, "other lowercase");
+    read("Category", "");
+    read("Script", "");
+    read("Space", "space");
+    read("OtherAlphabetic", "other alphabetic");
+    read("OtherUppercase", "other uppercase");
+    read("OtherLowercase", "other lowercase");
     return made;
   }();
   return all;

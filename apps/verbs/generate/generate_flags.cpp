@@ -156,6 +156,22 @@ void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
     throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
 }
 
+std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
+  std::vector<std::pair<TokenId, double>> biases;
+  const json parsed = parse_json(text);
+  bool good = parsed.is_object();
+  const json pairs = good ? parsed : json::object();
+  for (const auto& [key, value] : pairs.items()) {
+    const bool is_id =
+        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+    good = good && is_id && value.is_number();
+    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+  }
+  if (!good)
+    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
+  return biases;
+}
+
 }  // namespace
 
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
@@ -206,26 +222,6 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   apply_generation_config(values, flags);
   return true;
 }
-
-namespace {
-
-std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
-  std::vector<std::pair<TokenId, double>> biases;
-  const json parsed = parse_json(text);
-  bool good = parsed.is_object();
-  const json pairs = good ? parsed : json::object();
-  for (const auto& [key, value] : pairs.items()) {
-    const bool is_id =
-        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    good = good && is_id && value.is_number();
-    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
-  }
-  if (!good)
-    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
-  return biases;
-}
-
-}  // namespace
 
 void apply_generation_config(GenerateFlags& values, const Flags& flags) {
   const ModelPath& model = values.model;

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "apps/command/arguments.h"
-#include "apps/command/line_reader.h"
+#include "apps/command/standard_input.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "data/base/error.h"

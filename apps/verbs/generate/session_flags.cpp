@@ -96,6 +96,15 @@ std::shared_ptr<const TokenConstraint> text_constraint(const GenerateFlags& flag
   }
 }
 
+// Learned positions slide; rotary ones go on, to angles that training has never shown.
+void note_length(const TransformerConfig& config, std::int64_t tokens, std::int64_t context) {
+  if (config.position != PositionKind::kRotary || config.shape != Shape::kDecoder) return;
+  const std::int64_t most = config.max_positions;
+  if (std::min(tokens, context > 0 ? context : tokens) <= most) return;
+  std::cerr << "note: the text may grow to " << tokens << " tokens, and the model knows the positions of "
+            << most << ": what follows may decay. --context " << most << " lets it see the last ones only\n";
+}
+
 }  // namespace
 
 GenerateSession open_session(const GenerateFlags& flags) {
@@ -126,19 +135,6 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
     repeated.insert(repeated.end(), static_cast<std::size_t>(flags.num_samples), prompt);
   return repeated;
 }
-
-namespace {
-
-// Learned positions slide; rotary ones go on, to angles that training has never shown.
-void note_length(const TransformerConfig& config, std::int64_t tokens, std::int64_t context) {
-  if (config.position != PositionKind::kRotary || config.shape != Shape::kDecoder) return;
-  const std::int64_t most = config.max_positions;
-  if (std::min(tokens, context > 0 ? context : tokens) <= most) return;
-  std::cerr << "note: the text may grow to " << tokens << " tokens, and the model knows the positions of "
-            << most << ": what follows may decay. --context " << most << " lets it see the last ones only\n";
-}
-
-}  // namespace
 
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
                              const std::vector<TokenIds>& prompts) {

@@ -176,16 +176,13 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
   const NamedLogit token = flags.token ? answer_named(loaded.model, "token", *flags.token, logits)
                                        : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
   target.token = token.id;
-  std::optional<Progress> progress;
-  const auto show = [&](std::int64_t done, std::int64_t total) {
-    if (!progress) progress.emplace(total, "ablations");
-    progress->update(done);
-  };
-  const analysis::AblationEffects effects = ablation_sweep(
-      model, read.inputs,
-      {.stack = stack.shape, .part = kind.part, .heads = kind.heads, .target = target, .progress = show},
-      flags.ablation());
-  progress.reset();
+  const analysis::AblationEffects effects = ablation_sweep(model, read.inputs,
+                                                           {.stack = stack.shape,
+                                                            .part = kind.part,
+                                                            .heads = kind.heads,
+                                                            .target = target,
+                                                            .progress = progress_bar("ablations")},
+                                                           flags.ablation());
   figure = figure_of(flags, token, effects);
   if (!flags.json) {
     std::cout << "probability of " << token_label(token.name) << ": " << decimal(effects.whole, 4)
@@ -216,9 +213,7 @@ int run_ablate(const Arguments& arguments) {
   json.update(flags.names_sites() ? compare(flags, loaded, read, target, stack)
                                   : sweep_each(flags, loaded, read, target, stack, figure));
   if (flags.json) std::cout << json_text(json) << "\n";
-  std::cout.flush();
-  flags.write_numbers("ablate", json_text(json) + "\n");
-  if (figure && flags.format != "terminal") show_figure(*figure, flags.out_dir / "ablate", flags.format);
+  flags.write("ablate", json_text(json) + "\n", figure);
   return 0;
 }
 

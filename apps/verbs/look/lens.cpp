@@ -276,9 +276,7 @@ int run_lens(const Arguments& arguments) {
     print_layers(lens);
     if (lens.attribution) print(*lens.attribution);
   }
-  std::cout.flush();
-  flags.write_numbers("lens", json);
-  if (flags.format != "terminal") show_figure(figure, flags.out_dir / "lens", flags.format);
+  flags.write("lens", json, figure);
   return 0;
 }
 

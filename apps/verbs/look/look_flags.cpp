@@ -41,11 +41,14 @@ bool LookFlags::parse(Flags& flags, const Arguments& arguments) const {
   return true;
 }
 
-void LookFlags::write_numbers(const std::string& name, const std::string& json) const {
+void LookFlags::write(const std::string& name, const std::string& json,
+                      const std::optional<Figure>& figure) const {
+  std::cout.flush();
   const std::filesystem::path file = out_dir / (name + ".json");
   make_directories(out_dir);
   write_file(file, json);
   std::cerr << "numbers: " << file.string() << "\n";
+  if (figure && format != "terminal") show_figure(*figure, out_dir / name, format);
 }
 
 Figure layers_figure(HeatMap map, const at::Tensor& numbers, double least) {

@@ -26,8 +26,9 @@ struct LookFlags {
   static void add_position(Flags& flags, std::optional<std::int64_t>& position);
   /// flags.parse(), then throws UsageError for --json with --format terminal.
   bool parse(Flags& flags, const Arguments& arguments) const;
-  /// Writes NAME.json to out_dir and says so.
-  void write_numbers(const std::string& name, const std::string& json) const;
+  /// After what stands on standard output, writes NAME.json to out_dir and says so; then draws the figure
+  /// there, unless it is only for the terminal.
+  void write(const std::string& name, const std::string& json, const std::optional<Figure>& figure) const;
 };
 
 /// A heat map of numbers [layers, columns], whose colours reach at least `least` on both sides of 0. Columns

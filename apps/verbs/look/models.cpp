@@ -9,6 +9,7 @@
 #include "apps/command/terminal.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json_text.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/packed_stack.h"
 #include "models/registry.h"
@@ -74,9 +75,7 @@ bool packs_stack(const TransformerStackImpl* stack) {
 
 // Names of what lacks something, for "all but t5, mt5"; "all" if nothing does.
 std::string all_but(const std::vector<std::string>& names) {
-  std::string text = names.empty() ? "all" : "all but";
-  for (const std::string& name : names) text += (&name == names.data() ? " " : ", ") + name;
-  return text;
+  return names.empty() ? "all" : "all but " + joined(names);
 }
 
 void print_families() {

@@ -182,14 +182,10 @@ int run_patch(const Arguments& arguments) {
   const at::NoGradGuard no_grad;
   const LookedModel loaded = load_looked_model(flags);
   Texts texts = read_texts_of(flags, loaded);
-  std::optional<Progress> progress;
-  texts.options.progress = [&](std::int64_t done, std::int64_t total) {
-    if (!progress) progress.emplace(total, "patches");
-    progress->update(done);
-  };
+  texts.options.progress = progress_bar("patches");
   const analysis::PatchEffects effects =
       patch_sweep(*loaded.model.model, texts.clean.inputs, texts.corrupted.inputs, texts.options);
-  progress.reset();
+  texts.options.progress = nullptr;
   const std::string json = json_text(json_of(flags, texts, effects)) + "\n";
   if (flags.json) std::cout << json;
   if (effects.clean == effects.corrupted)
@@ -201,9 +197,7 @@ int run_patch(const Arguments& arguments) {
               << "\n";
     show_figure(figure, {}, "terminal");
   }
-  std::cout.flush();
-  flags.write_numbers("patch", json);
-  if (flags.format != "terminal") show_figure(figure, flags.out_dir / "patch", flags.format);
+  flags.write("patch", json, figure);
   return 0;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <iostream>
 
 #include <ATen/Parallel.h>
@@ -22,6 +23,10 @@
 #include "models/checkpoint/named_tensors.h"
 #include "models/tasks/inference_loading.h"
 
+namespace zoo::embedded {
+extern const std::string_view kBenchRecipes;  // bench_recipes.json
+}
+
 namespace zoo {
 namespace {
 
@@ -33,32 +38,13 @@ constexpr std::int64_t kRandomTokens = std::int64_t{1} << 20;
 constexpr std::int64_t kFirstId = 5;  // smallest random id; special tokens are below it
 constexpr TokenId kMaskId = 4;
 
-// nanoGPT's published CPU configuration and a larger one, with its optimizer; BERT and T5 models just large
-// enough to show the cost of a vocabulary of 30 thousand, with torch.optim.AdamW's defaults and no clipping.
-constexpr std::string_view kGpt4x128 = R"({
-  "task": "lm", "dataset": "random", "vocab_size": 65, "model_type": "gpt2", "activation": "gelu", "bias": false,
-  "n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12, "dropout": 0.0,
-  "beta2": 0.99, "weight_decay": 0.1, "grad_clip": 1.0})";
-constexpr std::string_view kGpt6x384 = R"({
-  "task": "lm", "dataset": "random", "vocab_size": 65, "model_type": "gpt2", "activation": "gelu", "bias": false,
-  "n_layer": 6, "n_head": 6, "n_embd": 384, "block_size": 256, "batch_size": 8, "dropout": 0.0,
-  "beta2": 0.99, "weight_decay": 0.1, "grad_clip": 1.0})";
-constexpr std::string_view kBert4x256 = R"({
-  "task": "mlm", "dataset": "random", "vocab_size": 30522, "model_type": "bert",
-  "n_layer": 4, "n_head": 4, "n_embd": 256, "block_size": 128, "batch_size": 16, "dropout": 0.1,
-  "learning_rate": 1e-4, "beta2": 0.999, "weight_decay": 0.01, "grad_clip": 0})";
-constexpr std::string_view kT54x256 = R"({
-  "task": "seq2seq", "dataset": "random", "vocab_size": 32128, "model_type": "t5",
-  "n_layer": 4, "n_head": 4, "n_embd": 256, "block_size": 64, "batch_size": 16, "dropout": 0.1,
-  "learning_rate": 1e-4, "beta2": 0.999, "weight_decay": 0.01, "grad_clip": 0})";
-
 // Training configurations; published speeds are known for some of them.
 const std::vector<Recipe>& recipes() {
+  static std::deque<std::string> texts;
   static const std::vector<Recipe> all = [] {
-    std::vector<Recipe> list{{"gpt-4x128", kGpt4x128},
-                             {"gpt-6x384", kGpt6x384},
-                             {"bert-4x256", kBert4x256},
-                             {"t5-4x256", kT54x256}};
+    std::vector<Recipe> list;
+    const auto own = ordered_json::parse(embedded::kBenchRecipes, nullptr, true, true);
+    for (const auto& [name, recipe] : own.items()) list.push_back({name, texts.emplace_back(recipe.dump())});
     const auto trained = embedded_recipes();
     list.insert(list.end(), trained.begin(), trained.end());
     return list;

@@ -4,57 +4,12 @@
 #include "apps/verbs/shell/completion.h"
 #include "data/base/lines.h"
 
-namespace zoo {
-namespace {
-
-constexpr const char* kBegin = R"(# Completes tzoo in bash. Written by 'tzoo completion bash'.
-
-_tzoo() {
-  local command=tzoo current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flag= equals= i
-  COMPREPLY=()
-
-  # The verb, and the action of a verb that has several.
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    [[ $i == 1 && ${COMP_WORDS[1]} == help ]] && continue
-    case "$command ${COMP_WORDS[i]}" in
-      )";
-
-constexpr const char* kMiddle = R"() command+=" ${COMP_WORDS[i]}" ;;
-      *) break ;;
-    esac
-  done
-
-  # The flag whose value is completed. Bash takes "--flag=value" for three words.
-  if [[ $current == = ]]; then
-    equals=1 flag=$before current=
-  elif [[ $before == = ]]; then
-    equals=1 flag=${COMP_WORDS[COMP_CWORD-2]}
-  elif [[ $before == --* && $current != --* ]]; then
-    flag=$before
-  fi
-  flag=${flag#--} flag=${flag//-/_}
-
-  local words= flags= negations= paths= needs_value=$equals
-  case $command in
-)";
-
-constexpr const char* kEnd = R"(  esac
-
-  if [[ -z $needs_value && ($current == -* || -z $words$paths) ]]; then
-    # '-' and '_' are the same in flags.
-    [[ $current == --?* ]] && current=${current#--} && current=--${current//-/_}
-    [[ $current == --no* ]] && flags+=" $negations"
-    words=$flags paths=
-  fi
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  if [[ -n $paths ]]; then
-    compopt -o filenames 2>/dev/null
-    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen "$paths" -- "$current")
-  fi
+namespace zoo::embedded {
+extern const std::string_view kBashCompletion;  // completion.bash.in
 }
 
-complete -F _tzoo tzoo
-)";
+namespace zoo {
+namespace {
 
 // Completion of a value, as assignments to the script's variables.
 std::string value_assignments(const FlagOutline& flag) {
@@ -112,10 +67,16 @@ void print_bash_completion(std::ostream& out, const CommandOutline& tzoo) {
   std::vector<std::string> names;
   const auto commands = commands_below(tzoo);
   for (const CommandOutline* command : commands) names.push_back(single_quoted(command->command));
-  out << kBegin << joined(names, " | \\\n      ") << kMiddle;
+  // The script has a place for the names of the commands and one for their cases.
+  constexpr std::string_view kNames = "@commands@", kCases = "@cases@\n";
+  const std::string_view script = embedded::kBashCompletion;
+  const std::size_t names_at = script.find(kNames), cases_at = script.find(kCases);
+  const std::size_t middle = names_at + kNames.size();
+  out << script.substr(0, names_at) << joined(names, " | \\\n      ")
+      << script.substr(middle, cases_at - middle);
   print_command(out, tzoo.command, tzoo);
   for (const CommandOutline* command : commands) print_command(out, command->command, *command);
-  out << kEnd;
+  out << script.substr(cases_at + kCases.size());
 }
 
 }  // namespace zoo

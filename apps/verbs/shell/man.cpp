@@ -9,9 +9,12 @@
 #include "apps/command/flags.h"
 #include "apps/command/outline.h"
 #include "apps/command/output.h"
-#include "apps/command/version.h"
 #include "apps/verbs/verbs.h"
 #include "tokenizer/text/utf8.h"
+
+namespace zoo::embedded {
+extern const std::string_view kManPageEnd;  // man_end.roff
+}
 
 namespace zoo {
 namespace {
@@ -40,73 +43,6 @@ std::string roff(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) result += escaped(next_code_point(text, at));
   return result;
 }
-
-constexpr const char* kExitStatus = R"(.SH EXIT STATUS
-.TP
-.B 0
-The command did what it was asked to.
-.TP
-.B 1
-It failed; one line that begins with
-.B error:
-on standard error says why.
-.TP
-.B 2
-It was called with an unknown verb or flag, with a value that the flag does not accept, or with flags that do not
-go together or that the model has no use for.
-.TP
-.BR 130 ", " 143
-A training was stopped by Ctrl-C, SIGTERM or SIGHUP. It saved a checkpoint first, from which
-.B tzoo train \-\-init_from resume
-goes on.
-)";
-
-constexpr const char* kEnvironment = R"(.SH ENVIRONMENT
-.TP
-.B ZOO_KERNELS
-The processor instructions that the kernels of training and inference use:
-.BR amx_bf16 ", " avx512_bf16 ", " avx512 ", " avx2 " or " portable .
-Without it, the best that the processor has. One that it lacks is an error.
-.TP
-.BR GOMP_SPINCOUNT ", " OMP_WAIT_POLICY
-How threads wait for one another, as in every OpenMP program. Without them tzoo lets its threads sleep
-soon while other programs want the processors.
-.TP
-.B TZOO_API_KEY
-The key that requests to
-.B tzoo serve
-need, where no flag gives one.
-.TP
-.B TZOO_DATA_DIR
-Folder of the corpora that
-.B tzoo data get
-keeps. Without it
-.I $XDG_CACHE_HOME/tzoo
-or
-.IR \(ti/.cache/tzoo .
-.TP
-.B NO_COLOR
-Not empty: no colours on terminals.
-)";
-
-constexpr const char* kFiles = R"(.SH FILES
-.TP
-.I RUN/run_config.json
-Every flag of the training
-.IR RUN .
-.TP
-.I RUN/metrics.jsonl
-Its losses and speed, a JSON object for each logged update.
-.TP
-.I RUN/loss.png
-The curve of its losses, where gnuplot is installed.
-.TP
-.IR RUN/checkpoints/step\-N/ ", " RUN/best/ ", " RUN/final/
-Its checkpoints, each a Hugging Face model directory.
-.TP
-.I \(ti/.cache/tzoo/
-Corpora that were fetched.
-)";
 
 // Formats "--max_iters N": the name bold, the value italic.
 std::string styled(const FlagOutline& flag) {
@@ -163,7 +99,7 @@ void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_v
   print_verbs(out, commands);
   print_flags_of_every_verb(out, *commands.front());
   print_examples(out, commands);
-  out << kExitStatus << kEnvironment << kFiles;
+  out << embedded::kManPageEnd;
 }
 
 }  // namespace

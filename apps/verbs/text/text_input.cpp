@@ -11,15 +11,6 @@
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
-
-std::vector<std::string> known_names(const Columns& columns) {
-  std::vector<std::string> names = columns.required;
-  names.insert(names.end(), columns.optional.begin(), columns.optional.end());
-  return names;
-}
-
-}  // namespace
 
 void add_text_flags(Flags& flags, TextFlags& values) {
   flags.add("text", values.texts, "a text");
@@ -57,7 +48,7 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
 }
 
 void TextInput::read_table() {
-  const std::vector<std::string> known = known_names(columns_);
+  const std::vector<std::string> known = columns_.names();
   const auto pair = static_cast<std::size_t>(std::ranges::find(known, "text_pair") - known.begin());
   records_ = parse_records(read_text(name_), name_, columns_, names_);
   for (Record& record : records_)
@@ -108,7 +99,7 @@ Record TextInput::read_line(const std::string& line) {
   if (line.empty() && !takes_empty_) throw Error(name_, ", line ", line_, ": the text is empty");
   if (!objects_) return {number, {line, ""}};
   const Line numbered{number, line};
-  const nlohmann::json object = names_.read_object(numbered, name_, known_names(columns_));
+  const nlohmann::json object = names_.read_object(numbered, name_, columns_.names());
   note_ignored();
   const std::string& key = columns_.required[0];
   if (!object.contains(key) || object[key].is_null())

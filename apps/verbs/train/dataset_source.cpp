@@ -1,7 +1,9 @@
 #include "apps/verbs/train/dataset_source.h"
 
 #include <filesystem>
+#include <iostream>
 
+#include "apps/command/progress.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/sha256.h"
 #include "data/corpora/text_file.h"
@@ -45,6 +47,41 @@ Source read_source(const std::string& dataset, Task task) {
   const fs::path path = resolve_dataset(dataset);
   const auto file = std::make_shared<const TextFile>(path);
   return {file, file->text(), path.string()};
+}
+
+TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
+                       const std::string& name) {
+  constexpr std::size_t kMegabyte = 1'000'000;
+  const fs::path directory = data_directory();
+  std::cerr << "note: the ids of " << name << " are on disk meanwhile, in " << directory
+            << "; 'tzoo data prepare' makes token files that last\n";
+  Progress progress(static_cast<std::int64_t>(text.size() / kMegabyte), "MB encoded");
+  return tokens_on_disk(text, tokenizer, encoder, name, directory, [&](std::size_t bytes) {
+    progress.update(static_cast<std::int64_t>(bytes / kMegabyte));
+  });
+}
+
+TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  try {
+    if (text.size() > kLargeText) return encode_large(tokenizer, TextEncoder::of(tokenizer), text, name);
+    return TokenFile(tokenizer.encode(text), name);
+  } catch (const Error& error) {
+    throw Error(name, ": ", error.what());
+  }
+}
+
+TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  if (text.size() > kLargeText) {
+    const std::size_t end = validation_begin(text);
+    return {encode_file(tokenizer, text.substr(0, end), name),
+            encode_file(tokenizer, text.substr(end), name)};
+  }
+  try {
+    return tokenize_dataset(text, tokenizer);
+  } catch (const Error&) {
+    encode_file(tokenizer, text, name);  // an error names the line in the whole file, not in a split
+    throw;
+  }
 }
 
 }  // namespace zoo

@@ -9,6 +9,7 @@
 
 #include "apps/training/metrics/task_metrics.h"
 #include "data/base/error.h"
+#include "data/tokens/token_dataset.h"
 
 namespace zoo {
 
@@ -28,6 +29,19 @@ Source read_source(const std::string& dataset, Task task);
 
 /// SHA-256 of up to 16 MiB; of more, of its size and 16 pieces of 1 MiB between its start and its end.
 std::string fingerprint(std::string_view bytes);
+
+/// The ids of a larger text would take four times its size in memory, or more.
+inline constexpr std::size_t kLargeText = 64'000'000;
+
+/// Ids of a text that is larger, on disk while the program runs.
+TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
+                       const std::string& name);
+
+/// Encodes a file's text; an error names the file.
+TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);
+
+/// The same of both splits.
+TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);
 
 /// The splits of a dataset and names for messages; `V` is a record, a sentence or a question.
 template <class V> struct Parts {

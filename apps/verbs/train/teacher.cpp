@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "apps/verbs/measure/packed_evaluation.h"
 #include "data/base/error.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/inference_loading.h"
@@ -36,12 +37,9 @@ Teacher packed_teacher(const CheckpointConfig& checkpoint, const TrainFlags& fla
   return [model](const ModelInputs& inputs) {
     const at::NoGradGuard no_grad;
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const at::Tensor ids = inputs.input_ids.cpu().contiguous();
-    std::vector<TokenIds> rows;
-    for (const at::Tensor& row : ids.unbind())
-      rows.emplace_back(row.const_data_ptr<std::int64_t>(), row.const_data_ptr<std::int64_t>() + row.numel());
+    const at::Tensor ids = inputs.input_ids.cpu();
     const auto session = model->begin(ids.size(0), ids.size(1));
-    const at::Tensor logits = session->read(rows, DecodingSession::Logits::kAll);  // [B, T, V]
+    const at::Tensor logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);  // [B, T, V]
     return logits.flatten(0, 1).index_select(0, inputs.label_positions.cpu());
   };
 }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
-#include "apps/command/version.h"
 #include "apps/compute/threads.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/precision.h"

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <span>
 
-#include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_examples.h"
@@ -13,7 +12,6 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
-#include "data/corpora/corpora.h"
 #include "data/examples/conversation_file.h"
 
 namespace zoo {
@@ -33,45 +31,6 @@ TaskTextStyle style_of(Task task, Shape shape) {
   if (traits_of(task).head == Head::kCausalLm) return TaskTextStyle::kPlain;
   if (shape == Shape::kEncoderDecoder) return TaskTextStyle::kEncoderDecoder;
   return shape == Shape::kDecoder ? TaskTextStyle::kPadded : TaskTextStyle::kEncoder;
-}
-
-// The ids of a text would take four times its size in memory, or more.
-constexpr std::size_t kLargeText = 64'000'000;
-
-TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
-                       const std::string& name) {
-  constexpr std::size_t kMegabyte = 1'000'000;
-  const fs::path directory = data_directory();
-  std::cerr << "note: the ids of " << name << " are on disk meanwhile, in " << directory
-            << "; 'tzoo data prepare' makes token files that last\n";
-  Progress progress(static_cast<std::int64_t>(text.size() / kMegabyte), "MB encoded");
-  return tokens_on_disk(text, tokenizer, encoder, name, directory, [&](std::size_t bytes) {
-    progress.update(static_cast<std::int64_t>(bytes / kMegabyte));
-  });
-}
-
-// Encodes a file's text; an error names the file.
-TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
-  try {
-    if (text.size() > kLargeText) return encode_large(tokenizer, TextEncoder::of(tokenizer), text, name);
-    return TokenFile(tokenizer.encode(text), name);
-  } catch (const Error& error) {
-    throw Error(name, ": ", error.what());
-  }
-}
-
-TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
-  if (text.size() > kLargeText) {
-    const std::size_t end = validation_begin(text);
-    return {encode_file(tokenizer, text.substr(0, end), name),
-            encode_file(tokenizer, text.substr(end), name)};
-  }
-  try {
-    return tokenize_dataset(text, tokenizer);
-  } catch (const Error&) {
-    encode_file(tokenizer, text, name);  // an error names the line in the whole file, not in a split
-    throw;
-  }
 }
 
 class DatasetReader {

@@ -11,12 +11,6 @@
 namespace zoo {
 namespace {
 
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (const Family& family : families()) names.push_back(family.model_type);
-  return names;
-}
-
 void declare_run(Flags& flags, TrainFlags& v) {
   flags.group("Run");
   flags.add_recipes();

@@ -5,11 +5,8 @@
 #include "models/encoder/encoder.h"
 
 namespace zoo {
-namespace {
 
 using C = TransformerConfig;
-
-}  // namespace
 
 TransformerConfig bert_base() {
   TransformerConfig config;
@@ -28,27 +25,23 @@ TransformerConfig bert_base() {
 }
 
 std::vector<ConfigKey> bert_keys() {
-  return {
-      required_key("vocab_size", &C::vocab_size),
-      required_key("hidden_size", &C::hidden_size),
-      required_key("num_hidden_layers", &C::num_layers),
-      required_key("num_attention_heads", &C::num_heads),
-      required_key("intermediate_size", &C::intermediate_size),
-      required_key("max_position_embeddings", &C::max_positions),
-      optional_key("type_vocab_size", &C::type_vocab_size),
-      activation_key("hidden_act"),
-      optional_key("layer_norm_eps", &C::layer_norm_eps),
-      optional_key("initializer_range", &C::initializer_range),
-      optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
-      optional_key("attention_probs_dropout_prob", &C::attention_dropout),
-      optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-      own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
-      pad_token_key(),
-      label_keys(),
-      expected_key("position_embedding_type", "absolute"),
-      expected_key("is_decoder", false),
-      expected_key("add_cross_attention", false),
-  };
+  return concatenated({usual_size_keys(),
+                       {
+                           required_key("max_position_embeddings", &C::max_positions),
+                           optional_key("type_vocab_size", &C::type_vocab_size),
+                           activation_key("hidden_act"),
+                           optional_key("layer_norm_eps", &C::layer_norm_eps),
+                           optional_key("initializer_range", &C::initializer_range),
+                           optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
+                           optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+                           optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                           own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
+                           pad_token_key(),
+                           label_keys(),
+                           expected_key("position_embedding_type", "absolute"),
+                           expected_key("is_decoder", false),
+                           expected_key("add_cross_attention", false),
+                       }});
 }
 
 ConfigKey classifier_dropout_key() {

@@ -46,23 +46,19 @@ ConfigKey attention_bias_key() {
 }
 
 std::vector<ConfigKey> llama_keys(const std::string& activation) {
-  return {
-      required_key("vocab_size", &C::vocab_size),
-      required_key("hidden_size", &C::hidden_size),
-      required_key("num_hidden_layers", &C::num_layers),
-      required_key("num_attention_heads", &C::num_heads),
-      optional_key("num_key_value_heads", &C::num_kv_heads),
-      optional_key("head_dim", &C::head_dim),
-      required_key("intermediate_size", &C::intermediate_size),
-      optional_key("max_position_embeddings", &C::max_positions),
-      activation_key(activation, ActivationUse::kGate),
-      optional_key("rms_norm_eps", &C::layer_norm_eps),
-      optional_key("initializer_range", &C::initializer_range),
-      optional_key("attention_dropout", &C::attention_dropout),
-      optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-      pad_token_key(),
-      label_keys(),
-  };
+  return concatenated({usual_size_keys(),
+                       {
+                           optional_key("num_key_value_heads", &C::num_kv_heads),
+                           optional_key("head_dim", &C::head_dim),
+                           optional_key("max_position_embeddings", &C::max_positions),
+                           activation_key(activation, ActivationUse::kGate),
+                           optional_key("rms_norm_eps", &C::layer_norm_eps),
+                           optional_key("initializer_range", &C::initializer_range),
+                           optional_key("attention_dropout", &C::attention_dropout),
+                           optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                           pad_token_key(),
+                           label_keys(),
+                       }});
 }
 
 TransformerConfig gemma_base() {

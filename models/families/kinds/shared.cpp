@@ -5,16 +5,20 @@
 #include "models/layers/config_fields.h"
 
 namespace zoo {
-namespace {
 
 using C = TransformerConfig;
-
-}  // namespace
 
 std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>> parts) {
   std::vector<ConfigKey> keys;
   for (const auto& part : parts) keys.insert(keys.end(), part.begin(), part.end());
   return keys;
+}
+
+std::vector<ConfigKey> usual_size_keys() {
+  return {required_key("vocab_size", &C::vocab_size), required_key("hidden_size", &C::hidden_size),
+          required_key("num_hidden_layers", &C::num_layers),
+          required_key("num_attention_heads", &C::num_heads),
+          required_key("intermediate_size", &C::intermediate_size)};
 }
 
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {

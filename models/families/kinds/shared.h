@@ -22,6 +22,9 @@ template <class Entry> std::vector<Entry> concatenated(std::vector<Entry> a, con
 /// The keys of all parts, in order.
 std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>> parts);
 
+/// Required keys of the sizes that most families name alike.
+std::vector<ConfigKey> usual_size_keys();
+
 /// layer_types: "sliding_attention" or "full_attention" for each layer. An absent key means the layers that
 /// `by_default` names, or no change.
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer) = nullptr);

@@ -25,27 +25,6 @@ at::Tensor inverse_frequencies(std::int64_t size, double base, const at::Device&
   return at::pow(base, at::arange(0, size, 2, options) / size).reciprocal();
 }
 
-}  // namespace
-
-at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling) {
-  const auto original = static_cast<double>(scaling.original_max_positions);
-  // Index of the pair that makes this many rotations within the original context.
-  const auto index_of = [&](double rotations) {
-    return static_cast<double>(pairs) * std::log(original / (rotations * 2 * M_PI)) / std::log(base);
-  };
-  double low = index_of(scaling.beta_fast), high = index_of(scaling.beta_slow);
-  if (scaling.truncate) {
-    low = std::floor(low);
-    high = std::ceil(high);
-  }
-  low = std::max(low, 0.0);
-  high = std::min(high, static_cast<double>(2 * pairs - 1));
-  if (high == low) high += 0.001;
-  return 1 - ((at::arange(pairs, at::kFloat) - low) / (high - low)).clamp(0.0, 1.0);
-}
-
-namespace {
-
 at::Tensor scale_frequencies(const at::Tensor& frequencies, double base, const RopeScaling& scaling) {
   if (scaling.kind == RopeScalingKind::kNone) return frequencies;
   const at::Tensor lowered = frequencies / scaling.factor;
@@ -79,30 +58,6 @@ at::Tensor frequencies_by_length(const at::Tensor& lengths, std::int64_t size, d
   return at::pow((theta * stretched.pow(width / (width - 2))).unsqueeze(-1), exponents).reciprocal();
 }
 
-}  // namespace
-
-at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
-  TORCH_CHECK(hidden_size % 2 == 0, "sinusoidal positions need an even hidden_size, got ", hidden_size);
-  TORCH_CHECK(order != SinusoidOrder::kFairseq || hidden_size > 2,
-              "fairseq's sinusoidal positions need a hidden_size above 2, got ", hidden_size);
-  // Each kind of table has the rounding of the code that it comes from.
-  const auto dtype = order == SinusoidOrder::kHalves ? at::kDouble : at::kFloat;
-  const at::Tensor position = at::arange(positions, dtype).unsqueeze(1);
-  const std::int64_t half = hidden_size / 2;
-  const at::Tensor frequencies =
-      order == SinusoidOrder::kFairseq
-          ? (at::arange(half, at::kFloat) * -(std::log(10000.0) / static_cast<double>(half - 1))).exp()
-          : inverse_frequencies(hidden_size, 10000.0, at::kCPU, dtype);
-  const at::Tensor angles = position * frequencies;
-  if (order != SinusoidOrder::kInterleaved) return at::cat({angles.sin(), angles.cos()}, 1).to(at::kFloat);
-  at::Tensor table = at::empty({positions, hidden_size});
-  table.slice(1, 0, hidden_size, 2).copy_(angles.sin());
-  table.slice(1, 1, hidden_size, 2).copy_(angles.cos());
-  return table;
-}
-
-namespace {
-
 RotaryAngles angles_of(const at::Tensor& positions, std::int64_t head_dim, double theta,
                        const RopeScaling& scaling, std::int64_t length) {
   TORCH_CHECK(head_dim % 2 == 0, "rotary positions need an even head_dim, got ", head_dim);
@@ -127,6 +82,43 @@ RotaryTable table_of(const RotaryAngles& rotary) {
 }
 
 }  // namespace
+
+at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling) {
+  const auto original = static_cast<double>(scaling.original_max_positions);
+  // Index of the pair that makes this many rotations within the original context.
+  const auto index_of = [&](double rotations) {
+    return static_cast<double>(pairs) * std::log(original / (rotations * 2 * M_PI)) / std::log(base);
+  };
+  double low = index_of(scaling.beta_fast), high = index_of(scaling.beta_slow);
+  if (scaling.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(2 * pairs - 1));
+  if (high == low) high += 0.001;
+  return 1 - ((at::arange(pairs, at::kFloat) - low) / (high - low)).clamp(0.0, 1.0);
+}
+
+at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
+  TORCH_CHECK(hidden_size % 2 == 0, "sinusoidal positions need an even hidden_size, got ", hidden_size);
+  TORCH_CHECK(order != SinusoidOrder::kFairseq || hidden_size > 2,
+              "fairseq's sinusoidal positions need a hidden_size above 2, got ", hidden_size);
+  // Each kind of table has the rounding of the code that it comes from.
+  const auto dtype = order == SinusoidOrder::kHalves ? at::kDouble : at::kFloat;
+  const at::Tensor position = at::arange(positions, dtype).unsqueeze(1);
+  const std::int64_t half = hidden_size / 2;
+  const at::Tensor frequencies =
+      order == SinusoidOrder::kFairseq
+          ? (at::arange(half, at::kFloat) * -(std::log(10000.0) / static_cast<double>(half - 1))).exp()
+          : inverse_frequencies(hidden_size, 10000.0, at::kCPU, dtype);
+  const at::Tensor angles = position * frequencies;
+  if (order != SinusoidOrder::kInterleaved) return at::cat({angles.sin(), angles.cos()}, 1).to(at::kFloat);
+  at::Tensor table = at::empty({positions, hidden_size});
+  table.slice(1, 0, hidden_size, 2).copy_(angles.sin());
+  table.slice(1, 1, hidden_size, 2).copy_(angles.cos());
+  return table;
+}
 
 RotaryAngles RotaryAngles::make(const at::Tensor& positions, const TransformerConfig& config, bool window,
                                 std::int64_t length) {

@@ -89,6 +89,16 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
   return evaluation;
 }
 
+void require_rounds(const TrainerOptions& options) {
+  require_fit(options.updater);
+  const std::int64_t steps = options.updater.local.steps;
+  for (const auto& [name, interval] :
+       {std::pair("max_iters", options.max_iters), {"eval_interval", options.eval_interval}})
+    if (steps > 0 && interval % steps != 0)
+      throw UnfitField(Field{name}, " ", interval, ": expected a multiple of ", Field{"local_steps"}, " ",
+                       steps, ", because ranks have common weights to evaluate only at the end of a round");
+}
+
 Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options)
     : objective_(objective),
       run_(std::move(run)),
@@ -96,6 +106,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
+  require_rounds(options_);
   if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);
 }
@@ -105,7 +116,7 @@ void Trainer::resume(std::int64_t iteration) {
   const TrainerState state = read_trainer_state(directory);
   if (state.iteration != iteration)
     throw Error(directory, ": trainer_state.json says iteration ", state.iteration, ", expected ", iteration);
-  updater_.load(directory, state.micro_steps);
+  updater_.load(directory, iteration, state.micro_steps);
   load_generators(directory, options_.updater.device);
   first_iteration_ = iteration;
   best_val_loss_ = state.best_val_loss;
@@ -197,7 +208,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
 
 bool Trainer::stopped(TrainingObserver& observer) const {
   const bool stop = observer.stop();
-  return options_.ranks != nullptr ? options_.ranks->sum(stop ? 1 : 0) > 0 : stop;
+  return options_.ranks != nullptr ? options_.ranks->any_before(stop) : stop;
 }
 
 double Trainer::last_loss() const {
@@ -256,11 +267,14 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
-  NamedTensors optimizer = updater_.optimizer().state();  // on all ranks, because each may have a part
-  if (!writes()) return;
+  const NamedTensors state = updater_.state(iteration);  // on all ranks, because each may have a part
+  if (!writes()) return updater_.send_state(state);
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
-    (options_.save_step ? options_.save_step : save_model_)(directory);
-    updater_.save(directory, std::move(optimizer));
+    {
+      const AverageScope common(updater_.common());
+      (options_.save_step ? options_.save_step : save_model_)(directory);
+    }
+    updater_.save(directory, state);
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,
                                     .micro_steps = updater_.micro_steps(),

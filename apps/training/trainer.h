@@ -35,6 +35,9 @@ struct TrainerOptions {
   Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
+/// Throws UnfitField if an evaluation would be inside of a round of local steps, and as require_fit() does.
+void require_rounds(const TrainerOptions& options);
+
 /// Mean losses of an evaluation before the update of `iter`, and metrics of the validation split.
 struct Evaluation {
   std::int64_t iter = 0;
@@ -74,7 +77,8 @@ class Trainer {
   /// Writes the model and tokenizer of a checkpoint into the directory of the optimizer's state.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  /// `objective` must outlive the trainer. train() creates the run's directory if it is missing.
+  /// `objective` must outlive the trainer. train() creates the run's directory if it is missing. Throws
+  /// UnfitField as require_rounds() does.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must

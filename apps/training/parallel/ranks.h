@@ -19,6 +19,12 @@ class Ranks {
   /// The sum over all ranks.
   virtual double sum(double value) = 0;
 
+  /// The mean over all ranks, in place. Tensors of one type.
+  virtual void average(const std::vector<at::Tensor>& tensors) = 0;
+
+  /// True if `value` was true on any rank in the call before this one: nobody waits for this call's answer.
+  virtual bool any_before(bool value) = 0;
+
   /// Copies rank `from`'s tensor, contiguous in CPU memory, to all other ranks.
   virtual void broadcast(const at::Tensor& tensor, std::int64_t from) = 0;
 

@@ -30,6 +30,10 @@ std::vector<NamedGenerator> default_generators(c10::Device device) {
 
 }  // namespace
 
+std::string optimizer_file(std::int64_t rank) {
+  return rank == 0 ? kOptimizerFile : "optimizer-" + std::to_string(rank) + ".safetensors";
+}
+
 TrainerState read_trainer_state(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kTrainerStateFile;
   const nlohmann::json json = read_json(path);

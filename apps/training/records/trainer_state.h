@@ -10,6 +10,8 @@ namespace zoo {
 
 inline constexpr const char* kTrainerStateFile = "trainer_state.json";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+/// Of a rank with an optimizer of its own: kOptimizerFile of rank 0, then "optimizer-1.safetensors", …
+std::string optimizer_file(std::int64_t rank);
 inline constexpr const char* kAverageFile = "average.safetensors";
 inline constexpr const char* kGradientsFile = "gradients.safetensors";
 inline constexpr const char* kGeneratorsFile = "rng.safetensors";

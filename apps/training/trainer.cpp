@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "apps/training/precision.h"
@@ -14,7 +15,6 @@
 #include "data/random/philox.h"
 
 namespace zoo {
-
 // Measures the time of iterations, excluding the time between pause() and go_on().
 class Trainer::Clock {
  public:
@@ -68,35 +68,51 @@ class Trainer::Record {
 
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
-                               const std::function<void(std::int64_t)>& on_step) {
+                               const std::function<void(std::int64_t)>& on_step, Ranks* ranks) {
   const at::NoGradGuard no_grad;
   objective.module().eval();
-  at::Tensor sum;
-  double targets = 0;
+  const auto totals = objective.totals();
+  if (!totals) ranks = nullptr;
+  const std::int64_t step = ranks != nullptr ? ranks->size() : 1, own = ranks != nullptr ? ranks->rank() : 0;
   const std::int64_t count = std::min(batches, objective.evaluation_batches(split));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Batch batch = objective.evaluation(split, i);
-    if (batch.targets > 0) {
+  // Of each batch its loss times its targets, and these.
+  at::Tensor losses = at::zeros({count}, at::TensorOptions(precision.device).dtype(at::kDouble));
+  at::Tensor targets = at::zeros({count}, at::kDouble);
+  for (std::int64_t first = 0; first < count; first += step) {
+    const std::int64_t i = first + own;
+    if (const Batch batch = i < count ? objective.evaluation(split, i) : Batch{.targets = 0};
+        batch.targets > 0) {
       const AutocastScope autocast(precision.dtype, precision.device);
-      const at::Tensor loss = batch.loss().to(at::kDouble) * batch.targets;
-      sum = sum.defined() ? sum + loss : loss;
-      targets += batch.targets;
+      losses[i] = batch.loss().to(at::kDouble) * batch.targets;
+      targets[i] = batch.targets;
     }
-    on_step(i + 1);
+    on_step(std::min(first + step, count));
   }
-  SplitEvaluation evaluation{.loss = targets > 0 ? sum.item<double>() / targets : 0};
+  losses = losses.cpu();
+  if (ranks != nullptr) {
+    for (double* total : *totals) *total = ranks->sum(*total);
+    for (const at::Tensor& part : {losses, targets}) ranks->add(part);
+  }
+  const auto sum = [](const at::Tensor& x) {
+    return std::accumulate(x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel(), 0.0);
+  };
+  SplitEvaluation evaluation{.loss = sum(targets) > 0 ? sum(losses) / sum(targets) : 0};
   evaluation.scores = objective.take_scores(evaluation.loss);
   return evaluation;
 }
 
 void require_rounds(const TrainerOptions& options) {
-  require_fit(options.updater);
   const std::int64_t steps = options.updater.local.steps;
+  if (steps == 0) return;
   for (const auto& [name, interval] :
        {std::pair("max_iters", options.max_iters), {"eval_interval", options.eval_interval}})
-    if (steps > 0 && interval % steps != 0)
+    if (interval % steps != 0)
       throw UnfitField(Field{name}, " ", interval, ": expected a multiple of ", Field{"local_steps"}, " ",
                        steps, ", because ranks have common weights to evaluate only at the end of a round");
+  const char* unfit = options.updater.optimizer_shares > 1 ? "shard_optimizer" : "ema_decay";
+  if (options.updater.optimizer_shares > 1 || options.updater.ema_decay > 0)
+    throw UnfitField(Field{unfit}, ": not with ", Field{"local_steps"},
+                     ", where each rank has weights and an optimizer of its own");
 }
 
 Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options)
@@ -237,11 +253,13 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   for (const Split split : {Split::kTrain, Split::kVal})
     all += std::min(options_.eval_iters, objective_.evaluation_batches(split));
   const auto evaluated = [&](Split split) {
-    auto result =
-        evaluate_split(objective_, split, options_.eval_iters, options_.updater, [&](std::int64_t done) {
+    auto result = evaluate_split(
+        objective_, split, options_.eval_iters, options_.updater,
+        [&](std::int64_t done) {
           observer.on_evaluation_step(before + done, all);
           if (stopped(observer)) throw Stopped();
-        });
+        },
+        options_.ranks);
     before += std::min(options_.eval_iters, objective_.evaluation_batches(split));
     return result;
   };

@@ -35,7 +35,8 @@ struct TrainerOptions {
   Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
-/// Throws UnfitField if an evaluation would be inside of a round of local steps, and as require_fit() does.
+/// Throws UnfitField if an evaluation would be inside of a round of local steps, and for other options
+/// that do not fit them.
 void require_rounds(const TrainerOptions& options);
 
 /// Mean losses of an evaluation before the update of `iter`, and metrics of the validation split.
@@ -61,14 +62,15 @@ class TrainingObserver {
 };
 
 /// Mean loss over batches of a split, weighted by their targets, and scores. `on_step` gets the number of
-/// finished batches.
+/// finished batches. `ranks` share the batches if the objective's totals allow it; all add the losses in the
+/// order of the batches, as one process does.
 struct SplitEvaluation {
   double loss = 0;
   std::vector<Score> scores;
 };
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
-                               const std::function<void(std::int64_t)>& on_step);
+                               const std::function<void(std::int64_t)>& on_step, Ranks* ranks = nullptr);
 
 /// Trains an objective: schedule, gradient accumulation, clipping, mixed precision, evaluation, checkpoints.
 /// A resumed run continues bit for bit.

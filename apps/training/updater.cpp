@@ -31,24 +31,15 @@ bool is_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
 
 }  // namespace
 
-void require_fit(const UpdaterOptions& options) {
-  for (const auto& [name, is_set] :
-       {std::pair("shard_optimizer", options.optimizer_shares > 1), {"ema_decay", options.ema_decay > 0}})
-    if (is_set && options.local.steps > 0)
-      throw UnfitField(Field{name}, ": not with ", Field{"local_steps"},
-                       ", where each rank has weights and an optimizer of its own");
-}
-
 Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks)
     : objective_(objective),
       options_(options),
       all_ranks_(ranks),
       ranks_(options.local.steps > 0 ? nullptr : ranks),
       optimizer_(make_optimizer(objective.module(), options.optimizer,
-                                options.optimizer_shares > 1 ? ranks : nullptr)) {
+                                options.optimizer_shares > 1 ? ranks_ : nullptr)) {
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
-  require_fit(options);
   if (options.local.steps > 0) local_.emplace(objective.module(), options.local, ranks);
 }
 
@@ -164,8 +155,7 @@ NamedTensors Updater::state(std::int64_t done) const {
   NamedTensors state = optimizer_->state();
   const auto add = [&](const NamedTensors& more) { state.insert(state.end(), more.begin(), more.end()); };
   if (scaler_) add(scaler_->state());
-  if (local_) add(local_->state());
-  if (local_ && local_->in_round(done)) add(local_->weights());
+  if (local_) add(local_->state(done));
   return state;
 }
 
@@ -208,8 +198,7 @@ void Updater::load(const std::filesystem::path& directory, std::int64_t done, st
   file.verify();
   optimizer_->load_state(file);
   if (scaler_) scaler_->load_state(file);
-  if (local_) local_->load_state(file);
-  if (local_ && local_->in_round(done)) local_->load_weights(file);
+  if (local_) local_->load_state(file, done);
   if (average_) {
     const SafetensorsFile averages(directory / kAverageFile);
     averages.verify();

@@ -31,9 +31,6 @@ struct UpdaterOptions {
   LocalStepsOptions local;            // updates of each rank by itself
 };
 
-/// Throws UnfitField for what does not fit local steps.
-void require_fit(const UpdaterOptions& options);
-
 /// Seconds per part of an update; on a GPU, the time to launch the work.
 struct UpdateTimes {
   double data = 0, forward = 0, backward = 0, optimizer = 0;
@@ -43,7 +40,7 @@ struct UpdateTimes {
 /// are weighted by their targets: 4 micro steps of 3 rows equal 1 of 12.
 class Updater {
  public:
-  /// `ranks` may be null for a single process. Throws UnfitField as require_fit() does.
+  /// `ranks` may be null for a single process.
   Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks);
 
   enum class Outcome {

@@ -367,6 +367,25 @@ class ParallelTest(unittest.TestCase):
             self.assert_one_error(self.train("run", 2, **flags), *words, code=2)
             self.assert_nothing_written()
 
+    def evaluations(self, name):
+        lines = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
+        return [{key: value for key, value in line.items() if key.startswith("val_")} for line in lines if "val_loss" in line]
+
+    def test_ranks_share_an_evaluation(self):
+        """With the weights of one process, the figures are those of one process, to the last digit."""
+        table = self.folder / "table.jsonl"
+        words = ("good", "fine", "bad", "poor")
+        table.write_text("".join(json.dumps(dict(text=f"{a} {b} {c}", label=words[(3 * i + j) % 4], source=f"{a} {b}", target=f"{b} {c}")) + "\n"
+                                 for i, a in enumerate(words) for j, b in enumerate(words) for c in words * 3))
+        fixed = dict(max_iters=0, batch_size=2, eval_iters=5)
+        cases = [("lm", dict()), ("classification", dict(dataset=table, tokenizer="wordpiece")), ("mlm", dict(tokenizer="wordpiece")),
+                 ("seq2seq", dict(dataset=table))]
+        for task, more in cases[:2] if SHORT else cases:
+            for ranks in (1, 2, 3):
+                done = self.train(f"{task}{ranks}", ranks, task=task, **{**fixed, **more})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.evaluations(f"{task}{ranks}"), self.evaluations(f"{task}1"))
+
     def test_a_slow_rank_is_named(self):
         # Most of their time is in passes, so that few pauses are in what both wait for.
         flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)

@@ -25,10 +25,9 @@ class ThreadRanks final : public Ranks {
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return static_cast<std::int64_t>(group_.tensors.size()); }
 
-  double sum(double value) override {
-    const at::Tensor one = at::scalar_tensor(value, at::kDouble);
-    average({one});
-    return one.item<double>() * static_cast<double>(size());
+  void add(const at::Tensor& tensor) override {
+    average({tensor});
+    at::Tensor(tensor).mul_(size());
   }
   void average(const std::vector<at::Tensor>& tensors) override {
     exchange(tensors, [&](std::size_t i) {

@@ -102,10 +102,9 @@ class GroupRanks final : public Ranks {
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }
 
-  double sum(double value) override {
-    std::vector<at::Tensor> one{at::scalar_tensor(value, at::kDouble)};
+  void add(const at::Tensor& tensor) override {
+    std::vector<at::Tensor> one{tensor};
     group_->allreduce(one)->wait();
-    return one[0].item<double>();
   }
 
   void average(const std::vector<at::Tensor>& tensors) override {
@@ -149,8 +148,7 @@ class GroupRanks final : public Ranks {
     count_wait();
     std::vector<double> waits(static_cast<std::size_t>(size_));
     waits[static_cast<std::size_t>(rank_)] = std::exchange(waited_, 0);
-    std::vector<at::Tensor> one{at::from_blob(waits.data(), {size_}, at::kDouble)};
-    group_->allreduce(one)->wait();
+    add(at::from_blob(waits.data(), {size_}, at::kDouble));
     return waits;
   }
 

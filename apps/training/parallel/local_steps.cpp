@@ -2,27 +2,7 @@
 
 #include <ATen/ops/zeros_like.h>
 
-#include "data/base/error.h"
-
 namespace zoo {
-namespace {
-
-NamedTensors prefixed(const char* prefix, const NamedTensors& tensors) {
-  NamedTensors named;
-  for (const auto& [name, tensor] : tensors) named.emplace_back(prefix + name, tensor.detach());
-  return named;
-}
-
-void load(const SafetensorsFile& file, const NamedTensors& tensors) {
-  const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) {
-    if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape))
-      throw Error(file.path(), ": tensor '", name, "' has another shape than the model's parameter");
-    tensor.copy_(file.tensor(name));
-  }
-}
-
-}  // namespace
 
 // A moving average that keeps nothing of before is a copy.
 LocalSteps::LocalSteps(const torch::nn::Module& module, const LocalStepsOptions& options, Ranks* ranks)
@@ -52,9 +32,16 @@ void LocalSteps::after_update(std::int64_t done) {
   common_.update();
 }
 
-NamedTensors LocalSteps::state() const { return prefixed("outer_momentum.", momentum_); }
-NamedTensors LocalSteps::weights() const { return prefixed("local.", weights_); }
-void LocalSteps::load_state(const SafetensorsFile& file) const { load(file, state()); }
-void LocalSteps::load_weights(const SafetensorsFile& file) const { load(file, weights()); }
+NamedTensors LocalSteps::state(std::int64_t done) const {
+  NamedTensors state;
+  for (const auto& [name, tensor] : momentum_) state.emplace_back("outer_momentum." + name, tensor);
+  if (in_round(done))
+    for (const auto& [name, tensor] : weights_) state.emplace_back("local." + name, tensor.detach());
+  return state;
+}
+
+void LocalSteps::load_state(const SafetensorsFile& file, std::int64_t done) const {
+  load_tensors(file, state(done));  // of the same memory
+}
 
 }  // namespace zoo

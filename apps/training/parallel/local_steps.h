@@ -35,20 +35,19 @@ class LocalSteps {
   /// Call after each update with the number of updates so far; the last of a round is followed by the outer
   /// update.
   void after_update(std::int64_t done);
-  bool in_round(std::int64_t done) const { return done % options_.steps != 0; }
 
   /// The weights with which the round began.
   WeightAverage& common() { return common_; }
 
-  /// v, as "outer_momentum.NAME"; equal on all ranks.
-  NamedTensors state() const;
-  /// The rank's own weights, as "local.NAME".
-  NamedTensors weights() const;
-  /// Each throws Error naming the file and a tensor that is missing or has another shape.
-  void load_state(const SafetensorsFile& file) const;
-  void load_weights(const SafetensorsFile& file) const;
+  /// After `done` updates: v as "outer_momentum.NAME", equal on all ranks, and inside of a round the rank's
+  /// own weights as "local.NAME".
+  NamedTensors state(std::int64_t done) const;
+  /// Throws Error naming the file and a tensor that is missing or has another shape.
+  void load_state(const SafetensorsFile& file, std::int64_t done) const;
 
  private:
+  bool in_round(std::int64_t done) const { return done % options_.steps != 0; }
+
   LocalStepsOptions options_;
   Ranks* ranks_;
   WeightAverage common_;

@@ -287,6 +287,7 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
   const NamedTensors state = updater_.state(iteration);  // on all ranks, because each may have a part
   if (!writes()) return updater_.send_state(state);
+  const std::int64_t ranks = options_.ranks != nullptr ? options_.ranks->size() : 1;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
     {
       const AverageScope common(updater_.common());
@@ -296,6 +297,7 @@ void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,
                                     .micro_steps = updater_.micro_steps(),
+                                    .micro_batches = options_.updater.accumulation * ranks,
                                     .best_val_loss = best_val_loss_,
                                     .stale_evaluations = stale_evaluations_,
                                     .counted_evaluation = counted_evaluation_,

@@ -386,6 +386,26 @@ class ParallelTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.evaluations(f"{task}{ranks}"), self.evaluations(f"{task}1"))
 
+    def test_another_number_of_ranks_goes_on_with_the_same_batch(self):
+        flags = dict(batch_size=4, lr_decay_iters=12)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        self.assertEqual(self.train("run", 2, max_iters=6, **flags).returncode, 0)
+        shutil.copytree(self.folder / "run", self.folder / "by-hand")
+        self.assert_one_error(self.train("run", 3, init_from="resume", **flags), "step-00000006", "2 micro batches", "3 ranks cannot share")
+        by_hand = self.train("by-hand", 1, init_from="resume", **flags)
+        self.assertEqual(by_hand.returncode, 0, by_hand.stderr)
+        self.assertIn("2 micro batches on each", by_hand.stderr)
+        for a, b in zip(self.losses("whole"), self.losses("by-hand"), strict=True):
+            self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
+        # torchrun's elastic restart with one host less.
+        done = self.run_alone(self.words("run", **flags), **torchrun(0, 1, free_port()), TORCHELASTIC_RESTART_COUNT=1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.weights("run"), self.weights("by-hand"))
+        # The checkpoint knows the batch, not the process that wrote it.
+        done = self.train("run", 2, init_from="resume", **{**flags, "max_iters": 14})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("micro batches on each", done.stderr)
+
     def test_a_slow_rank_is_named(self):
         # Most of their time is in passes, so that few pauses are in what both wait for.
         flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)

@@ -20,6 +20,7 @@ inline constexpr const char* kGeneratorsFile = "rng.safetensors";
 struct TrainerState {
   std::int64_t iteration = 0;           // the next iteration
   std::int64_t micro_steps = 0;         // finished micro steps of that iteration
+  std::int64_t micro_batches = 0;       // of an update, over all ranks; 0: unknown
   double best_val_loss = 0;             // infinity before the first evaluation
   std::int64_t stale_evaluations = 0;   // in a row without a lower loss
   std::int64_t counted_evaluation = 0;  // last iteration included in that count

@@ -49,6 +49,11 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
   return bad(output.loss) ? "loss" : "";
 }
 
+std::optional<std::vector<double*>> ModelObjective::totals() {
+  if (distillation_) return std::nullopt;
+  return metric_ ? metric_->totals() : std::vector<double*>();
+}
+
 std::vector<Score> ModelObjective::take_scores(double loss) {
   std::vector<Score> scores = metric_ ? metric_->take(loss) : std::vector<Score>();
   for (Score& score : take_training_scores()) scores.push_back(std::move(score));

@@ -41,6 +41,7 @@ class ModelObjective final : public Objective {
   std::vector<Score> take_training_scores() override {
     return distillation_ ? distillation_->take_scores() : std::vector<Score>();
   }
+  std::optional<std::vector<double*>> totals() override;
   std::vector<Score> take_scores(double loss) override;
 
  private:

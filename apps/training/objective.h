@@ -13,6 +13,7 @@
 ///     };
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ class Objective {
 
   /// Metrics besides the loss, of the training batches computed since the last call or evaluation.
   virtual std::vector<Score> take_training_scores() { return {}; }
+
+  /// All that take_scores() depends on besides the loss, as sums over the evaluation batches: ranks then
+  /// share the batches and add up these numbers. Empty: each rank computes every batch.
+  virtual std::optional<std::vector<double*>> totals() { return std::nullopt; }
 
   /// Metrics besides the loss, of the evaluation batches computed since the last call.
   virtual std::vector<Score> take_scores(double /*loss*/) { return {}; }

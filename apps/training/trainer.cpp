@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "apps/training/precision.h"
@@ -14,7 +15,6 @@
 #include "data/random/philox.h"
 
 namespace zoo {
-
 // Measures the time of iterations, excluding the time between pause() and go_on().
 class Trainer::Clock {
  public:
@@ -68,25 +68,51 @@ class Trainer::Record {
 
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
-                               const std::function<void(std::int64_t)>& on_step) {
+                               const std::function<void(std::int64_t)>& on_step, Ranks* ranks) {
   const at::NoGradGuard no_grad;
   objective.module().eval();
-  at::Tensor sum;
-  double targets = 0;
+  const auto totals = objective.totals();
+  if (!totals) ranks = nullptr;
+  const std::int64_t step = ranks != nullptr ? ranks->size() : 1, own = ranks != nullptr ? ranks->rank() : 0;
   const std::int64_t count = std::min(batches, objective.evaluation_batches(split));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Batch batch = objective.evaluation(split, i);
-    if (batch.targets > 0) {
+  // Of each batch its loss times its targets, and these.
+  at::Tensor losses = at::zeros({count}, at::TensorOptions(precision.device).dtype(at::kDouble));
+  at::Tensor targets = at::zeros({count}, at::kDouble);
+  for (std::int64_t first = 0; first < count; first += step) {
+    const std::int64_t i = first + own;
+    if (const Batch batch = i < count ? objective.evaluation(split, i) : Batch{.targets = 0};
+        batch.targets > 0) {
       const AutocastScope autocast(precision.dtype, precision.device);
-      const at::Tensor loss = batch.loss().to(at::kDouble) * batch.targets;
-      sum = sum.defined() ? sum + loss : loss;
-      targets += batch.targets;
+      losses[i] = batch.loss().to(at::kDouble) * batch.targets;
+      targets[i] = batch.targets;
     }
-    on_step(i + 1);
+    on_step(std::min(first + step, count));
   }
-  SplitEvaluation evaluation{.loss = targets > 0 ? sum.item<double>() / targets : 0};
+  losses = losses.cpu();
+  if (ranks != nullptr) {
+    for (double* total : *totals) *total = ranks->sum(*total);
+    for (const at::Tensor& part : {losses, targets}) ranks->add(part);
+  }
+  const auto sum = [](const at::Tensor& x) {
+    return std::accumulate(x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel(), 0.0);
+  };
+  SplitEvaluation evaluation{.loss = sum(targets) > 0 ? sum(losses) / sum(targets) : 0};
   evaluation.scores = objective.take_scores(evaluation.loss);
   return evaluation;
+}
+
+void require_rounds(const TrainerOptions& options) {
+  const std::int64_t steps = options.updater.local.steps;
+  if (steps == 0) return;
+  for (const auto& [name, interval] :
+       {std::pair("max_iters", options.max_iters), {"eval_interval", options.eval_interval}})
+    if (interval % steps != 0)
+      throw UnfitField(Field{name}, " ", interval, ": expected a multiple of ", Field{"local_steps"}, " ",
+                       steps, ", because ranks have common weights to evaluate only at the end of a round");
+  const char* unfit = options.updater.optimizer_shares > 1 ? "shard_optimizer" : "ema_decay";
+  if (options.updater.optimizer_shares > 1 || options.updater.ema_decay > 0)
+    throw UnfitField(Field{unfit}, ": not with ", Field{"local_steps"},
+                     ", where each rank has weights and an optimizer of its own");
 }
 
 Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options)
@@ -96,6 +122,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
+  require_rounds(options_);
   if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);
 }
@@ -105,7 +132,7 @@ void Trainer::resume(std::int64_t iteration) {
   const TrainerState state = read_trainer_state(directory);
   if (state.iteration != iteration)
     throw Error(directory, ": trainer_state.json says iteration ", state.iteration, ", expected ", iteration);
-  updater_.load(directory, state.micro_steps);
+  updater_.load(directory, iteration, state.micro_steps);
   load_generators(directory, options_.updater.device);
   first_iteration_ = iteration;
   best_val_loss_ = state.best_val_loss;
@@ -197,7 +224,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
 
 bool Trainer::stopped(TrainingObserver& observer) const {
   const bool stop = observer.stop();
-  return options_.ranks != nullptr ? options_.ranks->sum(stop ? 1 : 0) > 0 : stop;
+  return options_.ranks != nullptr ? options_.ranks->any_before(stop) : stop;
 }
 
 double Trainer::last_loss() const {
@@ -226,11 +253,13 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   for (const Split split : {Split::kTrain, Split::kVal})
     all += std::min(options_.eval_iters, objective_.evaluation_batches(split));
   const auto evaluated = [&](Split split) {
-    auto result =
-        evaluate_split(objective_, split, options_.eval_iters, options_.updater, [&](std::int64_t done) {
+    auto result = evaluate_split(
+        objective_, split, options_.eval_iters, options_.updater,
+        [&](std::int64_t done) {
           observer.on_evaluation_step(before + done, all);
           if (stopped(observer)) throw Stopped();
-        });
+        },
+        options_.ranks);
     before += std::min(options_.eval_iters, objective_.evaluation_batches(split));
     return result;
   };
@@ -256,14 +285,19 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
-  NamedTensors optimizer = updater_.optimizer().state();  // on all ranks, because each may have a part
-  if (!writes()) return;
+  const NamedTensors state = updater_.state(iteration);  // on all ranks, because each may have a part
+  if (!writes()) return updater_.send_state(state);
+  const std::int64_t ranks = options_.ranks != nullptr ? options_.ranks->size() : 1;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
-    (options_.save_step ? options_.save_step : save_model_)(directory);
-    updater_.save(directory, std::move(optimizer));
+    {
+      const AverageScope common(updater_.common());
+      (options_.save_step ? options_.save_step : save_model_)(directory);
+    }
+    updater_.save(directory, state);
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,
                                     .micro_steps = updater_.micro_steps(),
+                                    .micro_batches = options_.updater.accumulation * ranks,
                                     .best_val_loss = best_val_loss_,
                                     .stale_evaluations = stale_evaluations_,
                                     .counted_evaluation = counted_evaluation_,

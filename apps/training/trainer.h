@@ -35,6 +35,10 @@ struct TrainerOptions {
   Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
+/// Throws UnfitField if an evaluation would be inside of a round of local steps, and for other options
+/// that do not fit them.
+void require_rounds(const TrainerOptions& options);
+
 /// Mean losses of an evaluation before the update of `iter`, and metrics of the validation split.
 struct Evaluation {
   std::int64_t iter = 0;
@@ -58,14 +62,15 @@ class TrainingObserver {
 };
 
 /// Mean loss over batches of a split, weighted by their targets, and scores. `on_step` gets the number of
-/// finished batches.
+/// finished batches. `ranks` share the batches if the objective's totals allow it; all add the losses in the
+/// order of the batches, as one process does.
 struct SplitEvaluation {
   double loss = 0;
   std::vector<Score> scores;
 };
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
-                               const std::function<void(std::int64_t)>& on_step);
+                               const std::function<void(std::int64_t)>& on_step, Ranks* ranks = nullptr);
 
 /// Trains an objective: schedule, gradient accumulation, clipping, mixed precision, evaluation, checkpoints.
 /// A resumed run continues bit for bit.
@@ -74,7 +79,8 @@ class Trainer {
   /// Writes the model and tokenizer of a checkpoint into the directory of the optimizer's state.
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
-  /// `objective` must outlive the trainer. train() creates the run's directory if it is missing.
+  /// `objective` must outlive the trainer. train() creates the run's directory if it is missing. Throws
+  /// UnfitField as require_rounds() does.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must

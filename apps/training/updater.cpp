@@ -34,11 +34,13 @@ bool is_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
 Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks)
     : objective_(objective),
       options_(options),
-      ranks_(ranks),
+      all_ranks_(ranks),
+      ranks_(options.local.steps > 0 ? nullptr : ranks),
       optimizer_(make_optimizer(objective.module(), options.optimizer,
-                                options.optimizer_shares > 1 ? ranks : nullptr)) {
+                                options.optimizer_shares > 1 ? ranks_ : nullptr)) {
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
+  if (options.local.steps > 0) local_.emplace(objective.module(), options.local, ranks);
 }
 
 double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batches) {
@@ -68,14 +70,16 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
     if (batch.targets > 0 || ranks_ != nullptr) backward(batch, ranks * batch.targets / targets, last);
     batch.loss = nullptr;  // frees memory that is no longer needed
     // With ranks, do not stop here, because the others wait for this rank's gradients.
-    if (!last && ranks_ == nullptr && stop()) {
+    if (!last && all_ranks_ == nullptr && stop()) {
       ++done_;
       return Outcome::kInterrupted;
     }
   }
   done_ = 0;
-  if (!loss_.defined()) return Outcome::kSkipped;  // no targets at all
-  return apply(iteration, learning_rate);
+  // Without a loss there were no targets at all.
+  const Outcome outcome = loss_.defined() ? apply(iteration, learning_rate) : Outcome::kSkipped;
+  if (local_) local_->after_update(iteration + 1);
+  return outcome;
 }
 
 void Updater::backward(const Batch& batch, double share, bool last) {
@@ -147,10 +151,33 @@ std::string Updater::largest_gradient() const {
   return found;
 }
 
-void Updater::save(const std::filesystem::path& directory, NamedTensors state) const {
-  if (scaler_)
-    for (auto& entry : scaler_->state()) state.push_back(std::move(entry));
+NamedTensors Updater::state(std::int64_t done) const {
+  NamedTensors state = optimizer_->state();
+  const auto add = [&](const NamedTensors& more) { state.insert(state.end(), more.begin(), more.end()); };
+  if (scaler_) add(scaler_->state());
+  if (local_) add(local_->state(done));
+  return state;
+}
+
+NamedTensors Updater::state_of(std::int64_t rank, const NamedTensors& own) const {
+  NamedTensors state;
+  for (const auto& [name, tensor] : own) {
+    const at::Tensor copy = at::empty(tensor.sizes(), tensor.scalar_type());
+    if (all_ranks_->rank() == rank) copy.copy_(tensor);
+    all_ranks_->broadcast(copy, rank);
+    state.emplace_back(name, copy);
+  }
+  return state;
+}
+
+void Updater::send_state(const NamedTensors& state) const {
+  for (std::int64_t rank = 1; local_ && rank < all_ranks_->size(); ++rank) state_of(rank, state);
+}
+
+void Updater::save(const std::filesystem::path& directory, const NamedTensors& state) const {
   write_safetensors(directory / kOptimizerFile, state);
+  for (std::int64_t rank = 1; local_ && all_ranks_ != nullptr && rank < all_ranks_->size(); ++rank)
+    write_safetensors(directory / optimizer_file(rank), state_of(rank, state));
   if (average_) write_safetensors(directory / kAverageFile, average_->state());
   if (done_ == 0) return;
   NamedTensors gradients;
@@ -160,11 +187,18 @@ void Updater::save(const std::filesystem::path& directory, NamedTensors state) c
   write_safetensors(directory / kGradientsFile, gradients);
 }
 
-void Updater::load(const std::filesystem::path& directory, std::int64_t micro_steps) {
-  const SafetensorsFile file(directory / kOptimizerFile);
+void Updater::load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps) {
+  const bool own = local_ && all_ranks_ != nullptr;
+  const std::int64_t ranks = own ? all_ranks_->size() : 1;
+  if (local_ && (!std::filesystem::exists(directory / optimizer_file(ranks - 1)) ||
+                 std::filesystem::exists(directory / optimizer_file(ranks))))
+    throw FieldError(Field{"local_steps"}, ": ", directory, " has the state of another number of ranks than ",
+                     ranks, "; go on with as many as before");
+  const SafetensorsFile file(directory / optimizer_file(own ? all_ranks_->rank() : 0));
   file.verify();
   optimizer_->load_state(file);
   if (scaler_) scaler_->load_state(file);
+  if (local_) local_->load_state(file, done);
   if (average_) {
     const SafetensorsFile averages(directory / kAverageFile);
     averages.verify();

@@ -15,6 +15,7 @@
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"
+#include "apps/training/parallel/local_steps.h"
 #include "apps/training/parallel/ranks.h"
 
 namespace zoo {
@@ -27,6 +28,7 @@ struct UpdaterOptions {
   GradScaler::Options scaler;
   double ema_decay = 0;               // of the WeightAverage; 0: none
   std::int64_t optimizer_shares = 1;  // ranks that share the optimizer's state: 1, or all
+  LocalStepsOptions local;            // updates of each rank by itself
 };
 
 /// Seconds per part of an update; on a GPU, the time to launch the work.
@@ -61,27 +63,38 @@ class Updater {
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
+  /// The common weights; null without local steps.
+  WeightAverage* common() { return local_ ? &local_->common() : nullptr; }
   const GradScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 
-  /// Writes optimizer.safetensors, with Optimizer::state(), and, if present, average.safetensors and
-  /// gradients.safetensors.
-  void save(const std::filesystem::path& directory, NamedTensors optimizer_state) const;
-  /// `micro_steps` of the update were finished when it was saved. Throws Error naming the file.
-  void load(const std::filesystem::path& directory, std::int64_t micro_steps);
+  /// What `done` updates have made of the optimizer and the loss scale; of local steps also the momentum, and
+  /// inside of a round the rank's weights. All ranks call it.
+  NamedTensors state(std::int64_t done) const;
+  /// Of several ranks rank 0 writes, the others send it their states. Files: optimizer.safetensors, with
+  /// local steps optimizer-1.safetensors and so on of the other ranks, and, if present, average.safetensors
+  /// and gradients.safetensors.
+  void save(const std::filesystem::path& directory, const NamedTensors& state) const;
+  void send_state(const NamedTensors& state) const;
+  /// `done` updates and `micro_steps` of the next were finished when it was saved. Throws Error naming the
+  /// file.
+  void load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps);
 
  private:
   double count_targets(std::int64_t iteration, std::vector<Batch>& batches);
   void backward(const Batch& batch, double share, bool last);
   Outcome apply(std::int64_t iteration, double learning_rate);
+  NamedTensors state_of(std::int64_t rank, const NamedTensors& own) const;
   std::string largest_gradient() const;
   [[noreturn]] void report_fault(std::int64_t iteration) const;
 
   Objective& objective_;
   UpdaterOptions options_;
-  Ranks* ranks_;
+  Ranks* all_ranks_;
+  Ranks* ranks_;  // that average gradients; null with local steps
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<GradScaler> scaler_;
   std::optional<WeightAverage> average_;
+  std::optional<LocalSteps> local_;
   std::int64_t done_ = 0, tokens_ = 0;
   UpdateTimes times_;
   at::Tensor loss_;

@@ -311,6 +311,101 @@ class ParallelTest(unittest.TestCase):
         difference = math.hypot(*(a - b for (a, _), (b, _) in zip(whole, halved, strict=True)))
         self.assertLess(difference, math.hypot(*(change for change, _ in whole)) * 2**-7)
 
+    def test_local_steps_of_one_process_and_of_one_update_are_ordinary_training(self):
+        plain = dict(outer_learning_rate=1, outer_momentum=0)
+        self.assertEqual(self.train("one", 1, batch_size=4).returncode, 0)
+        done = self.train("one-local", 1, batch_size=4, local_steps=3, **plain)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("one", "one-local")))
+        # Without momentum and clipping, the mean of the weights after an update is an update by the mean of the gradients.
+        sgd = dict(batch_size=4, optimizer="sgd", momentum=0, grad_clip=0, learning_rate=0.1)
+        self.assertEqual(self.train("two", 2, **sgd).returncode, 0)
+        done = self.train("two-local", 2, **sgd, local_steps=1, **plain)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for a, b in zip(self.losses("two"), self.losses("two-local"), strict=True):
+            self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
+
+    def test_local_steps_of_each_launcher(self):
+        flags = dict(batch_size=4, local_steps=3)
+        done = self.train("own", 2, **flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("checkpoints/step-00000012/optimizer-1.safetensors", {str(path) for path in self.weights("own")})
+        for launcher in (torchrun,) if SHORT else (torchrun, open_mpi, mpich, slurm):
+            ranks = [self.finish(process) for process in self.start_ranks(launcher, [self.words(launcher.__name__, **flags)] * 2)]
+            self.assertEqual([rank.returncode for rank in ranks], [0, 0], ranks)
+            self.assertEqual(self.weights("own"), self.weights(launcher.__name__))
+        self.assertLess(self.losses("own")[-1], self.losses("own")[0] - 0.3)
+        # The differences travel in bfloat16, too: the first outer update moves each weight by the same, to 8 binary digits.
+        done = self.train("halved", 2, **flags, gradient_wire="bfloat16")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for a, b in zip(self.losses("own"), self.losses("halved"), strict=True):
+            self.assertLessEqual(abs(a - b), 1e-3 * abs(a))
+        self.assertNotEqual(self.weights("own"), self.weights("halved"))
+
+    def test_local_steps_go_on_inside_of_a_round(self):
+        flags = dict(batch_size=4, local_steps=100, max_iters=300, eval_interval=100)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        launcher = self.start(self.words("stopped", **flags, processes=2))
+        self.await_checkpoint("stopped", launcher)
+        launcher.send_signal(signal.SIGINT)
+        done = self.finish(launcher)
+        self.assertEqual(done.returncode, 128 + signal.SIGINT, done.stderr)
+        self.assertNotEqual(int(done.stderr.split("stopped after iteration ")[1].split(";")[0]) % 100, 0, done.stderr)
+        self.assert_one_error(self.train("stopped", 1, **flags, init_from="resume"), "--local_steps", "another number of ranks than 1")
+        self.assert_one_error(self.train("stopped", 2, **{**flags, "local_steps": 50}, init_from="resume"), "--local_steps 50 (at its start: 100)")
+        done = self.train("stopped", 2, **flags, init_from="resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", "stopped")))
+
+    def test_what_does_not_fit_local_steps(self):
+        for words, flags in ((("--max_iters 10: ", "--local_steps 3"), dict(max_iters=10, local_steps=3)),
+                             (("--eval_interval 6: ", "--local_steps 4"), dict(local_steps=4)),
+                             (("--sample_interval 5: ", "--local_steps 3"), dict(local_steps=3, sample_interval=5)),
+                             (("--ema_decay: not with --local_steps",), dict(local_steps=3, ema_decay=0.9)),
+                             (("--shard_optimizer: not with --local_steps",), dict(local_steps=3, shard_optimizer="true")),
+                             (("--outer_momentum: only with --local_steps",), dict(outer_momentum=0.5))):
+            self.assert_one_error(self.train("run", 2, **flags), *words, code=2)
+            self.assert_nothing_written()
+
+    def evaluations(self, name):
+        lines = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
+        return [{key: value for key, value in line.items() if key.startswith("val_")} for line in lines if "val_loss" in line]
+
+    def test_ranks_share_an_evaluation(self):
+        """With the weights of one process, the figures are those of one process, to the last digit."""
+        table = self.folder / "table.jsonl"
+        words = ("good", "fine", "bad", "poor")
+        table.write_text("".join(json.dumps(dict(text=f"{a} {b} {c}", label=words[(3 * i + j) % 4], source=f"{a} {b}", target=f"{b} {c}")) + "\n"
+                                 for i, a in enumerate(words) for j, b in enumerate(words) for c in words * 3))
+        fixed = dict(max_iters=0, batch_size=2, eval_iters=5)
+        cases = [("lm", dict()), ("classification", dict(dataset=table, tokenizer="wordpiece")), ("mlm", dict(tokenizer="wordpiece")),
+                 ("seq2seq", dict(dataset=table))]
+        for task, more in cases[:2] if SHORT else cases:
+            for ranks in (1, 2, 3):
+                done = self.train(f"{task}{ranks}", ranks, task=task, **{**fixed, **more})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.evaluations(f"{task}{ranks}"), self.evaluations(f"{task}1"))
+
+    def test_another_number_of_ranks_goes_on_with_the_same_batch(self):
+        flags = dict(batch_size=4, lr_decay_iters=12)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        self.assertEqual(self.train("run", 2, max_iters=6, **flags).returncode, 0)
+        shutil.copytree(self.folder / "run", self.folder / "by-hand")
+        self.assert_one_error(self.train("run", 3, init_from="resume", **flags), "step-00000006", "2 micro batches", "3 ranks cannot share")
+        by_hand = self.train("by-hand", 1, init_from="resume", **flags)
+        self.assertEqual(by_hand.returncode, 0, by_hand.stderr)
+        self.assertIn("2 micro batches on each", by_hand.stderr)
+        for a, b in zip(self.losses("whole"), self.losses("by-hand"), strict=True):
+            self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
+        # torchrun's elastic restart with one host less.
+        done = self.run_alone(self.words("run", **flags), **torchrun(0, 1, free_port()), TORCHELASTIC_RESTART_COUNT=1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.weights("run"), self.weights("by-hand"))
+        # The checkpoint knows the batch, not the process that wrote it.
+        done = self.train("run", 2, init_from="resume", **{**flags, "max_iters": 14})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("micro batches on each", done.stderr)
+
     def test_a_slow_rank_is_named(self):
         # Most of their time is in passes, so that few pauses are in what both wait for.
         flags = dict(ENDLESS, n_embd=64, block_size=64, batch_size=16, eval_interval=10, log_interval=10)

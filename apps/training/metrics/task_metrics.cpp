@@ -39,6 +39,8 @@ class TokenMetric final : public Metric {
     return scores;
   }
 
+  std::vector<double*> totals() override { return {&tokens_, &right_tokens_, &rows_, &right_rows_}; }
+
  private:
   bool counts_tokens_, counts_rows_;
   double bytes_per_token_;
@@ -70,6 +72,13 @@ class ClassMetric final : public Metric {
       right_[i] = predicted_[i] = wanted_[i] = 0;
     }
     return {{"accuracy", ratio(right, all)}, {"f1", ratio(f1, static_cast<double>(right_.size()))}};
+  }
+
+  std::vector<double*> totals() override {
+    std::vector<double*> all;
+    for (auto* counts : {&right_, &predicted_, &wanted_})
+      for (double& count : *counts) all.push_back(&count);
+    return all;
   }
 
  private:
@@ -104,6 +113,8 @@ class EntityMetric final : public Metric {
     tokens_ = right_tokens_ = right_ = found_ = wanted_ = 0;
     return scores;
   }
+
+  std::vector<double*> totals() override { return {&tokens_, &right_tokens_, &right_, &found_, &wanted_}; }
 
  private:
   void count(const std::vector<Entity>& wanted, const std::vector<Entity>& found) {
@@ -140,6 +151,8 @@ class AnswerMetric final : public Metric {
     rows_ = right_ = f1_ = 0;
     return scores;
   }
+
+  std::vector<double*> totals() override { return {&rows_, &right_, &f1_}; }
 
  private:
   double rows_ = 0, right_ = 0, f1_ = 0;

@@ -41,6 +41,8 @@ class Metric {
  public:
   virtual ~Metric() = default;
   virtual void add(const ModelInputs& inputs, const ModelOutput& output) = 0;
+  /// The sums of these batches, so that those of several metrics can be added.
+  virtual std::vector<double*> totals() = 0;
   /// Metrics of the batches added since the last call. `loss` is their mean loss.
   virtual std::vector<Score> take(double loss) = 0;
 };

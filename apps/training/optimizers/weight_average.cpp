@@ -29,9 +29,9 @@ void WeightAverage::swap() {
   }
 }
 
-void WeightAverage::load_state(const SafetensorsFile& file) {
+void load_tensors(const SafetensorsFile& file, const NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : averages_) {
+  for (const auto& [name, tensor] : tensors) {
     if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape))
       throw Error(file.path(), ": tensor '", name, "' has another shape than the model's parameter");
     tensor.copy_(file.tensor(name));

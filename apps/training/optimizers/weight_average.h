@@ -13,6 +13,10 @@
 
 namespace zoo {
 
+/// Copies the file's tensors of these names. Throws Error naming the file and one that is missing or has
+/// another shape.
+void load_tensors(const SafetensorsFile& file, const NamedTensors& tensors);
+
 /// Exponential moving average of a module's parameters (Polyak and Juditsky, 1992): after each update average
 /// = decay average + (1 - decay) weight. Evaluation and saved models use the average, because it is less
 /// noisy than the last weights.
@@ -30,7 +34,7 @@ class WeightAverage {
   /// The averages by parameter name.
   const NamedTensors& state() const { return averages_; }
   /// Throws Error naming the file and a tensor that is missing or has another shape.
-  void load_state(const SafetensorsFile& file);
+  void load_state(const SafetensorsFile& file) { load_tensors(file, averages_); }
 
  private:
   double decay_;

@@ -82,20 +82,9 @@ class GroupRanks final : public Ranks {
  public:
   GroupRanks(torch::nn::Module& module, const Launch& launch, c10::intrusive_ptr<c10d::ProcessGroup> group,
              RankWatch& watch, GradientWire wire)
-      : rank_(launch.rank), size_(launch.size), group_(std::move(group)), watch_(watch) {
-    std::vector<at::Tensor> trained;
+      : rank_(launch.rank), size_(launch.size), group_(std::move(group)), watch_(watch), wire_(wire) {
     for (at::Tensor& parameter : module.parameters())
-      if (parameter.requires_grad()) trained.push_back(parameter);
-    const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
-        trained, {static_cast<std::size_t>(kFirstBucketBytes), static_cast<std::size_t>(kBucketBytes)});
-    // Backward passes produce gradients from the last layer to the first.
-    reducer_ = std::make_unique<TimedReducer>(
-        trained, std::vector<std::vector<std::size_t>>(buckets.rbegin(), buckets.rend()), group_,
-        std::vector<bool>(trained.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
-        /*gradient_as_bucket_view=*/false, std::unordered_map<std::size_t, std::string>(), kFirstBucketBytes,
-        /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>());
-    reducer_->set_ddp_runtime_logging_sample_rate(1);
-    if (wire == GradientWire::kBfloat16) reducer_->register_comm_hook(std::make_unique<Bfloat16Mean>(group_));
+      if (parameter.requires_grad()) trained_.push_back(parameter);
   }
 
   ~GroupRanks() override {
@@ -113,10 +102,28 @@ class GroupRanks final : public Ranks {
   std::int64_t rank() const override { return rank_; }
   std::int64_t size() const override { return size_; }
 
-  double sum(double value) override {
-    std::vector<at::Tensor> one{at::scalar_tensor(value, at::kDouble)};
+  void add(const at::Tensor& tensor) override {
+    std::vector<at::Tensor> one{tensor};
     group_->allreduce(one)->wait();
-    return one[0].item<double>();
+  }
+
+  void average(const std::vector<at::Tensor>& tensors) override {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<at::Tensor> sums = tensors;
+    if (wire_ == GradientWire::kBfloat16)
+      for (at::Tensor& sum : sums) sum = sum.to(at::kBFloat16);
+    group_->allreduce_coalesced(sums)->wait();
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      tensors[i].copy_(sums[i]).div_(static_cast<double>(size_));
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  bool any_before(bool value) override {
+    if (asked_ != nullptr) asked_->wait();
+    const bool any = asked_ != nullptr && answer_[0].item<float>() > 0;
+    answer_ = {at::scalar_tensor(value ? 1 : 0, at::kFloat)};
+    asked_ = group_->allreduce(answer_);
+    return any;
   }
 
   void broadcast(const at::Tensor& tensor, std::int64_t from) override {
@@ -130,6 +137,7 @@ class GroupRanks final : public Ranks {
     if (!last) return;
     count_wait();
     has_passed_ = true;
+    if (reducer_ == nullptr) make_reducer();
     reducer_->prepare_for_forward();  // counts passes, of which it times each
     NoAdvice handler;
     const c10::WarningUtils::WarningHandlerGuard guard(&handler);
@@ -140,12 +148,26 @@ class GroupRanks final : public Ranks {
     count_wait();
     std::vector<double> waits(static_cast<std::size_t>(size_));
     waits[static_cast<std::size_t>(rank_)] = std::exchange(waited_, 0);
-    std::vector<at::Tensor> one{at::from_blob(waits.data(), {size_}, at::kDouble)};
-    group_->allreduce(one)->wait();
+    add(at::from_blob(waits.data(), {size_}, at::kDouble));
     return waits;
   }
 
  private:
+  // Its buckets need as much memory as the gradients, which local steps do not average.
+  void make_reducer() {
+    const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
+        trained_, {static_cast<std::size_t>(kFirstBucketBytes), static_cast<std::size_t>(kBucketBytes)});
+    // Backward passes produce gradients from the last layer to the first.
+    reducer_ = std::make_unique<TimedReducer>(
+        trained_, std::vector<std::vector<std::size_t>>(buckets.rbegin(), buckets.rend()), group_,
+        std::vector<bool>(trained_.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
+        /*gradient_as_bucket_view=*/false, std::unordered_map<std::size_t, std::string>(), kFirstBucketBytes,
+        /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>());
+    reducer_->set_ddp_runtime_logging_sample_rate(1);
+    if (wire_ == GradientWire::kBfloat16)
+      reducer_->register_comm_hook(std::make_unique<Bfloat16Mean>(group_));
+  }
+
   void count_wait() {
     if (std::exchange(has_passed_, false)) waited_ += reducer_->wait();
   }
@@ -153,7 +175,11 @@ class GroupRanks final : public Ranks {
   std::int64_t rank_, size_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   RankWatch& watch_;
+  GradientWire wire_;
+  std::vector<at::Tensor> trained_;
   std::unique_ptr<TimedReducer> reducer_;
+  c10::intrusive_ptr<c10d::Work> asked_;  // of any_before()
+  std::vector<at::Tensor> answer_;
   bool has_passed_ = false;  // a backward pass whose wait is not counted yet
   double waited_ = 0;
 };

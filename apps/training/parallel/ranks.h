@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/scalar_tensor.h>
 
 namespace zoo {
 
@@ -16,8 +17,19 @@ class Ranks {
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t size() const = 0;
 
-  /// The sum over all ranks.
-  virtual double sum(double value) = 0;
+  /// The sum over all ranks, in place. A number to which the others add zeros keeps its bits.
+  virtual void add(const at::Tensor& tensor) = 0;
+  double sum(double value) {
+    const at::Tensor one = at::scalar_tensor(value, at::kDouble);
+    add(one);
+    return one.item<double>();
+  }
+
+  /// The mean over all ranks, in place. Tensors of one type.
+  virtual void average(const std::vector<at::Tensor>& tensors) = 0;
+
+  /// True if `value` was true on any rank in the call before this one: nobody waits for this call's answer.
+  virtual bool any_before(bool value) = 0;
 
   /// Copies rank `from`'s tensor, contiguous in CPU memory, to all other ranks.
   virtual void broadcast(const at::Tensor& tensor, std::int64_t from) = 0;

@@ -30,6 +30,10 @@ std::vector<NamedGenerator> default_generators(c10::Device device) {
 
 }  // namespace
 
+std::string optimizer_file(std::int64_t rank) {
+  return rank == 0 ? kOptimizerFile : "optimizer-" + std::to_string(rank) + ".safetensors";
+}
+
 TrainerState read_trainer_state(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kTrainerStateFile;
   const nlohmann::json json = read_json(path);
@@ -40,6 +44,7 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   // JSON has no infinity; null represents it.
   return {.iteration = reader.require_int("iteration"),
           .micro_steps = reader.get_int("micro_steps", 0),
+          .micro_batches = reader.get_int("micro_batches", 0),
           .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity()),
           .stale_evaluations = reader.get_int("stale_evaluations", 0),
           .counted_evaluation = reader.get_int("counted_evaluation", 0),
@@ -50,6 +55,7 @@ void write_trainer_state(const std::filesystem::path& directory, const TrainerSt
   nlohmann::json json{{"format_version", kFormatVersion},
                       {"iteration", state.iteration},
                       {"micro_steps", state.micro_steps},
+                      {"micro_batches", state.micro_batches},
                       {"best_val_loss", nullptr},
                       {"stale_evaluations", state.stale_evaluations},
                       {"counted_evaluation", state.counted_evaluation},

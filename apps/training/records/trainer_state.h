@@ -10,6 +10,8 @@ namespace zoo {
 
 inline constexpr const char* kTrainerStateFile = "trainer_state.json";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+/// Of a rank with an optimizer of its own: kOptimizerFile of rank 0, then "optimizer-1.safetensors", …
+std::string optimizer_file(std::int64_t rank);
 inline constexpr const char* kAverageFile = "average.safetensors";
 inline constexpr const char* kGradientsFile = "gradients.safetensors";
 inline constexpr const char* kGeneratorsFile = "rng.safetensors";
@@ -18,6 +20,7 @@ inline constexpr const char* kGeneratorsFile = "rng.safetensors";
 struct TrainerState {
   std::int64_t iteration = 0;           // the next iteration
   std::int64_t micro_steps = 0;         // finished micro steps of that iteration
+  std::int64_t micro_batches = 0;       // of an update, over all ranks; 0: unknown
   double best_val_loss = 0;             // infinity before the first evaluation
   std::int64_t stale_evaluations = 0;   // in a row without a lower loss
   std::int64_t counted_evaluation = 0;  // last iteration included in that count

@@ -201,6 +201,9 @@ void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
 
 std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const ParallelSession& session) {
   const TrainFlags& flags = parsed.train;
+  if (flags.trainer.updater.local.steps > 0)
+    throw UsageError(
+        "--local_steps: the updates of a round differ; ms_per_iter of metrics.jsonl has their mean");
   TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   std::optional<CheckpointConfig> checkpoint;

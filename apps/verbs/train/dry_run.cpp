@@ -45,6 +45,7 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
                        options.optimizer_shares;
   }
   if (options.ema_decay > 0) needs.average = needs.gradients;
+  if (options.local.steps > 0) needs.average = 3 * needs.gradients;  // common weights, momentum, differences
   return needs;
 }
 
@@ -84,7 +85,8 @@ int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t up
   table.row({"weights", megabytes(needs.weights)});
   table.row({"gradients", megabytes(needs.gradients)});
   table.row({"optimizer", megabytes(needs.optimizer)});
-  if (needs.average > 0) table.row({"average", megabytes(needs.average)});
+  if (needs.average > 0)
+    table.row({options.local.steps > 0 ? "outer update" : "average", megabytes(needs.average)});
 
   Updater updater(objective, options, nullptr);
   double fastest = 0;

@@ -17,4 +17,9 @@ void require_same_run(const std::filesystem::path& run, const nlohmann::json& st
 void require_same_data(const std::filesystem::path& checkpoint, const std::string& data_sha256,
                        const std::string& dataset);
 
+/// The micro batches of each rank with which an update has as many rows as before, although another number of
+/// ranks goes on from the checkpoint. Throws Error if there is none.
+std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::int64_t accumulation,
+                                std::int64_t ranks);
+
 }  // namespace zoo

@@ -261,6 +261,14 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   require_task_flags(flags);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   const Start start = find_start(flags, run);
+  if (std::int64_t& steps = flags.trainer.updater.accumulation;
+      start.resumed && flags.trainer.updater.local.steps == 0) {
+    const std::int64_t before =
+        std::exchange(steps, equal_accumulation(run.step_path(*start.resumed), steps, session.size()));
+    if (steps != before && session.rank() == 0)
+      std::cerr << "another number of ranks goes on: " << steps
+                << " micro batches on each for the same batch\n";
+  }
   TrainerOptions options = trainer_options(flags, session);
   const c10::Device device = options.updater.device;
   const KnownModel known = known_model(start.checkpoint, flags.data.task);

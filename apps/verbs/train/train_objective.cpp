@@ -42,6 +42,18 @@ void require_packable(const TransformerConfig& config) {
                                                                 : "rope_scaling that depends on the length");
 }
 
+void require_local_steps_fit(const TrainFlags& flags) {
+  const LocalStepsOptions& local = flags.trainer.updater.local;
+  if (local.steps == 0 && local != LocalStepsOptions())
+    throw UsageError("--outer_learning_rate, --outer_momentum: only with --local_steps");
+  if (local.steps > 0 && flags.sample_interval % local.steps != 0)
+    throw UsageError("--sample_interval ", flags.sample_interval, ": expected a multiple of --local_steps ",
+                     local.steps);
+  TrainerOptions options = flags.trainer;
+  if (flags.shard_optimizer) options.updater.optimizer_shares = 2;
+  require_rounds(options);
+}
+
 TokenId end_of_documents(const TaskData& data) {
   if (!data.tokenizer || !data.tokenizer->eos_id())
     throw UsageError("--documents pack: ", data.source,
@@ -52,6 +64,7 @@ TokenId end_of_documents(const TaskData& data) {
 }  // namespace
 
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags) {
+  require_local_steps_fit(flags);
   const std::int64_t count = flags.processes.value_or(1);
   if (flags.restart > 0 && !flags.processes)
     throw UsageError("--restart is for the processes of --processes N");

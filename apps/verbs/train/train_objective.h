@@ -12,7 +12,8 @@
 namespace zoo {
 
 /// Starts the processes of --processes, each with the same arguments, and returns their exit status; empty in
-/// such a process, or if there is only one. Throws UsageError if another launcher has started this one.
+/// such a process, or if there is only one. Throws UsageError if another launcher has started this one, and
+/// for what does not fit --local_steps.
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
 
 /// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if

@@ -201,6 +201,17 @@ void declare_processes(Flags& flags, TrainFlags& v) {
                "number format in which gradients travel between ranks; bfloat16 halves the bytes");
   flags.add("shard_optimizer", v.shard_optimizer,
             "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
+  LocalStepsOptions& local = v.trainer.updater.local;
+  flags.add("local_steps", local.steps,
+            "DiLoCo: each rank makes so many updates by itself, then all move the weights that they share by "
+            "the mean of their changes, for slow networks; 0: average the gradients in each update",
+            between(0, 100000));
+  flags.add(
+      "outer_learning_rate", local.learning_rate,
+      "local_steps: factor of that mean, with momentum; 1 without momentum gives the mean of the weights",
+      above(0));
+  flags.add("outer_momentum", local.momentum, "local_steps: Nesterov's momentum of that mean",
+            between(0, 0.999999));
 }
 
 void declare_record(Flags& flags, TrainFlags& v) {

@@ -197,8 +197,11 @@ class Page(unittest.TestCase):
         _, source, _ = self.references["gpt2"].run(CORRUPTED)
         patched = self.answer("gpt2", changes=[(("residual", 1), lambda _: source["residual", 1])])
         self.assert_bars(on.softmax(-1), patched.softmax(-1))
-        self.assertEqual(self.browser.one("#patch-count").text, "6 of 6 tokens")
+        self.assertIn("6 of 6 tokens: with all of them patched, the blocks after block 1 read the other text", self.browser.one("#patch-count").text)
         self.assertEqual(self.chips(), ["patched residual stream of block 1, all tokens"])
+        self.choose("#patch-position", "4")
+        self.browser.wait(lambda: self.browser.one("#patch-count").text == "6 of 6 tokens")
+        self.choose("#patch-position", "")
         # Two texts of other lengths: the counter says so at the field, and the answer is that of no patch.
         self.type("#patch-text", "the cat")
         self.browser.wait(lambda: self.browser.one("#patch-count").text.startswith("2 of 6 tokens: nothing is patched"))

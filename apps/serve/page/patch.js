@@ -11,11 +11,16 @@ const dropPatch = () => {
   byId("patch-text").value = "";
 };
 
+// A stream that is patched at all tokens leaves nothing of the text but what another stack reads.
+const readsTheOther = () => state.patch.part === "residual" && state.patch.position === "" && !isPair();
+
 const renderCount = () => {
   const { text, counts } = state.patch, note = byId("patch-count");
   note.hidden = text === "" || !counts;
   if (note.hidden) return;
-  note.textContent = `${counts.other} of ${counts.own} tokens` + (patchFits() ? "" : ": nothing is patched until both texts have as many");
+  note.textContent = `${counts.other} of ${counts.own} tokens`;
+  if (!patchFits()) note.textContent += ": nothing is patched until both texts have as many";
+  else if (readsTheOther()) note.textContent += `: with all of them patched, the blocks after block ${state.patch.layer} read the other text; choose one token to see what its state carries`;
   note.classList.toggle("wrong", !patchFits());
 };
 // The error of the other text, if it has one: the answer is true without it. That of the text itself is /look's to tell.

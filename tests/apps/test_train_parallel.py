@@ -325,15 +325,14 @@ class ParallelTest(unittest.TestCase):
         for a, b in zip(self.losses("two"), self.losses("two-local"), strict=True):
             self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
 
-    def test_local_steps_of_each_launcher(self):
+    def test_local_steps_of_two_launchers(self):
         flags = dict(batch_size=4, local_steps=3)
         done = self.train("own", 2, **flags)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("checkpoints/step-00000012/optimizer-1.safetensors", {str(path) for path in self.weights("own")})
-        for launcher in (torchrun,) if SHORT else (torchrun, open_mpi, mpich, slurm):
-            ranks = [self.finish(process) for process in self.start_ranks(launcher, [self.words(launcher.__name__, **flags)] * 2)]
-            self.assertEqual([rank.returncode for rank in ranks], [0, 0], ranks)
-            self.assertEqual(self.weights("own"), self.weights(launcher.__name__))
+        ranks = [self.finish(process) for process in self.start_ranks(torchrun, [self.words("torchrun", **flags)] * 2)]
+        self.assertEqual([rank.returncode for rank in ranks], [0, 0], ranks)
+        self.assertEqual(self.weights("own"), self.weights("torchrun"))
         self.assertLess(self.losses("own")[-1], self.losses("own")[0] - 0.3)
         # The differences travel in bfloat16, too: the first outer update moves each weight by the same, to 8 binary digits.
         done = self.train("halved", 2, **flags, gradient_wire="bfloat16")
@@ -343,14 +342,18 @@ class ParallelTest(unittest.TestCase):
         self.assertNotEqual(self.weights("own"), self.weights("halved"))
 
     def test_local_steps_go_on_inside_of_a_round(self):
-        flags = dict(batch_size=4, local_steps=100, max_iters=300, eval_interval=100)
+        flags = dict(batch_size=4, local_steps=100, max_iters=1000000, eval_interval=100, lr_decay_iters=1000)
+        updates, more, earlier = 0, {}, []
+        while updates % 100 == 0:  # it may stop at a round's end
+            launcher = self.start(self.words("stopped", **flags, **more, processes=2))
+            self.await_checkpoint("stopped", launcher, after=earlier)
+            launcher.send_signal(signal.SIGINT)
+            done = self.finish(launcher)
+            self.assertEqual(done.returncode, 128 + signal.SIGINT, done.stderr)
+            earlier = list((self.folder / "stopped/checkpoints").glob("step-*"))
+            updates, more = int(done.stderr.split("stopped after iteration ")[1].split(";")[0]), dict(init_from="resume")
+        flags["max_iters"] = (updates // 100 + 1) * 100
         self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
-        launcher = self.start(self.words("stopped", **flags, processes=2))
-        self.await_checkpoint("stopped", launcher)
-        launcher.send_signal(signal.SIGINT)
-        done = self.finish(launcher)
-        self.assertEqual(done.returncode, 128 + signal.SIGINT, done.stderr)
-        self.assertNotEqual(int(done.stderr.split("stopped after iteration ")[1].split(";")[0]) % 100, 0, done.stderr)
         self.assert_one_error(self.train("stopped", 1, **flags, init_from="resume"), "--local_steps", "another number of ranks than 1")
         self.assert_one_error(self.train("stopped", 2, **{**flags, "local_steps": 50}, init_from="resume"), "--local_steps 50 (at its start: 100)")
         done = self.train("stopped", 2, **flags, init_from="resume")
@@ -381,7 +384,7 @@ class ParallelTest(unittest.TestCase):
         cases = [("lm", dict()), ("classification", dict(dataset=table, tokenizer="wordpiece")), ("mlm", dict(tokenizer="wordpiece")),
                  ("seq2seq", dict(dataset=table))]
         for task, more in cases[:2] if SHORT else cases:
-            for ranks in (1, 2, 3):
+            for ranks in (1, 3):
                 done = self.train(f"{task}{ranks}", ranks, task=task, **{**fixed, **more})
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.evaluations(f"{task}{ranks}"), self.evaluations(f"{task}1"))

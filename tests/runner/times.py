@@ -18,7 +18,7 @@ SHARES = {
     "apps: test_demo_verb": 8.0,  # each demo of the tutorials
     "apps: test_load_memory": 7.0,
     "apps: test_train_families": 9.0,  # of --all, where it trains all families
-    "apps: test_train_parallel": 5.0,  # each launcher, two or three processes at a time
+    "apps: test_train_parallel": 7.0,  # each launcher, two or three processes at a time; local steps
     "apps: test_train_verb": 4.0,
     "interop: conformance": 10.0,
     "interop: parity_table": 15.0,  # of --all, where half of the table is made

@@ -110,8 +110,14 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
   if (!settings.lists_added_tokens && root.find("added_tokens") != nullptr) {
     // The file's own tokens replace those that added_tokens.json has for their ids.
-    for (const JsonSection& token : root.sections("added_tokens"))
-      settings.added_tokens_decoder[static_cast<TokenId>(token.count("id", 0))] = read_added_token(token);
+    for (const JsonSection& section : root.sections("added_tokens")) {
+      const AddedToken token = read_added_token(section);
+      // Also where a later token has the same id.
+      const auto mask = settings.roles.find(SpecialToken::mask);
+      if (mask != settings.roles.end() && mask->second.content == token.content)
+        settings.mask_has_rules = true;
+      settings.added_tokens_decoder[static_cast<TokenId>(section.count("id", 0))] = token;
+    }
   }
   settings.add_bos_token = settings.add_eos_token = std::nullopt;  // the file's template decides
   const bool is_rebuilt = rebuild_as_class(settings, path, content);

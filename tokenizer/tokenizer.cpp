@@ -26,22 +26,22 @@ TokenIds Tokenizer::encode(std::string_view text) const {
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  return checked(assemble(encoding_template().single, tokenize(text, options.with_offsets), nullptr,
-                          with_side(options)));
+  return checked(
+      assemble(encoding_template().single, tokenize(text, options, false), nullptr, with_side(options)));
 }
 
 Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
                                 const EncodeOptions& options) const {
-  Encoding other = tokenize(second, options.with_offsets);
+  Encoding other = tokenize(second, options, true);
   return checked(
-      assemble(encoding_template().pair, tokenize(first, options.with_offsets), &other, with_side(options)));
+      assemble(encoding_template().pair, tokenize(first, options, false), &other, with_side(options)));
 }
 
 std::vector<Encoding> Tokenizer::encode_windows(std::string_view first, std::string_view second,
                                                 std::size_t stride, const EncodeOptions& options) const {
   std::vector<Encoding> windows =
-      assemble_windows(encoding_template().pair, tokenize(first, options.with_offsets),
-                       tokenize(second, options.with_offsets), stride, with_side(options));
+      assemble_windows(encoding_template().pair, tokenize(first, options, false),
+                       tokenize(second, options, true), stride, with_side(options));
   for (const Encoding& window : windows) require_rows(window.ids);
   return windows;
 }
@@ -69,6 +69,8 @@ void Tokenizer::lowercase_texts() {
   throw Error("a tokenizer of kind ", kind(), " cannot lowercase its texts");
 }
 
-Encoding Tokenizer::tokenize(std::string_view text, bool) const { return {.ids = text_ids(text)}; }
+Encoding Tokenizer::tokenize(std::string_view text, const EncodeOptions&, bool) const {
+  return {.ids = text_ids(text)};
+}
 
 }  // namespace zoo

@@ -108,8 +108,8 @@ class Tokenizer {
 
   virtual std::optional<TokenId> role_id(SpecialToken) const { return std::nullopt; }
 
-  /// Fills in ids and, if requested and known, offsets and words.
-  virtual Encoding tokenize(std::string_view text, bool with_offsets) const;
+  /// Fills in ids and, if requested and known, offsets and words. No special tokens, no truncation.
+  virtual Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const;
 
   virtual const EncodingTemplate& encoding_template() const { return plain_template(); }
 

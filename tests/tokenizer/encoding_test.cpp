@@ -168,6 +168,49 @@ TEST_CASE("RoBERTa's offsets leave out the space before a word, but not a letter
   CHECK(sources(text, encoding) == std::vector<std::string>{"the", "cat", "</s>", "he", "", "cat", ""});
 }
 
+// Expected ranges are those of `tokenizers` 0.23. Strip has removed the text's first two spaces, ByteLevel
+// adds one: only before a text's first token `tokenizers` knows that it was added, and counts a special token
+// that was joined with the text earlier as its first.
+TEST_CASE("Offsets leave out an added space before the first token, unless a special token came first") {
+  const std::string begin =
+      R"({"model": {"type": "BPE", "vocab": {"<s>": 0, "</s>": 1, "Ġ": 2, "a": 3, "Ġa": 4},
+      "merges": ["Ġ a"]}, "normalizer": {"type": "Strip", "strip_left": true, "strip_right": false},
+      "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+      "post_processor": {"type": "Sequence", "processors": [)";
+  const std::string byte_level = R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
+  const std::string around = R"("sep": ["</s>", 1], "cls": ["<s>", 0])";
+  const std::string bert = R"({"type": "BertProcessing", )" + around + "}";
+  const std::string roberta =
+      R"({"type": "RobertaProcessing", "trim_offsets": false, "add_prefix_space": true, )" + around + "}";
+  const std::string piece =
+      R"([{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}})";
+  const std::string on_template = R"({"type": "TemplateProcessing", "single": )" + piece + R"(], "pair": )" +
+                                  piece +
+                                  R"(, {"Sequence": {"id": "B", "type_id": 0}}],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}})";
+  struct Case {
+    std::string processors;
+    std::vector<std::uint32_t>
+        begins;  // of "a": one text, without special tokens, first and second of a pair
+  };
+  for (const Case& each :
+       {Case{byte_level, {2, 2, 2, 2}}, Case{bert + ", " + byte_level, {3, 2, 3, 2}},
+        Case{byte_level + ", " + bert, {2, 2, 2, 2}}, Case{roberta + ", " + byte_level, {3, 2, 3, 3}},
+        Case{on_template + ", " + byte_level, {2, 2, 2, 2}}}) {
+    const test::TemporaryDirectory directory;
+    test::write_bytes(directory / "tokenizer.json", begin + each.processors + "]}}");
+    const auto tokenizer = load_tokenizer(directory.path());
+    std::vector<std::uint32_t> begins;
+    for (const Encoding& encoding :
+         {tokenizer->encode("  a", EncodeOptions{}), tokenizer->encode("  a", {.add_special_tokens = false}),
+          tokenizer->encode_pair("  a", "  a", EncodeOptions{})})
+      for (std::size_t i = 0; i < encoding.size(); ++i)
+        if (encoding.ids[i] == 4) begins.push_back(encoding.offsets[i].begin);
+    CAPTURE(each.processors);
+    CHECK(begins == each.begins);
+  }
+}
+
 TEST_CASE("Char and byte tokenizers give the offsets of each character and byte") {
   const std::string text = "aé中";
   const Encoding characters = CharTokenizer::train(text).encode(text, EncodeOptions{});

@@ -52,17 +52,22 @@ TokenId named_id(const JsonSection& processor, const char* key) {
   return pair[1].get<TokenId>();
 }
 
-void set_trimming(const JsonSection& processor, Pipeline& pipeline) {
+// `tokenizers` trims what the earlier processors have made of each text: one encoding with its special tokens
+// of BertProcessing and RobertaProcessing, but one for each piece of a template.
+void set_trimming(const JsonSection& processor, const std::string& joined_by, Pipeline& pipeline) {
   if (!processor.flag("trim_offsets", true)) return;
   if (pipeline.offset_trimming)
     processor.fail("trim_offsets", "is true in two post-processors, which is not supported");
-  pipeline.offset_trimming = Pipeline::OffsetTrimming{processor.flag("add_prefix_space", true)};
+  pipeline.offset_trimming = Pipeline::OffsetTrimming{processor.flag("add_prefix_space", true),
+                                                      !joined_by.empty(), joined_by == "RobertaProcessing"};
 }
 
-bool read(const JsonSection& processor, Pipeline& pipeline) {
+// `joined_by` is the type of the last processor that joined special tokens with a text. True if this one adds
+// tokens.
+bool read(const JsonSection& processor, std::string& joined_by, Pipeline& pipeline) {
   const std::string type = processor.text("type");
   if (type == "ByteLevel") {
-    set_trimming(processor, pipeline);
+    set_trimming(processor, joined_by, pipeline);
     return false;
   }
   if (type == "TemplateProcessing") {
@@ -70,12 +75,12 @@ bool read(const JsonSection& processor, Pipeline& pipeline) {
   } else if (type == "BertProcessing") {
     pipeline.encoding_template = bert_template(named_id(processor, "cls"), named_id(processor, "sep"));
   } else if (type == "RobertaProcessing") {
-    set_trimming(processor, pipeline);
+    set_trimming(processor, joined_by, pipeline);
     pipeline.encoding_template = roberta_template(named_id(processor, "cls"), named_id(processor, "sep"));
   } else if (type == "Sequence") {
     int templates = 0;
     for (const JsonSection& part : processor.sections("processors"))
-      templates += read(part, pipeline) ? 1 : 0;
+      templates += read(part, joined_by, pipeline) ? 1 : 0;
     if (templates > 1)
       processor.fail("processors", "has more than one that adds tokens, which is not supported");
     return templates > 0;
@@ -83,13 +88,15 @@ bool read(const JsonSection& processor, Pipeline& pipeline) {
     fail_unknown_type(processor, "post-processor",
                       "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
   }
+  if (type == "BertProcessing" || type == "RobertaProcessing") joined_by = type;
   return true;
 }
 
 }  // namespace
 
 void read_post_processor(const JsonSection& root, Pipeline& pipeline) {
-  if (root.find("post_processor") != nullptr) read(root.section("post_processor"), pipeline);
+  std::string joined_by;
+  if (root.find("post_processor") != nullptr) read(root.section("post_processor"), joined_by, pipeline);
 }
 
 }  // namespace zoo

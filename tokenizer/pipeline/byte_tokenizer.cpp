@@ -18,10 +18,11 @@ TokenIds ByteTokenizer::text_ids(std::string_view text) const {
   return ids;
 }
 
-Encoding ByteTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+Encoding ByteTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
   Encoding encoding{.ids = text_ids(text)};
-  for (std::uint32_t i = 0; with_offsets && i < encoding.size(); ++i) encoding.offsets.push_back({i, i + 1});
-  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  for (std::uint32_t i = 0; options.with_offsets && i < encoding.size(); ++i)
+    encoding.offsets.push_back({i, i + 1});
+  if (options.with_offsets) encoding.words.resize(encoding.size(), 0);
   return encoding;
 }
 

@@ -26,7 +26,7 @@ class ByteTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& directory) const override;
 
  protected:
-  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+  Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
 };
 
 }  // namespace zoo

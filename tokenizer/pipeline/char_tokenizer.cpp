@@ -65,14 +65,14 @@ TokenIds CharTokenizer::text_ids(std::string_view text) const {
   return ids;
 }
 
-Encoding CharTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
   Encoding encoding{.ids = text_ids(text)};
-  for (std::size_t at = 0; with_offsets && at < text.size();) {
+  for (std::size_t at = 0; options.with_offsets && at < text.size();) {
     const auto begin = static_cast<std::uint32_t>(at);
     next_code_point(text, at);
     encoding.offsets.push_back({begin, static_cast<std::uint32_t>(at)});
   }
-  if (with_offsets) encoding.words.resize(encoding.size(), 0);
+  if (options.with_offsets) encoding.words.resize(encoding.size(), 0);
   return encoding;
 }
 

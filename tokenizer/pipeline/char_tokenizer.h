@@ -36,7 +36,7 @@ class CharTokenizer final : public Tokenizer {
   const std::vector<char32_t>& characters() const { return characters_; }
 
  protected:
-  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+  Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
 
  private:
   static constexpr std::size_t kPageSize = 256;

@@ -23,6 +23,9 @@ struct Pipeline {
   /// Excludes spaces from the offsets of a token: a ByteLevel or RoBERTa post-processor.
   struct OffsetTrimming {
     bool add_prefix_space = true;  // the first token's space, if single, was added and is not in the text
+    /// An earlier post-processor has put a special token before the first, or the second, text: none of its
+    /// tokens is the first.
+    bool follows_special = false, second_follows_special = false;
   };
   using Roles = std::map<SpecialToken, TokenId>;
 

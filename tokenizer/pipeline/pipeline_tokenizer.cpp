@@ -118,22 +118,28 @@ const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
   return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
-TokenIds PipelineTokenizer::text_ids(std::string_view text) const { return tokenize(text, false).ids; }
+TokenIds PipelineTokenizer::text_ids(std::string_view text) const {
+  return tokenize(text, {.with_offsets = false}, false).ids;
+}
 
-Encoding PipelineTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+Encoding PipelineTokenizer::tokenize(std::string_view text, const EncodeOptions& options,
+                                     bool is_second) const {
   require_utf8(text, "the text");
   if (text.size() > std::numeric_limits<std::uint32_t>::max())
     throw Error("a tokenizer encodes at most 4 GiB at once, not ", text.size(), " bytes");
   Encoding encoding;
-  if (!with_offsets) {
+  if (!options.with_offsets) {
     encoding.ids.reserve(text.size() / 4 + 4);
     if (encode_streaming(text, encoding.ids)) return encoding;
     encoding.ids.clear();
   }
-  const SplitText split_text = split(text, with_offsets);
+  const SplitText split_text = split(text, options.with_offsets);
+  const auto& trimming = pipeline_.offset_trimming;
+  const bool follows_special = trimming && options.add_special_tokens &&
+                               (is_second ? trimming->second_follows_special : trimming->follows_special);
   for (const Word& word : split_text.words) {
-    if (with_offsets) {
-      append_word(text, split_text, word, encoding);
+    if (options.with_offsets) {
+      append_word(text, split_text, word, !follows_special, encoding);
     } else if (word.is_token()) {
       encoding.ids.push_back(word.id);
     } else {
@@ -222,7 +228,7 @@ void PipelineTokenizer::normalize(SplitText& text) const {
 }
 
 void PipelineTokenizer::append_word(std::string_view original, const SplitText& text, const Word& word,
-                                    Encoding& encoding) const {
+                                    bool begins, Encoding& encoding) const {
   const std::size_t first = encoding.ids.size();
   if (word.is_token()) {
     encoding.ids.push_back(word.id);
@@ -235,7 +241,7 @@ void PipelineTokenizer::append_word(std::string_view original, const SplitText& 
     const ByteRange in_text = {word.begin + range.begin, word.begin + range.end};
     range = text.text.source_of(in_text);
     if (pipeline_.offset_trimming)
-      range = trimmed(original, token_at(text, word, in_text, encoding.ids[i]), range, i == 0);
+      range = trimmed(original, token_at(text, word, in_text, encoding.ids[i]), range, begins && i == 0);
   }
   encoding.words.resize(encoding.ids.size(), static_cast<std::int32_t>(&word - text.words.data()));
 }

@@ -34,14 +34,14 @@ class PipelineTokenizer final : public Tokenizer {
   void save(const std::filesystem::path& directory) const override;
 
  protected:
-  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+  Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
   const EncodingTemplate& encoding_template() const override { return pipeline_.encoding_template; }
 
  private:
   std::string decode(std::span<const TokenId> ids, bool skips_special_tokens) const;
   SplitText split(std::string_view text, bool with_offsets) const;
   void normalize(SplitText& text) const;
-  void append_word(std::string_view original, const SplitText& text, const Word& word,
+  void append_word(std::string_view original, const SplitText& text, const Word& word, bool begins,
                    Encoding& encoding) const;
   std::string_view token_at(const SplitText& text, const Word& word, ByteRange range, TokenId id) const;
   ByteRange trimmed(std::string_view text, std::string_view token, ByteRange range, bool is_first) const;

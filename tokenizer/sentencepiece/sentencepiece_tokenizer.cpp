@@ -126,9 +126,9 @@ std::optional<TokenId> SentencePieceTokenizer::role_id(SpecialToken role) const 
   return id < 0 ? std::nullopt : std::optional<TokenId>(id);
 }
 
-Encoding SentencePieceTokenizer::tokenize(std::string_view text, bool with_offsets) const {
+Encoding SentencePieceTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
   Encoding encoding{.ids = text_ids(text)};
-  if (!with_offsets) return encoding;
+  if (!options.with_offsets) return encoding;
   const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
   for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});
   // A word begins with a piece that begins with a space.

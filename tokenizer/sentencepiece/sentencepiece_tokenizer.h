@@ -53,7 +53,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string token_text(TokenId id) const override { return piece(id); }
 
  protected:
-  Encoding tokenize(std::string_view text, bool with_offsets) const override;
+  Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
 
  private:
   SentencePieceTokenizer(std::string model, const std::string& what);

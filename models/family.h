@@ -15,7 +15,7 @@
 
 #include "models/formats/config_keys.h"
 #include "models/formats/weight_table.h"
-#include "models/model.h"
+#include "models/model_io.h"
 
 namespace zoo {
 

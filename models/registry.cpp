@@ -9,6 +9,7 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "models/layers/parameter.h"
+#include "models/model.h"
 
 namespace zoo {
 

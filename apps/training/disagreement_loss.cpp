@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/base/field_error.h"
+#include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 
 namespace zoo {

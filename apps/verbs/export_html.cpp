@@ -12,6 +12,7 @@
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
+#include "models/model.h"
 #include "models/tasks/encoding_batch.h"
 #include "tokenizer/text/split_patterns.h"
 #include "tokenizer/text/utf8.h"

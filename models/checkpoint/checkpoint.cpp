@@ -14,6 +14,7 @@
 #include "models/formats/weight_files.h"
 #include "models/gguf/gguf_tensors.h"
 #include "models/layers/parameter.h"
+#include "models/model.h"
 #include "models/registry.h"
 
 namespace zoo {

@@ -3,7 +3,7 @@
 /// @file
 /// Use:
 ///
-///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
+///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");  // models/model.h to call it
 ///     std::cout << loaded.family->model_type << ": " << loaded.model->parameter_count() << " parameters\n";
 ///     zoo::save_model(*loaded.model, *loaded.family, loaded.head, "copy");  // an existing directory
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "models/checkpoint/weight_layout.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

@@ -6,6 +6,7 @@
 #include "data/base/mapped_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/formats/safetensors.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

@@ -17,7 +17,7 @@
 #include "models/checkpoint/load_report.h"
 #include "models/formats/weight_files.h"
 #include "models/formats/weight_table.h"
-#include "models/model.h"
+#include "models/model_io.h"
 
 namespace zoo {
 

@@ -15,6 +15,7 @@
 #include "data/base/json_file.h"
 #include "models/checkpoint/weight_layout.h"
 #include "models/formats/config_reader.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

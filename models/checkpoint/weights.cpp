@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "models/checkpoint/weight_layout.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

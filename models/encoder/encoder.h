@@ -5,6 +5,7 @@
 #include "models/family.h"
 #include "models/layers/embeddings.h"
 #include "models/layers/stack.h"
+#include "models/model.h"
 
 namespace zoo::encoder {
 

@@ -18,7 +18,7 @@
 #include "models/generation/logits_filters.h"
 #include "models/generation/sampler.h"
 #include "models/generation/token_constraint.h"
-#include "models/model.h"
+#include "models/model_io.h"
 
 namespace zoo {
 

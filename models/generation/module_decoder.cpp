@@ -12,6 +12,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/graphs/graphed_steps.h"
+#include "models/layers/attention/positions.h"
 
 namespace zoo {
 namespace {

@@ -11,6 +11,7 @@
 #include "models/checkpoint/checkpoint.h"
 #include "models/gguf/gguf_architecture.h"
 #include "models/gguf/gguf_blocks.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

@@ -48,6 +48,11 @@ struct AttentionInputs {
   at::Tensor unrotated_queries = {}, unrotated_keys = {};  // before rotary positions; undefined without
 };
 
+/// Values [B, Hkv, T, D] and outputs [B, H, T, D] of one call's heads, for a loss on them.
+struct HeadRecord {
+  at::Tensor values, outputs;
+};
+
 /// Outputs of a layer's parts, after its interventions.
 struct LayerActivations {
   at::Tensor residual, attention, cross_attention, feed_forward;  // [B, T, C]

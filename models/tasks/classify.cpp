@@ -7,6 +7,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "data/base/error.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

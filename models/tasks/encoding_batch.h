@@ -14,7 +14,7 @@
 
 #include <c10/core/Device.h>
 
-#include "models/model.h"
+#include "models/model_io.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {

@@ -6,6 +6,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "data/base/field_error.h"
+#include "models/model.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

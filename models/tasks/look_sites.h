@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/layers/interventions.h"
-#include "models/model.h"
+#include "models/model_io.h"
 
 namespace zoo {
 

@@ -4,6 +4,7 @@
 
 #include "data/base/field_error.h"
 #include "models/generation/generate.h"
+#include "models/model.h"
 #include "models/tasks/classify.h"
 #include "tokenizer/text/utf8.h"
 

@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "data/base/json_file.h"
+#include "models/model.h"
 #include "models/tasks/classify.h"
 
 namespace zoo {

@@ -7,6 +7,7 @@
 
 #include "data/base/error.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/model.h"
 #include "models/tasks/encoding_batch.h"
 
 namespace zoo {
@@ -73,6 +74,8 @@ TextEmbedder TextEmbedder::with_prompt(const std::string& prompt) const {
       prompt.empty() ? 0 : length_of_prompt(*tokenizer_, prompt, encode_options(max_length_));
   return other;
 }
+
+const TransformerConfig& TextEmbedder::config() const { return model_->config(); }
 
 std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
   const EncodeOptions options = encode_options(truncates ? max_length_ : std::nullopt);

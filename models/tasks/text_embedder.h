@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "models/model_io.h"
 #include "models/tasks/sentence_modules.h"
 #include "tokenizer/tokenizer.h"
 
@@ -53,7 +53,7 @@ class TextEmbedder {
 
   /// Maximum number of tokens that are read of a text; none: no limit.
   const std::optional<std::size_t>& max_length() const { return max_length_; }
-  const TransformerConfig& config() const { return model_->config(); }
+  const TransformerConfig& config() const;
   const SentenceModules& modules() const { return *modules_; }
 
  private:

@@ -41,6 +41,7 @@ MODEL_FLOORS = [
     ["models/formats/"],
     ["models/gguf/gguf_"],
     ["models/heads/"],
+    ["models/model_io."],
     ["models/model."],
     ["models/family."],
     ["models/decoder/", "models/encoder/", "models/encoder_decoder/"],

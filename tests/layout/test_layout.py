@@ -4,6 +4,7 @@
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -49,6 +50,20 @@ class Tree(unittest.TestCase):
         self.assert_none(
             [p for path in self.sources for p in rules.include_problems(path, self.text(path), headers.__contains__)]
         )
+
+    def test_headers_of_the_api_are_cheap(self):
+        # torch::nn costs four fifths of compiling a program that classifies or generates.
+        heavy = {path for path in self.sources if path.endswith(".h") and "#include <torch/nn" in self.text(path)}
+        api = ("models/tasks/", "models/checkpoint/checkpoint.h")
+        for header in (path for path in self.sources if path.startswith(api) and path.endswith(".h")):
+            reached, left = {header}, [header]
+            while left:
+                included = set(re.findall(r'#include "([^"]+)"', self.text(left.pop())))
+                found = included & self.paths
+                left += found - reached
+                reached |= found
+            if header != "models/tasks/inference_loading.h":  # packs the parts of modules
+                self.assertEqual(reached & heavy, set(), header)
 
     def test_top_level_is_the_documented_one(self):
         self.assert_none(rules.top_level_problems(self.tracked))

@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "models/family.h"
+#include "models/model.h"
 #include "models/registry.h"
 
 namespace zoo::test {

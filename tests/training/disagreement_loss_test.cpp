@@ -1,5 +1,6 @@
 #include "apps/training/disagreement_loss.h"
 
+#include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 #include "models/layers/norm.h"
 #include "tests/models/support.h"

@@ -8,6 +8,7 @@
 #include "apps/verbs/generate/generated_text.h"
 #include "data/base/error.h"
 #include "models/generation/decoding_batch.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

@@ -18,6 +18,7 @@
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 #include "models/analysis/rollout.h"
+#include "models/model.h"
 #include "models/tasks/look_texts.h"
 
 namespace zoo {

@@ -5,6 +5,7 @@
 
 #include "apps/command/arguments.h"
 #include "data/base/json_text.h"
+#include "models/model.h"
 
 namespace zoo {
 namespace {

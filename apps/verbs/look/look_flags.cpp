@@ -8,6 +8,7 @@
 #include "apps/hub/find_model.h"
 #include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
+#include "models/model.h"
 
 namespace zoo {
 

@@ -12,6 +12,7 @@
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/packed_stack.h"
+#include "models/model.h"
 #include "models/registry.h"
 
 namespace zoo {

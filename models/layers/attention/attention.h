@@ -18,11 +18,6 @@
 
 namespace zoo {
 
-/// Values [B, Hkv, T, D] and outputs [B, H, T, D] of one call's heads, for a loss on them.
-struct HeadRecord {
-  at::Tensor values, outputs;
-};
-
 /// Inputs of one self-attention call besides x, and what it gives besides its result.
 struct SelfAttentionContext {
   AttentionMask mask;

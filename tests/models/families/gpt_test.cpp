@@ -2,6 +2,7 @@
 
 #include <torch/optim/adamw.h>
 
+#include "models/layers/attention/key_value_cache.h"
 #include "models/layers/attention/masks.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/checkpoint/checkpoint.h"
+#include "models/layers/attention/key_value_cache.h"
 #include "models/layers/attention/masks.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -7,6 +7,7 @@
 #include "data/base/json_file.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
+#include "models/layers/attention/key_value_cache.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

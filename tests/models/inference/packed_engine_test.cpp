@@ -1,5 +1,6 @@
 #include "models/inference/packed_engine.h"
 
+#include "models/layers/attention/key_value_cache.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

@@ -277,6 +277,12 @@ class Api(ServeTest):
             with self.subTest(field=field):
                 self.refused(400, words, path="/look", param=field, text="a cab", **{field: value})
 
+    def test_others_take_turns_with_a_look(self):
+        # The means of a site, the pass with interventions and the plain one beside it are a turn each.
+        before = self.server.metric("tzoo_job_pieces_total")
+        self.server.post("/look", text="a cab", heads=["0.0"], **{"with": "mean"})
+        self.assertGreaterEqual(self.server.metric("tzoo_job_pieces_total") - before, 3)
+
     def test_fields_that_change_nothing(self):
         plain = self.server.post("/v1/completions", prompt="a", temperature=0)["choices"]
         more = {"user": "me", "metadata": {"a": "b"}, "store": True, "suffix": None, "best_of": None, "logit_bias": None,

@@ -47,7 +47,7 @@ ordered_json described(const Model& model, Shape chosen) {
           {"parallel", stack.sublayer_order != SublayerOrder::kSequential}};
 }
 
-// A look at one text.
+// A look at one text, in steps, each of at most two passes of the model: others take turns between them.
 class Look {
  public:
   Look(ServedModel& served, LookedModel& loaded, LookRequest request)
@@ -58,28 +58,34 @@ class Look {
     inputs_ = analysis::answering_inputs(*model_.model, read_.inputs, target);
   }
 
-  ordered_json json() const {
+  void intervene() { interventions_ = interventions(); }
+  void run() {
     ModelInputs inputs = inputs_;
-    inputs.interventions = interventions();
+    inputs.interventions = interventions_;
     inputs.output_attentions = request_.layer.has_value();
-    const analysis::Run run = analysis::run(*model_.model, inputs);
+    run_ = analysis::run(*model_.model, inputs);
+  }
+  void run_plain() {
+    if (!interventions_.empty()) plain_ = analysis::run(*model_.model, inputs_).output;
+  }
+
+  ordered_json json() const {
     const LookPlace place{
         .texts = request_.texts, .read = read_, .position = position_, .token_name = [this](std::int64_t id) {
           return name(id);
         }};
-    const std::optional<LookAnswer> answer = look_answer(model_, place, run.output);
+    const std::optional<LookAnswer> answer = look_answer(model_, place, run_.output);
     std::optional<LookAnswer> plain;
-    if (!inputs.interventions.empty())
-      plain = look_answer(model_, place, analysis::run(*model_.model, inputs_).output);
+    if (plain_) plain = look_answer(model_, place, *plain_);
     ordered_json json{{"model", served_.name}, {"shape", described(*model_.model, request_.stack)}};
     json["tokens"] = tokens(read_.inputs.input_ids);
     if (is_pair()) json["written"] = tokens(read_.inputs.decoder_input_ids);
     if (!request_.texts.appended.empty()) json["text"] = continued_text();
     json["position"] = position_;
     json["answer"] = answer ? json_of(*answer, plain) : ordered_json();
-    json["lens"] = lens(run);
-    json["norms"] = json_numbers(stream_norms(run).select(1, 0).cpu());
-    if (request_.layer) json["attention"] = attention(run.output);
+    json["lens"] = lens(run_);
+    json["norms"] = json_numbers(stream_norms(run_).select(1, 0).cpu());
+    if (request_.layer) json["attention"] = attention(run_.output);
     return json;
   }
 
@@ -228,6 +234,9 @@ class Look {
   TextInputs read_;
   ModelInputs inputs_;
   std::int64_t position_ = 0;
+  std::vector<Intervention> interventions_;
+  analysis::Run run_;
+  std::optional<ModelOutput> plain_;  // without the interventions
 };
 
 }  // namespace
@@ -235,15 +244,28 @@ class Look {
 WebReply answer_look(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
+  std::optional<Look> look;
   ordered_json json;
   // A page asks again with each key; what it no longer waits for is not computed.
-  ComputeJob(state.thread, state.watch(request)).run([&] {
-    const at::NoGradGuard no_grad;
-    LookedModel& loaded = inside_of(served, state.options);
-    LookRequest asked = read_look(fields, loaded.model);
-    fields.refuse_others();
-    json = Look(served, loaded, std::move(asked)).json();
-  });
+  ComputeJob job(state.thread, state.watch(request));
+  const std::function<void()> steps[] = {
+      [&] {
+        LookedModel& loaded = inside_of(served, state.options);
+        LookRequest asked = read_look(fields, loaded.model);
+        fields.refuse_others();
+        look.emplace(served, loaded, std::move(asked));
+      },
+      [&] { look->intervene(); },
+      [&] { look->run(); },
+      [&] { look->run_plain(); },
+      [&] { json = look->json(); },
+  };
+  for (const auto& step : steps) {
+    job.run([&] {
+      const at::NoGradGuard no_grad;
+      step();
+    });
+  }
   return {.body = json_text(json)};
 }
 

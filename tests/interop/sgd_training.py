@@ -24,5 +24,10 @@ class SgdTraining:
         self.assertEqual(done.returncode, 0, done.stderr)
         return run
 
+    def evaluated(self, model, *words):
+        done = tzoo("evaluate", "--model", str(model), "--json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
     def metrics(self, run):
         return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

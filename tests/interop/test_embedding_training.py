@@ -170,6 +170,11 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         with torch.no_grad():
             x = self.vectors(model, TEXTS[:1], **prompted[0], then=lambda x: normalize(torch.tanh(dense(x)), dim=-1))
         self.assertLess((torch.tensor(found[0]["embedding"]) - x[0, :5]).abs().max().item(), 1e-5)
+        # evaluate measures as the run did, with its prompts.
+        last = self.metrics(run)[-1]
+        self.assertEqual(last["iter"], STEPS)
+        figures = self.evaluated(run / "final")
+        self.assertEqual(figures, {name: last["val_" + name] for name in ("accuracy", "mrr_at_10", "ndcg_at_10")})
         # A resumed run has all weights of its modules.
         half = self.trained(PAIRS, "--query_prompt_name", "query", "--document_prompt_name", "document", model="sentences", steps=2)
         done = tzoo("train", "--init_from", "resume", "--out_dir", str(half), "--max_iters", str(STEPS))
@@ -216,12 +221,15 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         for name, value in [("accuracy", sum(rank == 1 for rank in ranks) / 5), ("mrr_at_10", sum(1 / rank for rank in ranks) / 5),
                             ("ndcg_at_10", sum(1 / math.log2(1 + rank) for rank in ranks) / 5)]:
             self.assertAlmostEqual(first["val_" + name], value, places=6)
+            self.assertAlmostEqual(self.evaluated(self.root / "bert", "--dataset", self.rows(TRIPLETS))[name], value, places=6)
         found = scores.diagonal().tolist()
         places = [sorted(found).index(x) + 1 for x in found]
         wanted = [5, 1, 3.5, 3.5, 2]
         covariance = sum((x - 3) * (y - 3) for x, y in zip(places, wanted))
         first = self.metrics(self.trained(SCORED, steps=1))[0]
         self.assertAlmostEqual(first["val_spearman"], covariance / math.sqrt(10 * 9.5), places=6)
+        figures = self.evaluated(self.root / "bert", "--dataset", self.rows(SCORED), "--task", "embedding")
+        self.assertEqual(figures, {"spearman": first["val_spearman"]})
 
     def test_shapes_of_files(self):
         tables = {"plain.tsv": "".join(f"{r['anchor']}\t{r['positive']}\t{r['negative']}\n" for r in TRIPLETS),

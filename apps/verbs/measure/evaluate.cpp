@@ -13,6 +13,8 @@
 #include "apps/training/trainer.h"
 #include "apps/verbs/measure/packed_evaluation.h"
 #include "apps/verbs/measure/suite_evaluation.h"
+#include "apps/verbs/train/embedding_task.h"
+#include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_model.h"
 #include "apps/verbs/train/train_objective.h"
@@ -33,6 +35,7 @@ using Json = nlohmann::ordered_json;
 struct EvaluateFlags {
   ModelPath model;
   DataFlags data{.dataset = ""};
+  std::optional<std::string> query_prompt_name, document_prompt_name;
   SuiteFlags suite;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
@@ -69,11 +72,13 @@ std::vector<std::string> words_of_run(const std::filesystem::path& run_config, c
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
   Flags flags(arguments.command,
               "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
-              "F1, exact match, BLEU), or on tasks of lm-evaluation-harness. Without --dataset it takes the "
+              "F1, exact match, BLEU, MRR, nDCG, rank correlation), or on tasks of lm-evaluation-harness. "
+              "Without --dataset it takes the "
               "validation set of the run that the model "
               "belongs to, and the flags that the run was evaluated with.");
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
+  declare_prompt_names(flags, values.query_prompt_name, values.document_prompt_name);
   flags.group("Evaluation");
   flags.add("batch_size", values.batch_size, "examples per batch", between(1, kMostBatchRows));
   flags.add("eval_iters", values.eval_iters,
@@ -118,7 +123,7 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
     if (found != task_names().end() && traits_of(task).head == checkpoint.head) return task;
   }
   for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
-                          Task::kTokenClassification, Task::kQuestionAnswering}) {
+                          Task::kTokenClassification, Task::kQuestionAnswering, Task::kEmbedding}) {
     if (traits_of(task).head == checkpoint.head) return task;
   }
   if (checkpoint.head == Head::kPretraining) return Task::kMlm;  // its data has no pairs of sentences
@@ -194,8 +199,30 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
                         on_step);
 }
 
+// Vectors and rankings have the figures of their training, whose loss is its own affair.
+SplitEvaluation evaluate_texts(const EvaluateFlags& flags, const CheckpointConfig& checkpoint,
+                               const LoadedModel& loaded, const TaskData& data, c10::Device device) {
+  if (flags.compute.weights != "modules")
+    throw UsageError("--weights ", flags.compute.weights, ": the task ", name_of(flags.data.task),
+                     " is evaluated by modules alone; leave it out");
+  TrainFlags training{.data = flags.data};
+  training.compute = flags.compute;
+  training.embedding.query_prompt_name = flags.query_prompt_name;
+  training.embedding.document_prompt_name = flags.document_prompt_name;
+  const BatchPlan plan{.batch_size = flags.batch_size};
+  std::optional<EmbeddingTask> embedding;
+  if (flags.data.task == Task::kEmbedding) embedding.emplace(training, checkpoint, loaded, device);
+  const auto objective =
+      embedding ? embedding->objective(data, plan) : ranking_objective(training, loaded, data, plan);
+  const std::int64_t count = objective->evaluation_batches(Split::kVal);
+  Progress progress(count, "batches");
+  return evaluate_split(*objective, Split::kVal, count, {.dtype = dtype_of(flags.compute), .device = device},
+                        [&](std::int64_t done) { progress.update(done); });
+}
+
 void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
-  Json json{{"loss", evaluation.loss}};
+  Json json = Json::object();
+  if (!traits_of(flags.data.task).tunes) json["loss"] = evaluation.loss;
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
   if (flags.json) {
     std::cout << json_text(json) << "\n";
@@ -230,6 +257,10 @@ int run_evaluate(const Arguments& arguments) {
   };
   const LoadedModel loaded = load(packed);
   require_ids_below(data, loaded.model->config().vocab_size);
+  if (task == Task::kEmbedding || task == Task::kRanking) {
+    print(flags, evaluate_texts(flags, checkpoint, loaded, data, device));
+    return 0;
+  }
   const auto batches =
       make_batches(flags.data, data, loaded.model->config(), {.batch_size = flags.batch_size},
                    static_cast<std::uint64_t>(flags.compute.seed), device);

@@ -183,6 +183,8 @@ std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Emb
   if (options.teacher && !options.teacher->scores_pairs &&
       options.teacher->answers(text, text).size(1) != width)
     throw Error("--teacher: its vectors have another size than the student's ", width);
+  if (rows.val.size() > static_cast<std::size_t>(kMostMeasuredRows))
+    std::cerr << "note: the figures are those of the first " << kMostMeasuredRows << " examples\n";
   if (cut > 0)
     std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
   return std::make_unique<EmbeddingObjective>(std::move(model), std::move(embedders), std::move(rows),

@@ -139,7 +139,7 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
     throw UsageError(
         "--task embedding trains in one process: an anchor is compared with the documents of its whole ",
         "batch; start it without --processes");
-  const bool scored = data.sentences.train.front().score.has_value();
+  const bool scored = data.sentences.val.front().score.has_value();
   EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
                            .plan = plan,
                            .seed = static_cast<std::uint64_t>(flags_.compute.seed),

@@ -6,6 +6,16 @@
 #include "models/registry.h"
 
 namespace zoo {
+
+void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
+                          std::optional<std::string>& document) {
+  flags.add("query_prompt_name", query,
+            "the model's prompt of this name before each anchor or first sentence; default: no prompt",
+            {.placeholder = "NAME"});
+  flags.add("document_prompt_name", document, "the same before each positive and negative or second sentence",
+            {.placeholder = "NAME"});
+}
+
 namespace {
 
 void declare_run(Flags& flags, TrainFlags& v) {
@@ -77,11 +87,7 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
             "texts whose activations are kept at a time (GradCache); the gradients are those of the whole "
             "batch, which needs less memory and more time",
             at_least(1));
-  flags.add("query_prompt_name", v.query_prompt_name,
-            "the model's prompt of this name before each anchor or first sentence; default: no prompt",
-            {.placeholder = "NAME"});
-  flags.add("document_prompt_name", v.document_prompt_name,
-            "the same before each positive and negative or second sentence", {.placeholder = "NAME"});
+  declare_prompt_names(flags, v.query_prompt_name, v.document_prompt_name);
 }
 
 void declare_preference(Flags& flags, PreferenceLossOptions& v) {

@@ -112,4 +112,8 @@ std::size_t number_of(const std::string& name, const std::vector<std::string>& n
 /// Declares only the flags of the data.
 void declare_data(Flags& flags, DataFlags& values);
 
+/// Declares the names of a model's prompts before the texts of the task embedding.
+void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
+                          std::optional<std::string>& document);
+
 }  // namespace zoo

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 
+#include <ATen/ops/div.h>
 #include <ATen/ops/matmul.h>
 #include <zoo/models/tasks/text_embedder.h>
 
@@ -16,7 +17,7 @@ std::vector<std::string> lines_of(std::istream& stream) {
 // Vectors [N, D] of length 1, so that products are cosines.
 at::Tensor vectors_of(const zoo::TextEmbedder& embedder, const std::vector<std::string>& texts) {
   const at::Tensor vectors = embedder.embed(texts);
-  return vectors / vectors.norm(2, /*dim=*/1, /*keepdim=*/true);
+  return at::div(vectors, vectors.norm(2, /*dim=*/1, /*keepdim=*/true));
 }
 
 int main(int, char** argv) {

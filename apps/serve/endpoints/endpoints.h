@@ -32,6 +32,7 @@ struct ServerState {
 /// Each answers a POST to a path, or throws ApiError.
 WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
+WebReply answer_message(ServerState& state, const WebRequest& request);          // /v1/messages
 WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
 WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize
 WebReply answer_detokenize(ServerState& state, const WebRequest& request);       // /detokenize

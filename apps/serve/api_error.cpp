@@ -34,4 +34,11 @@ std::string ApiError::json() const {
   return json_text(nlohmann::ordered_json{{"error", error}});
 }
 
+nlohmann::ordered_json anthropic_error(int status, const std::string& message) {
+  const char* type = status == 404   ? "not_found_error"
+                     : status == 413 ? "request_too_large"
+                                     : type_of(status);
+  return {{"type", "error"}, {"error", {{"type", status >= 500 ? "api_error" : type}, {"message", message}}}};
+}
+
 }  // namespace zoo

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace zoo {
 
 /// An error that a client is told, in OpenAI's shape: {"error": {"message", "type", "param", "code"}}.
@@ -18,6 +20,8 @@ class ApiError : public std::runtime_error {
   int status() const { return status_; }
   /// The error's "tokens" and "limit": of a text without tokens, or with more than are read.
   ApiError& with_tokens(std::size_t tokens, std::int64_t limit);
+  const std::string& param() const { return param_; }
+  const std::string& code() const { return code_; }
   std::string json() const;
 
  private:
@@ -25,5 +29,8 @@ class ApiError : public std::runtime_error {
   std::string param_, code_;
   std::optional<std::pair<std::size_t, std::int64_t>> tokens_;  // and their limit
 };
+
+/// An error in Anthropic's shape: {"type": "error", "error": {"type", "message"}}.
+nlohmann::ordered_json anthropic_error(int status, const std::string& message);
 
 }  // namespace zoo

@@ -52,13 +52,16 @@ struct Endpoint {
   WebReply (*answer)(ServerState&, const WebRequest&);
 };
 
+// clang-format off
 constexpr std::array kEndpoints{
     Endpoint{"/v1/completions", answer_completion}, Endpoint{"/v1/chat/completions", answer_chat_completion},
-    Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/tokenize", answer_tokenize},
-    Endpoint{"/detokenize", answer_detokenize},     Endpoint{"/fill-mask", answer_fill_mask},
-    Endpoint{"/classify", answer_classify},         Endpoint{"/answer", answer_question},
-    Endpoint{"/translate", answer_translate},       Endpoint{"/look", answer_look},
-    Endpoint{"/v1/rerank", answer_rerank},          Endpoint{"/rerank", answer_rerank}};
+    Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/v1/messages", answer_message},
+    Endpoint{"/tokenize", answer_tokenize},         Endpoint{"/detokenize", answer_detokenize},
+    Endpoint{"/fill-mask", answer_fill_mask},       Endpoint{"/classify", answer_classify},
+    Endpoint{"/answer", answer_question},           Endpoint{"/translate", answer_translate},
+    Endpoint{"/look", answer_look},                 Endpoint{"/v1/rerank", answer_rerank},
+    Endpoint{"/rerank", answer_rerank},             Endpoint{"/v1/responses", answer_response}};
+// clang-format on
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 
 // A path as the metrics name it: those that are not ours are one.
@@ -128,6 +131,8 @@ WritingModel& writing_part(ServedModel& model) {
 
 WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {
   const std::optional<std::string> origin = request.header("Origin");
+  if (reply.status >= 400 && !reply.body.empty() && request.path.starts_with("/v1/messages"))
+    reply.body = json_text(anthropic_error(reply.status, parse_ordered_json(reply.body)["error"]["message"]));
   reply.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (!origin || !rules_.allows_origin(*origin)) return reply;
   reply.headers.emplace_back("Access-Control-Allow-Origin", *origin);
@@ -163,9 +168,10 @@ WebReply Service::answer(const WebRequest& request) {
 WebReply Service::route(const WebRequest& request) {
   if (request.method == "OPTIONS")
     return {.status = 204,
-            .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
-                        {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
-                        {"Access-Control-Max-Age", "600"}}};
+            .headers = {
+                {"Access-Control-Allow-Methods", "GET, POST"},
+                {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version"},
+                {"Access-Control-Max-Age", "600"}}};
   const bool is_post = request.method == "POST";
   for (const Endpoint& endpoint : kEndpoints) {
     if (request.path != endpoint.path) continue;

@@ -15,7 +15,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string event_of(const std::string& data) { return "data: " + data + "\n\n"; }
+std::string event_of(const ordered_json& event) {
+  const std::string name = event.contains("type") ? "event: " + event["type"].get<std::string>() + "\n" : "";
+  return name + "data: " + json_text(event) + "\n\n";
+}
 
 // Sends the events of a call until it ends or the client leaves.
 class EventStream {
@@ -29,17 +32,18 @@ class EventStream {
   void run() {
     if (words_.opening) send_all(words_.opening());
     while (const auto event = call_.next()) tell(*event);
+    if (words_.closing) return send_all(words_.closing(new_tokens_));
     if (call_.request().include_usage) {
       ordered_json event = answer_.envelope(ordered_json::array());
       event["usage"] = usage_of(call_, new_tokens_);
       send(event);
     }
-    write_(event_of("[DONE]"));
+    write_("data: [DONE]\n\n");
   }
 
  private:
   void send(const ordered_json& event) {
-    if (!write_(event_of(json_text(event)))) throw ClientLeft();
+    if (!write_(event_of(event))) throw ClientLeft();
   }
 
   void send_all(const std::vector<ordered_json>& events) {
@@ -56,7 +60,7 @@ class EventStream {
     } else if (event.kind == Kind::kEnd) {
       const std::string rest = texts_[event.row].finish();
       if (!rest.empty()) send_all(words_.token(event.row, rest, nullptr));
-      send_all(words_.end(event.row, event.end));
+      send_all(words_.end(event.row, event.end, texts_[event.row].stop()));
     }
   }
 
@@ -109,24 +113,25 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
   WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
   reply.stream = [answer = std::move(answer), call = std::move(call),
                   words = std::move(words)](const auto& write) {
+    const auto fail = [&](const ApiError& error) {
+      if (!words.failed) return void(write("data: " + error.json() + "\n\ndata: [DONE]\n\n"));
+      for (const ordered_json& event : words.failed(error)) write(event_of(event));
+    };
     try {
       EventStream(*answer, *call, words, write).run();
     } catch (const ApiError& error) {
-      write(event_of(error.json()));
-      write(event_of("[DONE]"));
+      fail(error);
     } catch (const ClientLeft&) {  // nobody listens
     } catch (const std::exception& error) {
-      write(event_of(ApiError(500, plain_message(error)).json()));
+      fail(ApiError(500, plain_message(error)));
     }
   };
   return reply;
 }
 
 std::string new_reply_id(const std::string& prefix) {
-  static std::mutex mutex;
-  static std::mt19937_64 generator{std::random_device()()};
-  const std::lock_guard lock(mutex);
-  return prefix + format_text("%016llx", static_cast<unsigned long long>(generator()));
+  std::random_device device;  // no id can be told from others
+  return prefix + format_text("%08x%08x", device(), device());
 }
 
 std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer) {

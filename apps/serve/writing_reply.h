@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "apps/serve/api_error.h"
 #include "apps/serve/generation_call.h"
 #include "apps/serve/web/web_server.h"
 #include "models/tasks/generate_session.h"
@@ -47,10 +48,15 @@ struct StreamWords {
   std::function<std::vector<nlohmann::ordered_json>(std::size_t row, const std::string& text,
                                                     const ScoredToken* token)>
       token;
-  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, RowEnd end)> end;
+  /// `stop` is the rest of the text from a stop string on; empty: none has ended it.
+  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, RowEnd end, std::string_view stop)> end;
+  /// Events after all rows, instead of OpenAI's usage and "[DONE]"; and the event of an error. May be null.
+  std::function<std::vector<nlohmann::ordered_json>(std::int64_t new_tokens)> closing;
+  std::function<std::vector<nlohmann::ordered_json>(const ApiError& error)> failed;
 };
 
-/// Server-sent events of the answer's call, and "[DONE]". An error after the beginning is an event, too.
+/// Server-sent events of the answer's call; one with a "type" is named by it. An error after the beginning is
+/// an event, too.
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
                    StreamWords words);
 

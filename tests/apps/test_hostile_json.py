@@ -105,6 +105,28 @@ REQUESTS = [
         "messages": [{"role": "user", "content": "a"}], "max_tokens": 60, "parallel_tool_calls": False, "tool_choice": "required",
         "tools": [{"type": "function", "function": {"name": "f", "description": "g", "strict": True, "parameters": {
             "type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}}}]}),
+    ("/v1/messages", {
+        "model": "tiny", "max_tokens": 60, "temperature": 0.5, "top_p": 0.9, "top_k": 3, "stop_sequences": ["z"], "stream": True,
+        "system": [{"type": "text", "text": "a"}], "metadata": {},
+        "tools": [{"name": "f", "description": "g", "input_schema": {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}}],
+        "tool_choice": {"type": "any", "disable_parallel_tool_use": True}, "messages": [
+            {"role": "user", "content": "a"}, {"role": "assistant", "content": [
+                {"type": "text", "text": "b"}, {"type": "tool_use", "id": "x", "name": "f", "input": {"a": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "c"}], "is_error": True},
+                                         {"type": "text", "text": "d"}]}]}),
+    ("/v1/responses", {
+        "model": "tiny", "max_output_tokens": 60, "temperature": 0.5, "top_p": 0.9, "stream": True, "instructions": "a", "metadata": {"a": "b"},
+        "store": True, "include": [], "truncation": "disabled", "tool_choice": "required", "parallel_tool_calls": False,
+        "tools": [{"type": "function", "name": "f", "description": "g", "strict": True,
+                   "parameters": {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}}],
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]},
+                  {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "b"}]},
+                  {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
+                  {"type": "function_call_output", "call_id": "x", "output": "c"}]}),
+    ("/v1/responses", {"input": "a", "max_output_tokens": 60, "tool_choice": {"type": "function", "name": "f"},
+                       "tools": [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": {"const": 1}}}}]}),
+    ("/v1/responses", {"input": "a", "max_output_tokens": 60, "text": {"format": {
+        "type": "json_schema", "name": "x", "schema": {"type": "object", "properties": {"a": {"const": 1}}}}}}),
     ("/v1/embeddings", {"model": "bare", "input": ["ab", "a"], "encoding_format": "float"}),
     ("/tokenize", {"content": "ab", "add_special": True, "with_pieces": True}),
     ("/detokenize", {"tokens": [1, 2], "keep_special": True}),

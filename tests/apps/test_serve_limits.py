@@ -44,7 +44,7 @@ class Access(ServeTest):
         status, _, headers = ask(Origin="http://friend.example")
         self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, "http://friend.example"))
         status, _, headers = server.request("OPTIONS", "/v1/completions", Origin="http://friend.example")
-        self.assertEqual((status, headers["Access-Control-Allow-Headers"]), (204, "Authorization, Content-Type"))
+        self.assertEqual((status, headers["Access-Control-Allow-Headers"]), (204, "Authorization, Content-Type, X-Api-Key, Anthropic-Version"))
         self.assert_refused(server.request("OPTIONS", "/v1/completions", Origin="http://evil.example"), 403)
 
     def test_key(self):
@@ -53,6 +53,8 @@ class Access(ServeTest):
             error = self.assert_refused(server.request("GET", "/v1/models", **key), 401)
             self.assertEqual(error["code"], "invalid_api_key")
         self.assertEqual(server.request("GET", "/v1/models", Authorization="Bearer sesame")[0], 200)
+        for key, status in [("sesame", 200), ("Sesame", 401), ("", 401), ("Bearer sesame", 401)]:
+            self.assertEqual(server.request("GET", "/v1/models", X_Api_Key=key)[0], status)
         self.assertEqual(server.request("GET", "/health")[0], 200)
         self.assertNotIn("tiny", server.request("GET", "/")[1])
         self.assert_refused(server.request("GET", "/metrics"), 401)
@@ -172,6 +174,7 @@ class Limits(ServeTest):
             (length + b"Host: evil.example\r\n", "Host is there more than once"),
             (length + b"Origin: http://localhost\r\nOrigin: null\r\n", "Origin is there more than once"),
             (length + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", "Authorization is there more than once"),
+            (length + b"X-Api-Key: a\r\nX-Api-Key: b\r\n", "X-Api-Key is there more than once"),
             (b"Content-Length : %d\r\n" % len(body) + length, "a name that none may have"),
             (length + b" X: a\r\n", "a name that none may have"),
         ]:

@@ -3,9 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "apps/serve/endpoints/endpoints.h"
-#include "apps/serve/endpoints/tool_request.h"
-#include "apps/serve/writing_reply.h"
+#include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
 #include "data/base/json_text.h"
 
@@ -16,22 +14,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostMessages = 4096;
 constexpr std::int64_t kMostTopLogprobs = 20;
-
-struct ChatCompletion : WritingAnswer {
-  ToolUse tools;
-};
-
-// A message's parts as one text: only texts are known.
-std::string text_of_parts(const ordered_json& parts, const std::string& place) {
-  std::string text;
-  for (const ordered_json& part : parts) {
-    const bool good = part.is_object() && part.contains("type") && part["type"] == "text" &&
-                      part.contains("text") && part["text"].is_string();
-    if (!good) RequestFields::refuse(place, "must be a text or a list of parts of type text");
-    text += part["text"].get<std::string>();
-  }
-  return text;
-}
 
 ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
   const ordered_json* given = fields.get("messages");
@@ -49,7 +31,7 @@ ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
     const auto content = message.find("content");
     if (content == message.end() && !calls) RequestFields::refuse(place + ".content", "is missing");
     if (content != message.end() && content->is_array())
-      *content = text_of_parts(*content, place + ".content");
+      *content = text_of_parts(*content, place + ".content", {"text"});
     if (content != message.end() && content->is_null() && !calls && message["role"] == "assistant")
       *content = "";
     const bool is_text = content != message.end() && content->is_string();
@@ -82,40 +64,6 @@ void read_logprobs(RequestFields& fields, BatchRequest& batch) {
   if (wanted) batch.likeliest = top.value_or(0);
 }
 
-ChatCompletion read_chat(RequestFields& fields, const ServedModel& served, const WritingModel& model,
-                         const ServeOptions& options) {
-  if (!model.chat)
-    throw ApiError(400, "'" + served.name + "' does not chat: " + model.no_chat, "model",
-                   "model_not_supported");
-  ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
-                       .object = "chat.completion",
-                       .model = served.name,
-                       .writing = read_writing_request(fields, model, model.chat_session)}};
-  if (chat.writing.stream) chat.object += ".chunk";
-  chat.tools = read_tools(fields, model, chat.writing);
-  ordered_json request = template_request(fields, model, chat.tools);
-  read_logprobs(fields, *chat.writing.batch);
-  const auto old_length = read_length(fields, "max_tokens");
-  const auto length = read_length(fields, "max_completion_tokens");
-  if (const ordered_json* kinds = fields.get("modalities");
-      kinds != nullptr && *kinds != ordered_json::array({"text"}))
-    RequestFields::refuse("modalities", "must be [\"text\"]");
-  fields.refuse_others();
-  try {
-    const std::string prompt = model.chat->prompt(request);
-    if (chat.tools.tools && !chat.tools.format && request.erase("tools") > 0 &&
-        model.chat->prompt(request) == prompt)
-      RequestFields::refuse("tools", "have no place in the chat template");
-    chat.writing.batch->prompts = {chat.tokenizer().encode(prompt)};
-  } catch (const Error& error) {
-    RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
-  }
-  if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
-  set_length(chat.writing, model, length ? length : old_length,
-             length || !old_length ? "max_completion_tokens" : "max_tokens", options.most_new_tokens);
-  return chat;
-}
-
 ordered_json scored(TokenId id, double value, const Tokenizer& tokenizer) {
   ordered_json bytes = ordered_json::array();
   for (const char byte : bytes_of_token(id, tokenizer))
@@ -135,13 +83,6 @@ ordered_json logprobs_of(std::span<const ScoredToken> tokens, const Tokenizer& t
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-// A call of a tool that begins, with an id of nine signs, as Mistral's templates demand.
-ordered_json new_call(const std::string& name) {
-  return {{"id", new_reply_id("").substr(0, 9)},
-          {"type", "function"},
-          {"function", {{"name", name}, {"arguments", ""}}}};
-}
-
 const char* finish_reason_of(const ChatCompletion& chat, RowEnd end, const ToolCallReader* reader) {
   const bool called = reader != nullptr && reader->calls() > 0 && end == RowEnd::kStop;
   return called && !chat.tools.named ? "tool_calls" : finish_reason(end);
@@ -159,7 +100,7 @@ ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids,
   const auto add = [&](const std::vector<ToolCallPiece>& pieces) {
     for (const ToolCallPiece& piece : pieces) {
       if (piece.kind == ToolCallPiece::Kind::kText) content += piece.text;
-      if (piece.kind == ToolCallPiece::Kind::kName) calls.push_back(new_call(piece.text));
+      if (piece.kind == ToolCallPiece::Kind::kName) calls.push_back(tool_call(new_call_id(), piece.text, ""));
       if (piece.kind == ToolCallPiece::Kind::kArguments)
         calls.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
     }
@@ -201,7 +142,7 @@ ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
 ordered_json delta_of(const ToolCallPiece& piece) {
   if (piece.kind == ToolCallPiece::Kind::kText) return {{"content", piece.text}};
   ordered_json call{{"index", piece.call}};
-  if (piece.kind == ToolCallPiece::Kind::kName) call.update(new_call(piece.text));
+  if (piece.kind == ToolCallPiece::Kind::kName) call.update(tool_call(new_call_id(), piece.text, ""));
   if (piece.kind == ToolCallPiece::Kind::kArguments) call["function"] = {{"arguments", piece.text}};
   return {{"tool_calls", ordered_json::array({std::move(call)})}};
 }
@@ -234,7 +175,7 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::si
       events.push_back(chunk(row, delta_of(piece), std::exchange(logprobs, nullptr), nullptr));
     return events;
   };
-  words.end = [chat, chunk, readers](std::size_t row, RowEnd end) {
+  words.end = [chat, chunk, readers](std::size_t row, RowEnd end, std::string_view) {
     std::vector<ordered_json> events;
     ToolCallReader* reader = readers->empty() ? nullptr : &(*readers)[row];
     if (reader != nullptr)
@@ -248,12 +189,54 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::si
 
 }  // namespace
 
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields) {
+  ServedModel& served = state.model_of(fields);
+  const WritingModel& model = writing_part(served);
+  if (!model.chat)
+    throw ApiError(400, "'" + served.name + "' does not chat: " + model.no_chat, "model",
+                   "model_not_supported");
+  ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
+                       .object = "chat.completion",
+                       .model = served.name,
+                       .writing = read_writing_request(fields, model, model.chat_session)}};
+  chat.serving = &model;
+  if (chat.writing.stream) chat.object += ".chunk";
+  chat.tools = read_tools(fields, model, chat.writing);
+  ordered_json request = template_request(fields, model, chat.tools);
+  read_logprobs(fields, *chat.writing.batch);
+  const auto old_length = read_length(fields, "max_tokens");
+  const auto length = read_length(fields, "max_completion_tokens");
+  if (const ordered_json* kinds = fields.get("modalities");
+      kinds != nullptr && *kinds != ordered_json::array({"text"}))
+    RequestFields::refuse("modalities", "must be [\"text\"]");
+  fields.refuse_others();
+  try {
+    const std::string prompt = model.chat->prompt(request);
+    if (chat.tools.tools && !chat.tools.format && request.erase("tools") > 0 &&
+        model.chat->prompt(request) == prompt)
+      RequestFields::refuse("tools", "have no place in the chat template");
+    chat.writing.batch->prompts = {chat.tokenizer().encode(prompt)};
+  } catch (const Error& error) {
+    RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
+  }
+  if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
+  set_length(chat.writing, model, length ? length : old_length,
+             length || !old_length ? "max_completion_tokens" : "max_tokens", state.options.most_new_tokens);
+  return std::make_shared<const ChatCompletion>(std::move(chat));
+}
+
+ordered_json tool_call(const std::string& id, const std::string& name, ordered_json arguments) {
+  return {
+      {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", std::move(arguments)}}}};
+}
+
+std::string new_call_id() { return new_reply_id("").substr(0, 9); }
+
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  WritingModel& model = writing_part(served);
-  const auto chat = std::make_shared<const ChatCompletion>(read_chat(fields, served, model, state.options));
-  auto call = std::make_shared<GenerationCall>(chat->writing, *model.batch, state.writing_place(request));
+  const auto chat = read_chat(state, fields);
+  auto call =
+      std::make_shared<GenerationCall>(chat->writing, *chat->serving->batch, state.writing_place(request));
   if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
   const std::size_t rows = call->rows();
   return stream_of(chat, std::move(call), words_for(chat, rows));

@@ -187,7 +187,7 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
     return std::vector{
         completion->envelope(ordered_json::array({choice(row, text, std::move(logprobs), nullptr)}))};
   };
-  words.end = [completion](std::size_t row, RowEnd end) {
+  words.end = [completion](std::size_t row, RowEnd end, std::string_view) {
     return std::vector{
         completion->envelope(ordered_json::array({choice(row, "", nullptr, finish_reason(end))}))};
   };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/serve/conversation_store.h"
 #include "apps/serve/generation_call.h"
 #include "apps/serve/request_fields.h"
 #include "apps/serve/served_model.h"
@@ -19,6 +20,7 @@ struct ServerState {
   ServeOptions options;
   ComputeThread thread{64};
   ServerMetrics metrics;
+  ConversationStore conversations;  // of /v1/responses
   std::atomic<bool> stopping = false;
 
   RequestWatch watch(const WebRequest& request) const {
@@ -32,6 +34,8 @@ struct ServerState {
 /// Each answers a POST to a path, or throws ApiError.
 WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
+WebReply answer_message(ServerState& state, const WebRequest& request);          // /v1/messages
+WebReply answer_response(ServerState& state, const WebRequest& request);         // /v1/responses
 WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
 WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize
 WebReply answer_detokenize(ServerState& state, const WebRequest& request);       // /detokenize

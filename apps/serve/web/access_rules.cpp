@@ -104,8 +104,10 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
     return ApiError(405, "the method " + request.method + " is not supported");
   const std::string bearer = "Bearer " + api_key;
   if (!api_key.empty() && !is_open(request.path) &&
-      !same_secret(request.header("Authorization").value_or(""), bearer))
-    return ApiError(401, "the request needs the API key: 'Authorization: Bearer KEY'", "", "invalid_api_key");
+      !same_secret(request.header("Authorization").value_or(""), bearer) &&
+      !same_secret(request.header("X-Api-Key").value_or(""), api_key))
+    return ApiError(401, "the request needs the API key: 'Authorization: Bearer KEY' or 'X-Api-Key: KEY'", "",
+                    "invalid_api_key");
   return body_refusal(request, body_bytes);
 }
 

@@ -69,8 +69,8 @@ bool is_token(const std::string& name) {
 std::string ambiguity_of(const httplib::Request& request) {
   for (const auto& [name, value] : request.headers)
     if (!is_token(name)) return "a header has a name that none may have";
-  for (const char* name : {"Content-Length", "Transfer-Encoding", "Host", "Authorization", "Origin",
-                           "Content-Type", "Content-Encoding"}) {
+  for (const char* name : {"Content-Length", "Transfer-Encoding", "Host", "Authorization", "X-Api-Key",
+                           "Origin", "Content-Type", "Content-Encoding"}) {
     if (request.get_header_value_count(name) > 1)
       return "the header " + std::string(name) + " is there more than once";
   }

@@ -1,0 +1,151 @@
+#include "apps/serve/endpoints/chat_dialect.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/json_text.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+void add_piece(ChatDialect& dialect, const ToolCallPiece& piece) {
+  std::vector<ChatPart>& parts = dialect.parts;
+  const bool is_text = piece.kind == ToolCallPiece::Kind::kText;
+  const bool is_name = piece.kind == ToolCallPiece::Kind::kName;
+  if (is_text && piece.text.empty()) return;
+  if (is_name || (is_text && (parts.empty() || parts.back().is_call))) {
+    if (!parts.empty()) dialect.close_part();
+    parts.push_back({.is_call = is_name, .id = new_call_id(), .name = is_name ? piece.text : ""});
+    dialect.open_part();
+  }
+  if (is_name) return;
+  parts.back().text += piece.text;
+  dialect.add(piece.text);
+}
+
+// The one row's text becomes the parts of the answer.
+StreamWords words_for(const std::shared_ptr<ChatDialect>& dialect) {
+  const auto reader = std::make_shared<std::optional<ToolCallReader>>();
+  if (dialect->chat->tools.format) reader->emplace(*dialect->chat->tools.format);
+  const auto events = [dialect] { return std::exchange(dialect->events, {}); };
+  StreamWords words;
+  words.opening = [=] {
+    dialect->begin();
+    return events();
+  };
+  words.token = [=](std::size_t, const std::string& text, const ScoredToken*) {
+    const ToolCallPiece plain{.text = text};
+    for (const ToolCallPiece& piece : *reader ? (*reader)->push(text) : std::vector{plain})
+      add_piece(*dialect, piece);
+    return events();
+  };
+  words.end = [=](std::size_t, RowEnd reason, std::string_view stopped) {
+    if (*reader)
+      for (const ToolCallPiece& piece : (*reader)->finish()) add_piece(*dialect, piece);
+    if (!dialect->parts.empty()) dialect->close_part();
+    dialect->reason = reason;
+    dialect->stopped = stopped;
+    return events();
+  };
+  words.closing = [=](std::int64_t new_tokens) {
+    dialect->new_tokens = new_tokens;
+    dialect->end();
+    return events();
+  };
+  words.failed = [=](const ApiError& error) {
+    if (!dialect->chat->writing.stream) throw error;
+    dialect->fail(error);
+    return events();
+  };
+  return words;
+}
+
+// The error with the API's own name of the field.
+ApiError renamed(const ApiError& error, const FieldNames& names) {
+  std::string name = error.param(), message = error.what();
+  for (const auto& [own, theirs] : names) {
+    const std::size_t place = name.find(theirs);
+    if (place == 0 || (theirs.front() == '.' && place != std::string::npos))
+      name.replace(place, theirs.size(), own);
+  }
+  const std::string quoted = "'" + error.param() + "'";
+  if (const std::size_t place = message.find(quoted); place != std::string::npos)
+    message.replace(place, quoted.size(), "'" + name + "'");
+  return {error.status(), message, name, error.code()};
+}
+
+}  // namespace
+
+ordered_json renamed_fields(RequestFields& fields, const FieldNames& names) {
+  ordered_json chat = ordered_json::object();
+  for (const auto& [own, name] : names) {
+    const ordered_json* value = own.front() == '.' ? nullptr : fields.get(own);
+    if (value != nullptr) chat[name] = *value;
+  }
+  return chat;
+}
+
+WebReply answer_in_dialect(ServerState& state, const WebRequest& request, ordered_json fields,
+                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect) {
+  try {
+    RequestFields chat(std::make_shared<const ordered_json>(std::move(fields)));
+    dialect->chat = read_chat(state, chat);
+  } catch (const ApiError& error) {
+    throw renamed(error, names);
+  }
+  const auto& chat = dialect->chat;
+  dialect->call =
+      std::make_shared<GenerationCall>(chat->writing, *chat->serving->batch, state.writing_place(request));
+  WebReply reply = stream_of(chat, dialect->call, words_for(dialect));
+  if (chat->writing.stream) return reply;
+  reply.stream([](std::string_view) { return true; });
+  return {.body = json_text(dialect->whole())};
+}
+
+std::string text_in(const ordered_json& object, const std::string& name, const std::string& place) {
+  const ordered_json text = object.is_object() ? object.value(name, ordered_json()) : ordered_json();
+  if (!text.is_string()) RequestFields::refuse(place + "." + name, "must be a text");
+  return text.get<std::string>();
+}
+
+void refuse_type(const std::string& place, const std::string& type) {
+  RequestFields::refuse(place, "of type '" + excerpt(type, 40) + "' is not supported here");
+}
+
+std::string text_of_parts(const ordered_json& content, const std::string& place,
+                          std::initializer_list<const char*> types) {
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) RequestFields::refuse(place, "must be a text or a list of parts");
+  std::string text;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const std::string at = place + "[" + std::to_string(i) + "]", type = text_in(content[i], "type", at);
+    if (std::ranges::find(types, type) == types.end()) refuse_type(at, type);
+    text += text_in(content[i], "text", at);
+  }
+  return text;
+}
+
+ordered_json flat_tools(RequestFields& fields, const std::string& type, const char* schema) {
+  const ordered_json* list = fields.get("tools");
+  ordered_json tools = ordered_json::array();
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const ordered_json tool = list->is_array() ? (*list)[i] : ordered_json();
+    const std::string place = "tools[" + std::to_string(i) + "]";
+    if (!tool.is_object()) RequestFields::refuse(place, "must be an object in a list");
+    if (const ordered_json given = tool.value("type", ordered_json()); !given.is_null() && given != type)
+      refuse_type(place, given.is_string() ? given.get<std::string>() : given.dump());
+    ordered_json function = ordered_json::object();
+    for (const auto& [own, name] : FieldNames{
+             {"name", "name"}, {"description", "description"}, {schema, "parameters"}, {"strict", "strict"}})
+      if (tool.contains(own)) function[name] = tool[own];
+    tools.push_back({{"type", "function"}, {"function", std::move(function)}});
+  }
+  return tools;
+}
+
+}  // namespace zoo

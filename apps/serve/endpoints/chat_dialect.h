@@ -1,0 +1,74 @@
+#pragma once
+
+#include <initializer_list>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/serve/endpoints/endpoints.h"
+#include "apps/serve/endpoints/tool_request.h"
+#include "apps/serve/writing_reply.h"
+
+namespace zoo {
+
+/// A chat request, with OpenAI's fields of /v1/chat/completions.
+struct ChatCompletion : WritingAnswer {
+  ToolUse tools;
+  const WritingModel* serving = nullptr;
+};
+
+/// Reads it. Throws ApiError naming the field.
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields);
+
+/// The call of a tool in an assistant's message.
+nlohmann::ordered_json tool_call(const std::string& id, const std::string& name,
+                                 nlohmann::ordered_json arguments);
+/// An id for it of nine signs, as Mistral's templates demand.
+std::string new_call_id();
+
+/// A text of an answer, or a call of a tool with its arguments so far.
+struct ChatPart {
+  bool is_call = false;
+  std::string id, name, text;
+};
+
+/// The form that another API gives to a chat's answer. A whole answer is what its events add up to.
+struct ChatDialect {
+  virtual ~ChatDialect() = default;
+  /// These add events: before the answer, of its last part, after the answer.
+  virtual void begin() = 0;
+  virtual void open_part() = 0;
+  virtual void add(const std::string& text) = 0;
+  virtual void close_part() = 0;
+  virtual void end() = 0;
+  virtual void fail(const ApiError& error) = 0;
+  virtual nlohmann::ordered_json whole() const = 0;
+
+  std::vector<nlohmann::ordered_json> events;
+  std::shared_ptr<const ChatCompletion> chat;
+  std::shared_ptr<GenerationCall> call;
+  std::vector<ChatPart> parts;
+  std::int64_t new_tokens = 0;
+  std::optional<RowEnd> reason;  // none before the end
+  std::string stopped;           // the text from the stop string on
+};
+
+/// Names of the same field in an API and in /v1/chat/completions. Parts of names begin with a dot.
+using FieldNames = std::vector<std::pair<std::string, std::string>>;
+
+/// The fields whose values are the same. The chat checks them.
+nlohmann::ordered_json renamed_fields(RequestFields& fields, const FieldNames& names);
+
+/// Answers a chat request in a dialect: on the way of /v1/chat/completions. Throws ApiError with own names.
+WebReply answer_in_dialect(ServerState& state, const WebRequest& request, nlohmann::ordered_json fields,
+                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect);
+
+/// The text at a name of an object. Throws ApiError naming both, such as "messages[0].role".
+std::string text_in(const nlohmann::ordered_json& object, const std::string& name, const std::string& place);
+/// A text, or the texts of a list of parts of these types. Throws ApiError for a part of another type.
+std::string text_of_parts(const nlohmann::ordered_json& content, const std::string& place,
+                          std::initializer_list<const char*> types);
+[[noreturn]] void refuse_type(const std::string& place, const std::string& type);
+/// The field `tools` of functions without a level between, whose parameters are called `schema`.
+nlohmann::ordered_json flat_tools(RequestFields& fields, const std::string& type, const char* schema);
+
+}  // namespace zoo

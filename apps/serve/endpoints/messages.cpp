@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints/chat_dialect.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+// clang-format off
+const FieldNames kMessageFields{
+    {"model", "model"}, {"max_tokens", "max_tokens"}, {"temperature", "temperature"}, {"top_p", "top_p"},
+    {"top_k", "top_k"}, {"seed", "seed"}, {"stream", "stream"}, {"stop_sequences", "stop"},
+    {".input_schema", ".function.parameters"}, {".", ".function."}};
+// clang-format on
+
+// Anthropic's Messages.
+struct MessagesAnswer : ChatDialect {
+  std::string id = new_reply_id("msg_");
+  std::vector<std::string> stops;
+
+  void begin() override { tell("message_start", {{"message", whole()}}); }
+  void open_part() override { tell_part("start", {{"content_block", block(parts.back())}}); }
+  void close_part() override { tell_part("stop", ordered_json::object()); }
+  void fail(const ApiError& error) override {
+    events.push_back(anthropic_error(error.status(), error.what()));
+  }
+
+  void add(const std::string& text) override {
+    const bool is_call = parts.back().is_call;
+    tell_part("delta", {{"delta",
+                         {{"type", is_call ? "input_json_delta" : "text_delta"},
+                          {is_call ? "partial_json" : "text", text}}}});
+  }
+
+  void end() override {
+    tell("message_delta", {{"delta", stop_fields()}, {"usage", usage()}});
+    tell("message_stop", ordered_json::object());
+  }
+
+  ordered_json whole() const override {
+    ordered_json message{{"id", id}, {"type", "message"}, {"role", "assistant"}, {"model", chat->model}};
+    message["content"] = ordered_json::array();
+    for (const ChatPart& part : parts)  // a call whose arguments max_tokens has cut is nothing to act on
+      if (!part.is_call || !parse_ordered_json(part.text).is_discarded())
+        message["content"].push_back(block(part));
+    message.update(stop_fields());
+    message["usage"] = usage();
+    return message;
+  }
+
+  void tell(const char* type, const ordered_json& fields) {
+    events.push_back({{"type", type}});
+    events.back().update(fields);
+  }
+
+  void tell_part(const std::string& what, const ordered_json& fields) {
+    tell(("content_block_" + what).c_str(), {{"index", parts.size() - 1}});
+    events.back().update(fields);
+  }
+
+  static ordered_json block(const ChatPart& part) {
+    if (!part.is_call) return {{"type", "text"}, {"text", part.text}};
+    const ordered_json input = part.text.empty() ? ordered_json::object() : parse_ordered_json(part.text);
+    return {{"type", "tool_use"}, {"id", part.id}, {"name", part.name}, {"input", input}};
+  }
+
+  ordered_json stop_fields() const {
+    ordered_json fields{{"stop_reason", nullptr}, {"stop_sequence", nullptr}};
+    if (!reason) return fields;
+    const bool called = std::ranges::any_of(parts, &ChatPart::is_call);
+    fields["stop_reason"] = *reason == RowEnd::kLength ? "max_tokens" : called ? "tool_use" : "end_turn";
+    for (const std::string& text : stops)
+      if (!stopped.empty() && stopped.starts_with(text))
+        fields = {{"stop_reason", "stop_sequence"}, {"stop_sequence", text}};
+    return fields;
+  }
+
+  ordered_json usage() const {
+    return {{"input_tokens", call->prompt_tokens() - call->reused_tokens()},
+            {"cache_creation_input_tokens", 0},
+            {"cache_read_input_tokens", call->reused_tokens()},
+            {"output_tokens", new_tokens}};
+  }
+};
+
+// A message as those of a chat, where results of tools are messages of their own.
+void add_message(ordered_json& messages, const ordered_json& given, const std::string& place) {
+  const std::string role = text_in(given, "role", place);
+  if (role != "user" && role != "assistant" && role != "system")
+    RequestFields::refuse(place + ".role", "must be user, assistant or system");
+  const ordered_json empty{{"role", role}, {"content", ""}};
+  ordered_json message = empty, content = given.value("content", ordered_json());
+  if (content.is_string()) content = ordered_json::array({{{"type", "text"}, {"text", content}}});
+  if (!content.is_array()) RequestFields::refuse(place + ".content", "must be a text or a list of blocks");
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const ordered_json& block = content[i];
+    const std::string at = place + ".content[" + std::to_string(i) + "]", type = text_in(block, "type", at);
+    if (type == "text") {
+      message["content"].get_ref<std::string&>() += text_in(block, "text", at);
+    } else if (type == "tool_use" && role == "assistant") {
+      const ordered_json input = block.value("input", ordered_json());
+      if (!input.is_object()) RequestFields::refuse(at + ".input", "must be an object");
+      message["tool_calls"].push_back(tool_call(text_in(block, "id", at), text_in(block, "name", at), input));
+    } else if (type == "tool_result" && role == "user") {
+      if (message != empty) messages.push_back(std::exchange(message, empty));
+      const std::string text =
+          text_of_parts(block.value("content", ordered_json("")), at + ".content", {"text"});
+      messages.push_back(
+          {{"role", "tool"}, {"tool_call_id", text_in(block, "tool_use_id", at)}, {"content", text}});
+      if (block.contains("is_error"))
+        messages.back()["is_error"] = block["is_error"];  // for templates that show it
+    } else {
+      refuse_type(at, type);
+    }
+  }
+  if (message != empty || messages.empty() || messages.back()["role"] != "tool") messages.push_back(message);
+}
+
+void read_messages(RequestFields& fields, ordered_json& chat) {
+  const ordered_json* given = fields.get("messages");
+  if (given == nullptr) fields.refuse_missing("messages");
+  if (!given->is_array() || given->empty())
+    RequestFields::refuse("messages", "must be a list of at least one message");
+  ordered_json& messages = chat["messages"] = ordered_json::array();
+  if (const ordered_json* system = fields.get("system"))
+    messages.push_back({{"role", "system"}, {"content", text_of_parts(*system, "system", {"text"})}});
+  for (std::size_t i = 0; i < given->size(); ++i)
+    add_message(messages, (*given)[i], "messages[" + std::to_string(i) + "]");
+  if (messages.back()["role"] == "assistant")
+    RequestFields::refuse("messages", "must end with a user's: the beginning of an answer is not continued");
+}
+
+void read_tool_choice(RequestFields& fields, ordered_json& chat) {
+  const ordered_json* choice = fields.get("tool_choice");
+  if (choice == nullptr) return;
+  const std::string type = text_in(*choice, "type", "tool_choice");
+  if (type != "auto" && type != "any" && type != "tool" && type != "none")
+    RequestFields::refuse("tool_choice.type", "must be auto, any, tool or none");
+  chat["tool_choice"] = type == "any" ? "required" : type;
+  if (type == "tool") chat["tool_choice"] = tool_call("", text_in(*choice, "name", "tool_choice"), nullptr);
+  const ordered_json one = choice->value("disable_parallel_tool_use", ordered_json(false));
+  if (!one.is_boolean())
+    RequestFields::refuse("tool_choice.disable_parallel_tool_use", "must be true or false");
+  chat["parallel_tool_calls"] = one == false;
+}
+
+// The request as one of /v1/chat/completions.
+ordered_json chat_of(RequestFields& fields) {
+  ordered_json chat = renamed_fields(fields, kMessageFields);
+  read_messages(fields, chat);
+  chat["tools"] = flat_tools(fields, "custom", "input_schema");
+  read_tool_choice(fields, chat);
+  fields.ignore({"metadata", "service_tier", "cache_control"});
+  fields.refuse_others();
+  return chat;
+}
+
+}  // namespace
+
+WebReply answer_message(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ordered_json chat = chat_of(fields);
+  if (!chat.contains("max_tokens")) fields.refuse_missing("max_tokens");
+  const auto dialect = std::make_shared<MessagesAnswer>();
+  dialect->stops = fields.texts("stop_sequences", 16);
+  return answer_in_dialect(state, request, std::move(chat), kMessageFields, dialect);
+}
+
+}  // namespace zoo

@@ -1,0 +1,223 @@
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints/chat_dialect.h"
+#include "data/base/json_text.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+// clang-format off
+const FieldNames kResponseFields{
+    {"model", "model"}, {"max_output_tokens", "max_completion_tokens"}, {"temperature", "temperature"},
+    {"top_p", "top_p"}, {"seed", "seed"}, {"stream", "stream"}, {"stream_options", "stream_options"},
+    {"parallel_tool_calls", "parallel_tool_calls"}, {"tool_choice", "tool_choice"}, {"input", "messages"},
+    {"text.format", "response_format"}, {".", ".function."}};
+
+// What an answer has besides its output; the request's fields replace these.
+constexpr const char* kResponse = R"({"id": "", "object": "response", "created_at": 0, "status": "in_progress",
+    "error": null, "incomplete_details": null, "instructions": null, "max_output_tokens": null, "model": "",
+    "output": [], "parallel_tool_calls": true, "previous_response_id": null, "store": true, "temperature": null,
+    "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": null,
+    "truncation": "disabled", "usage": null, "metadata": {}})";
+// clang-format on
+
+// OpenAI's Responses.
+struct ResponsesAnswer : ChatDialect {
+  ordered_json response = ordered_json::parse(kResponse),
+               messages;  // of the conversation, without instructions
+  ConversationStore* store = nullptr;
+  std::size_t told = 0;
+
+  void tell(const std::string& type, const ordered_json& fields) {
+    events.push_back({{"type", type}, {"sequence_number", told++}});
+    events.back().update(fields);
+  }
+
+  // An event of the last part.
+  void tell_part(const std::string& type, const ordered_json& fields) {
+    const ChatPart& part = parts.back();
+    tell("response." + type, {{"item_id", item_id(part)}, {"output_index", parts.size() - 1}});
+    if (!part.is_call) events.back()["content_index"] = 0;
+    events.back().update(fields);
+  }
+
+  void tell_item(const std::string& type, const char* status) {
+    tell(type, {{"output_index", parts.size() - 1}, {"item", item(parts.back(), status)}});
+  }
+
+  void begin() override {
+    response.update({{"id", new_reply_id("resp_")}, {"created_at", chat->created}, {"model", chat->model}});
+    for (const char* type : {"response.created", "response.in_progress"})
+      tell(type, {{"response", response}});
+  }
+
+  void open_part() override {
+    tell_item("response.output_item.added", "in_progress");
+    if (!parts.back().is_call) tell_part("content_part.added", {{"part", content(parts.back())}});
+  }
+
+  void add(const std::string& text) override {
+    if (parts.back().is_call) return tell_part("function_call_arguments.delta", {{"delta", text}});
+    tell_part("output_text.delta", {{"delta", text}, {"logprobs", ordered_json::array()}});
+  }
+
+  void close_part() override {
+    const ChatPart& part = parts.back();
+    if (part.is_call) {
+      tell_part("function_call_arguments.done", {{"name", part.name}, {"arguments", part.text}});
+    } else {
+      tell_part("output_text.done", {{"text", part.text}, {"logprobs", ordered_json::array()}});
+      tell_part("content_part.done", {{"part", content(part)}});
+    }
+    tell_item("response.output_item.done", status());
+  }
+
+  void end() override {
+    response["status"] = status();
+    if (reason == RowEnd::kLength) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      response["output"].push_back(item(parts[i], i + 1 < parts.size() ? "completed" : status()));
+    const std::int64_t read = call->prompt_tokens();
+    response["usage"] = {
+        {"input_tokens", read},
+        {"input_tokens_details", {{"cached_tokens", call->reused_tokens()}, {"cache_write_tokens", 0}}},
+        {"output_tokens", new_tokens},
+        {"output_tokens_details", {{"reasoning_tokens", 0}}},
+        {"total_tokens", read + new_tokens}};
+    if (response["store"] == true) {
+      for (const ChatPart& part : parts) add_part(part);
+      store->put(response["id"], json_text(messages));
+    }
+    tell("response." + std::string(status()), {{"response", response}});
+  }
+
+  void fail(const ApiError& error) override {
+    tell("error", {{"code", error.code()}, {"message", error.what()}, {"param", error.param()}});
+  }
+
+  ordered_json whole() const override { return response; }
+
+  // To the conversation.
+  void add_part(const ChatPart& part) {
+    if (!part.is_call) return messages.push_back({{"role", "assistant"}, {"content", part.text}});
+    if (messages.empty() || messages.back()["role"] != "assistant")
+      messages.push_back({{"role", "assistant"}, {"content", ""}});
+    messages.back()["tool_calls"].push_back(tool_call(part.id, part.name, part.text));
+  }
+
+  const char* status() const { return reason == RowEnd::kLength ? "incomplete" : "completed"; }
+
+  static std::string item_id(const ChatPart& part) { return (part.is_call ? "fc_" : "msg_") + part.id; }
+
+  static ordered_json content(const ChatPart& part) {
+    return {{"type", "output_text"}, {"text", part.text}, {"annotations", ordered_json::array()}};
+  }
+
+  static ordered_json item(const ChatPart& part, const char* status) {
+    ordered_json item{{"id", item_id(part)}, {"status", status}};
+    if (part.is_call)
+      item.update(
+          {{"type", "function_call"}, {"call_id", part.id}, {"name", part.name}, {"arguments", part.text}});
+    else
+      item.update(
+          {{"type", "message"}, {"role", "assistant"}, {"content", ordered_json::array({content(part)})}});
+    return item;
+  }
+};
+
+void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::string& place) {
+  const bool has_type = item.is_object() && item.contains("type");
+  const std::string type = has_type ? text_in(item, "type", place) : "message";
+  const auto text = [&](const std::string& name) {
+    const ordered_json given = item.is_object() ? item.value(name, ordered_json()) : ordered_json();
+    return text_of_parts(given, place + "." + name, {"input_text", "output_text"});
+  };
+  if (type == "message") {
+    answer.messages.push_back({{"role", text_in(item, "role", place)}, {"content", text("content")}});
+  } else if (type == "function_call") {
+    const std::string arguments = text_in(item, "arguments", place);
+    if (!parse_ordered_json(arguments).is_object())
+      RequestFields::refuse(place + ".arguments", "must be the JSON text of an object");
+    answer.add_part({true, text_in(item, "call_id", place), text_in(item, "name", place), arguments});
+  } else if (type == "function_call_output") {
+    answer.messages.push_back(
+        {{"role", "tool"}, {"tool_call_id", text_in(item, "call_id", place)}, {"content", text("output")}});
+  } else {
+    refuse_type(place, type);
+  }
+}
+
+// The conversation before this answer.
+void read_input(RequestFields& fields, ResponsesAnswer& answer) {
+  answer.messages = ordered_json::array();
+  if (const auto id = fields.text("previous_response_id")) {
+    const auto known = answer.store->get(*id);
+    if (!known)
+      throw ApiError(404, "'previous_response_id' names no response that is kept here",
+                     "previous_response_id", "previous_response_not_found");
+    answer.messages = parse_ordered_json(*known);
+  }
+  const ordered_json* input = fields.get("input");
+  if (input == nullptr) fields.refuse_missing("input");
+  if (input->is_string()) return answer.messages.push_back({{"role", "user"}, {"content", *input}});
+  if (!input->is_array()) RequestFields::refuse("input", "must be a text or a list of items");
+  for (std::size_t i = 0; i < input->size(); ++i)
+    add_item(answer, (*input)[i], "input[" + std::to_string(i) + "]");
+}
+
+// Fields that have one value here.
+void refuse_other_values(RequestFields& fields) {
+  const ordered_json* include = fields.get("include");
+  for (const ordered_json& one : include != nullptr ? *include : ordered_json())
+    if (one != "reasoning.encrypted_content")  // which no answer has
+      RequestFields::refuse("include", "must be empty");
+  if (fields.flag("background").value_or(false)) RequestFields::refuse("background", "must be false");
+  if (fields.text("truncation").value_or("disabled") != "disabled")
+    RequestFields::refuse("truncation", "must be disabled");
+}
+
+// The request as one of /v1/chat/completions.
+ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
+  ordered_json chat = renamed_fields(fields, kResponseFields);
+  read_input(fields, answer);
+  chat["messages"] = answer.messages;
+  if (const auto instructions = fields.text("instructions"))
+    chat["messages"].insert(chat["messages"].begin(),
+                            ordered_json{{"role", "system"}, {"content", *instructions}});
+  chat["tools"] = flat_tools(fields, "function", "parameters");
+  if (const ordered_json* choice = fields.get("tool_choice"); choice != nullptr && choice->is_object()) {
+    if (const std::string type = text_in(*choice, "type", "tool_choice"); type != "function")
+      refuse_type("tool_choice", type);
+    chat["tool_choice"] = tool_call("", text_in(*choice, "name", "tool_choice"), nullptr);
+  }
+  if (const ordered_json* text = fields.get("text")) {
+    if (!text->is_object()) RequestFields::refuse("text", "must be an object");
+    for (const auto& [name, value] : text->items()) {
+      if (name != "format") RequestFields::refuse("text." + name, "is not supported here");
+      chat["response_format"] = {{"type", text_in(value, "type", "text.format")}, {"json_schema", value}};
+    }
+  }
+  refuse_other_values(fields);
+  for (const char* name : {"instructions", "max_output_tokens", "parallel_tool_calls", "previous_response_id",
+                           "temperature", "text", "tool_choice", "tools", "top_p", "metadata"})
+    if (const ordered_json* given = fields.get(name)) answer.response[name] = *given;
+  answer.response["store"] = fields.flag("store").value_or(true);
+  fields.ignore({"user", "service_tier", "prompt_cache_key", "safety_identifier", "prompt_cache_retention"});
+  fields.refuse_others();
+  return chat;
+}
+
+}  // namespace
+
+WebReply answer_response(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  const auto answer = std::make_shared<ResponsesAnswer>();
+  answer->store = &state.conversations;
+  ordered_json chat = chat_of(fields, *answer);
+  return answer_in_dialect(state, request, std::move(chat), kResponseFields, answer);
+}
+
+}  // namespace zoo

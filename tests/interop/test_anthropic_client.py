@@ -1,0 +1,161 @@
+"""POST /v1/messages as the `anthropic` package uses it: whole and streamed, tools and the turn after, errors. Texts and prompts are those of
+/v1/chat/completions, which test_openai_client.py compares with transformers."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import anthropic
+import jsonschema
+import openai
+import torch
+import transformers
+
+from chat_templates import TEMPLATES
+from text_models import byte_level, shaken
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from serving import SLOW, Server, ServeTest  # noqa: E402
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 6}, "days": {"enum": [1, 2]}},
+          "required": ["city", "days"], "additionalProperties": False}
+TOOLS = [{"name": "weather", "description": "about weather", "input_schema": SCHEMA}, {"name": "time", "input_schema": SCHEMA}]
+OF_CHAT = [{"type": "function", "function": {"name": "weather", "description": "about weather", "parameters": SCHEMA}},
+           {"type": "function", "function": {"name": "time", "parameters": SCHEMA}}]
+QUESTION = [{"role": "user", "content": "and the beginning?"}]
+GREEDY = {"temperature": 0}  # which the package leaves to extra_body
+
+
+class AnthropicTest(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        torch.manual_seed(1)
+        tokenizer = byte_level(bos_token="<s>", eos_token="</s>")
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+        tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
+        tokenizer.chat_template = TEMPLATES["qwen2.5"]
+        model = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=4096, bos_token_id=0, eos_token_id=2)))
+        directory = pathlib.Path(folder.name, "gpt")
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        cls.server = Server("--model", directory, "--api_key", "sesame", "--parallel", 4)
+        cls.addClassCleanup(cls.server.close)
+        url = f"http://127.0.0.1:{cls.server.port}"
+        cls.client = anthropic.Anthropic(base_url=url, api_key="sesame", max_retries=0)
+        cls.chat = openai.OpenAI(base_url=url + "/v1", api_key="sesame", max_retries=0).chat.completions
+
+    def create(self, **fields):
+        return self.client.messages.create(**{"model": "gpt", "max_tokens": 30, "messages": QUESTION, "extra_body": GREEDY, **fields})
+
+    def streamed(self, **fields):
+        """The message that the package puts together from the events, and their types."""
+        with self.client.messages.stream(**{"model": "gpt", "max_tokens": 30, "messages": QUESTION, "extra_body": GREEDY, **fields}) as stream:
+            types = [event.type for event in stream]
+            return stream.get_final_message(), types
+
+    def test_text_whole_and_streamed(self):
+        conversation = [*QUESTION, {"role": "assistant", "content": [{"type": "text", "text": "the "}, {"type": "text", "text": "earth"}]},
+                        {"role": "user", "content": [{"type": "text", "text": "and?", "cache_control": {"type": "ephemeral"}}]}]
+        same = [{"role": "system", "content": "Be brief."}, *QUESTION, {"role": "assistant", "content": "the earth"}, {"role": "user", "content": "and?"}]
+        expected = self.chat.create(model="gpt", messages=same, max_tokens=30, temperature=0)
+        text = expected.choices[0].message.content
+        fields = {"system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}], "messages": conversation, "metadata": {"user_id": "a"}}
+        found = self.create(**fields)
+        self.assertEqual((found.type, found.role, found.model), ("message", "assistant", "gpt"))
+        self.assertEqual([(block.type, block.text) for block in found.content], [("text", text)])
+        self.assertEqual((found.stop_reason, found.stop_sequence), ("max_tokens" if expected.choices[0].finish_reason == "length" else "end_turn", None))
+        usage = found.usage
+        self.assertEqual((usage.input_tokens + usage.cache_read_input_tokens, usage.output_tokens),
+                         (expected.usage.prompt_tokens, expected.usage.completion_tokens))
+        self.assertGreater(usage.cache_read_input_tokens, 0)  # the chat has read the same prompt
+        message, types = self.streamed(**fields)
+        self.assertEqual(([block.text for block in message.content], message.stop_reason, message.usage.output_tokens),
+                         ([text], found.stop_reason, usage.output_tokens))
+        self.assertEqual(message.usage.input_tokens + message.usage.cache_read_input_tokens, expected.usage.prompt_tokens)
+        raw = [event.type for event in self.create(**fields, stream=True)]
+        self.assertEqual([raw[0], raw[1], *raw[-3:]], ["message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop"])
+        self.assertEqual(set(raw[2:-3]), {"content_block_delta"})
+
+    def test_stop_sequences(self):
+        text = self.create().content[0].text
+        stop = text[5:8]
+        for found in (self.create(stop_sequences=["never in it", stop]), self.streamed(stop_sequences=["never in it", stop])[0]):
+            self.assertEqual((found.stop_reason, found.stop_sequence, found.content[0].text), ("stop_sequence", stop, text.split(stop)[0]))
+
+    def test_tools_and_the_turn_after(self):
+        for choice, of_chat in [({"type": "any"}, "required"), ({"type": "tool", "name": "time", "disable_parallel_tool_use": True},
+                                                                {"type": "function", "function": {"name": "time"}})]:
+            fields = {"tools": TOOLS, "tool_choice": choice, "max_tokens": 300}
+            expected = self.chat.create(model="gpt", messages=QUESTION, tools=OF_CHAT, tool_choice=of_chat, max_tokens=300, temperature=0)
+            found = self.create(**fields)
+            calls = [(block.name, block.input) for block in found.content]
+            self.assertEqual(calls, [(call.function.name, json.loads(call.function.arguments)) for call in expected.choices[0].message.tool_calls])
+            self.assertGreater(len(calls), 0)
+            for name, arguments in calls:
+                jsonschema.validate(arguments, SCHEMA)
+                self.assertEqual(name, "time" if choice["type"] == "tool" else name)
+            self.assertEqual(found.stop_reason, "tool_use")
+            message, types = self.streamed(**fields)
+            self.assertEqual(([(block.name, block.input) for block in message.content], message.stop_reason), (calls, "tool_use"))
+            self.assertIn("input_json", types)
+        # As a client goes on: the message as it came, and results in the user's.
+        results = [{"type": "tool_result", "tool_use_id": block.id, "content": [{"type": "text", "text": "12"}]} for block in found.content]
+        turns = [*QUESTION, {"role": "assistant", "content": found.content}, {"role": "user", "content": [*results, {"type": "text", "text": "so?"}]}]
+        of_calls = [{"id": block.id, "type": "function", "function": {"name": block.name, "arguments": json.dumps(block.input)}} for block in found.content]
+        same = [*QUESTION, {"role": "assistant", "content": "", "tool_calls": of_calls},
+                *({"role": "tool", "tool_call_id": block.id, "content": "12"} for block in found.content), {"role": "user", "content": "so?"}]
+        for choice in ("auto", "none"):
+            found = self.create(messages=turns, tools=TOOLS, tool_choice={"type": choice})
+            expected = self.chat.create(model="gpt", messages=same, tools=OF_CHAT, tool_choice=choice, max_tokens=30, temperature=0)
+            self.assertEqual(found.usage.input_tokens + found.usage.cache_read_input_tokens, expected.usage.prompt_tokens)
+            self.assertEqual("".join(block.text for block in found.content), expected.choices[0].message.content)
+
+    def test_errors_are_the_packages_exceptions(self):
+        text = [{"type": "text", "text": "a"}]
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+        for fields, words in [
+            ({"messages": [{"role": "user", "content": [*text, image]}]}, r"'messages\[0\]\.content\[1\]' of type 'image'"),
+            ({"system": [image]}, r"'system\[0\]' of type 'image'"), ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, "'thinking'"),
+            ({"messages": [*QUESTION, {"role": "assistant", "content": "In"}]}, "beginning of an answer is not continued"),
+            ({"messages": []}, "'messages'"), ({"messages": [{"role": "tool", "content": "a"}]}, r"'messages\[0\]\.role'"),
+            ({"messages": [{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]}, "'tool_use'"),
+            ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, r"'tools\[0\]' of type 'web_search_20250305'"),
+            ({"tools": [{"name": "a", "input_schema": {"type": "array"}}]}, r"'tools\[0\]\.input_schema'"),
+            ({"tools": [{"name": "a b", "input_schema": SCHEMA}]}, r"'tools\[0\]\.name'"),
+            ({"tool_choice": {"type": "any"}}, "'tool_choice' needs 'tools'"), ({"tools": TOOLS, "tool_choice": {"type": "any"}, "max_tokens": 3}, "'max_tokens'"), ({"stop_sequences": [3]}, "'stop_sequences'"),
+            ({"extra_body": {"temperature": -1}}, "'temperature'"), ({"extra_body": {"mcp_servers": []}}, "'mcp_servers'"),
+            ({"output_config": {"effort": "low"}}, "'output_config'"), ({"max_tokens": 5000}, "context is 4096 tokens.*'max_tokens'"),
+        ]:
+            with self.assertRaisesRegex(anthropic.BadRequestError, words, msg=str(fields)) as caught:
+                self.create(**fields)
+            body = caught.exception.body
+            self.assertEqual((body["type"], body["error"]["type"]), ("error", "invalid_request_error"))
+        status, data, _ = self.server.request("POST", "/v1/messages", {"messages": QUESTION}, x_api_key="sesame")
+        self.assertEqual((status, json.loads(data)["error"]["message"]), (400, "'max_tokens' is missing"))
+        with self.assertRaises(anthropic.NotFoundError) as caught:
+            self.create(model="gpt-9")
+        self.assertEqual(caught.exception.body["error"]["type"], "not_found_error")
+        with self.assertRaises(anthropic.AuthenticationError):
+            self.client.with_options(api_key="wrong").messages.create(model="gpt", max_tokens=1, messages=QUESTION)
+        bearer = anthropic.Anthropic(base_url=self.client.base_url, auth_token="sesame", max_retries=0)
+        self.assertEqual(bearer.messages.create(model="gpt", max_tokens=1, messages=QUESTION).usage.output_tokens, 1)
+
+    def test_a_stream_is_told_that_the_server_stops(self):
+        server = Server("--model", pathlib.Path(self.server.process.args[self.server.process.args.index("--model") + 1]))
+        self.addCleanup(server.close)
+        client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none", max_retries=0)
+        events = iter(client.messages.create(model="gpt", max_tokens=SLOW["max_tokens"], messages=QUESTION, stream=True,
+                                             extra_body=GREEDY))
+        next(events)
+        server.process.terminate()
+        with self.assertRaisesRegex(anthropic.APIStatusError, "the server stops"):
+            list(events)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,160 @@
+"""POST /v1/responses as the `openai` package uses it: whole and streamed, tools and the turn after, conversations that the server keeps.
+Texts and prompts are those of /v1/chat/completions, which test_openai_client.py compares with transformers."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+from typing import Literal
+
+import jsonschema
+import openai
+import pydantic
+import torch
+import transformers
+
+from chat_templates import TEMPLATES
+from text_models import byte_level, shaken
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from serving import Server, ServeTest  # noqa: E402
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 6}, "days": {"enum": [1, 2]}},
+          "required": ["city", "days"], "additionalProperties": False}
+TOOLS = [{"type": "function", "name": name, "description": "about " + name, "parameters": SCHEMA, "strict": True} for name in ("weather", "time")]
+OF_CHAT = [{"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}} for tool in TOOLS]
+QUESTION = {"role": "user", "content": "and the beginning?"}
+
+
+class Forecast(pydantic.BaseModel):
+    sky: Literal["clear", "rain"]
+    days: Literal[1, 2]
+
+
+class ResponsesTest(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        torch.manual_seed(1)
+        tokenizer = byte_level(bos_token="<s>", eos_token="</s>")
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+        tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
+        tokenizer.chat_template = TEMPLATES["qwen2.5"]
+        model = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=4096, bos_token_id=0, eos_token_id=2)))
+        directory = pathlib.Path(folder.name, "gpt")
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        cls.server = Server("--model", directory, "--parallel", 4)
+        cls.addClassCleanup(cls.server.close)
+        client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+        cls.responses, cls.chat = client.responses, client.chat.completions
+
+    def create(self, **fields):
+        return self.responses.create(**{"model": "gpt", "input": "and the beginning?", "max_output_tokens": 30, "temperature": 0, **fields})
+
+    def streamed(self, **fields):
+        """The answer that the package puts together from the events, and their types."""
+        with self.responses.stream(**{"model": "gpt", "input": "and the beginning?", "max_output_tokens": 30, "temperature": 0, **fields}) as stream:
+            events = list(stream)
+        self.assertEqual([event.sequence_number for event in events], list(range(len(events))))
+        return events[-1].response, events
+
+    def chatted(self, messages, **fields):
+        return self.chat.create(**{"model": "gpt", "messages": messages, "max_tokens": 30, "temperature": 0, **fields})
+
+    def test_text_whole_and_streamed(self):
+        same = [{"role": "system", "content": "Be brief."}, QUESTION, {"role": "assistant", "content": "the earth"}, {"role": "user", "content": "and?"}]
+        turns = [QUESTION, {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "the earth", "annotations": []}]},
+                 {"role": "user", "content": [{"type": "input_text", "text": "an"}, {"type": "input_text", "text": "d?"}]}]
+        expected = self.chatted(same)
+        found = self.create(instructions="Be brief.", input=turns, metadata={"a": "b"})
+        self.assertEqual(found.output_text, expected.choices[0].message.content)
+        cut = expected.choices[0].finish_reason == "length"
+        self.assertEqual((found.status, found.object, found.model, found.instructions, found.metadata),
+                         ("incomplete" if cut else "completed", "response", "gpt", "Be brief.", {"a": "b"}))
+        self.assertEqual(found.incomplete_details.reason if cut else None, "max_output_tokens" if cut else None)
+        usage = found.usage
+        self.assertEqual((usage.input_tokens, usage.output_tokens, usage.total_tokens),
+                         (expected.usage.prompt_tokens, expected.usage.completion_tokens, expected.usage.total_tokens))
+        self.assertGreater(usage.input_tokens_details.cached_tokens, 0)  # the chat has read the same prompt
+        streamed, events = self.streamed(instructions="Be brief.", input=turns)
+        types = [event.type for event in events]
+        self.assertEqual(types[:4], ["response.created", "response.in_progress", "response.output_item.added", "response.content_part.added"])
+        self.assertEqual(types[-4:], ["response.output_text.done", "response.content_part.done", "response.output_item.done", f"response.{found.status}"])
+        self.assertEqual("".join(event.delta for event in events if event.type == "response.output_text.delta"), found.output_text)
+        self.assertEqual((streamed.output_text, streamed.status, streamed.usage), (found.output_text, found.status, found.usage))
+
+    def test_tools_and_the_turn_after(self):
+        for choice, of_chat in [("required", "required"), ({"type": "function", "name": "time"}, {"type": "function", "function": {"name": "time"}})]:
+            fields = {"tools": TOOLS, "tool_choice": choice, "max_output_tokens": 300}
+            expected = self.chatted([QUESTION], tools=OF_CHAT, tool_choice=of_chat, max_tokens=300).choices[0].message.tool_calls
+            found = self.create(**fields)
+            calls = [(item.type, item.name, item.arguments) for item in found.output]
+            self.assertEqual(calls, [("function_call", call.function.name, call.function.arguments) for call in expected])
+            self.assertEqual(found.status, "completed")
+            for call in calls:
+                jsonschema.validate(json.loads(call[2]), SCHEMA)
+            streamed, events = self.streamed(**fields)
+            self.assertEqual([(item.type, item.name, item.arguments) for item in streamed.output], calls)
+            done = [event.arguments for event in events if event.type == "response.function_call_arguments.done"]
+            self.assertEqual(done, [call[2] for call in calls])
+            self.assertEqual("".join(event.delta for event in events if event.type == "response.function_call_arguments.delta"), "".join(done))
+        # As a client goes on: the items as they came, and results; or results alone after the kept conversation.
+        results = [{"type": "function_call_output", "call_id": item.call_id, "output": "12"} for item in found.output]
+        of_calls = [{"id": item.call_id, "type": "function", "function": {"name": item.name, "arguments": item.arguments}} for item in found.output]
+        expected = self.chatted([QUESTION, {"role": "assistant", "content": "", "tool_calls": of_calls},
+                                 *({"role": "tool", "tool_call_id": item.call_id, "content": "12"} for item in found.output)], tools=OF_CHAT)
+        given = [QUESTION, *(item.model_dump(exclude_none=True) for item in found.output), *results]
+        for fields in ({"input": given}, {"input": results, "previous_response_id": found.id}):
+            after = self.create(tools=TOOLS, **fields)
+            self.assertEqual((after.output_text, after.usage.input_tokens), (expected.choices[0].message.content, expected.usage.prompt_tokens))
+
+    def test_kept_conversations(self):
+        first = self.create(instructions="Be brief.")
+        second = self.create(input=[{"role": "user", "content": "so?"}], previous_response_id=first.id)  # instructions are not kept
+        messages = [QUESTION, {"role": "assistant", "content": first.output_text}, {"role": "user", "content": "so?"}]
+        self.assertEqual(second.output_text, self.chatted(messages).choices[0].message.content)
+        self.assertEqual(second.previous_response_id, first.id)
+        third = self.create(input="then?", previous_response_id=second.id)
+        messages += [{"role": "assistant", "content": second.output_text}, {"role": "user", "content": "then?"}]
+        self.assertEqual(third.output_text, self.chatted(messages).choices[0].message.content)
+        streamed, _ = self.streamed(store=False)
+        for id in ("resp_1", streamed.id):
+            with self.assertRaises(openai.NotFoundError) as caught:
+                self.create(previous_response_id=id)
+            self.assertEqual((caught.exception.code, caught.exception.param), ("previous_response_not_found", "previous_response_id"))
+        for _ in range(1000):  # as many as are kept
+            self.server.post("/v1/responses", input="a", max_output_tokens=1)
+        with self.assertRaises(openai.NotFoundError):
+            self.create(previous_response_id=third.id)
+
+    def test_structured_output(self):
+        for seed in range(2):
+            fields = {"model": "gpt", "input": "and?", "max_output_tokens": 100, "text_format": Forecast, "extra_body": {"seed": seed}}
+            self.assertIn(self.responses.parse(**fields).output_parsed.sky, ("clear", "rain"))
+        found = self.create(text={"format": {"type": "json_object"}}, max_output_tokens=100)
+        self.assertIsInstance(json.loads(found.output_text), dict)
+
+    def test_refusals(self):
+        image = {"type": "input_image", "image_url": "x"}
+        for fields, words in [
+            ({"input": [{"role": "user", "content": [image]}]}, r"'input\[0\]\.content\[0\]' of type 'input_image'"),
+            ({"input": [QUESTION, {"type": "reasoning", "id": "a", "summary": []}]}, r"'input\[1\]' of type 'reasoning'"),
+            ({"input": [{"type": "function_call", "call_id": "a", "name": "b", "arguments": "{"}]}, r"'input\[0\]\.arguments'"),
+            ({"input": []}, "'input'"), ({"tools": [{"type": "web_search"}]}, r"'tools\[0\]' of type 'web_search'"),
+            ({"tools": [{**TOOLS[0], "parameters": {"type": "array"}}]}, r"'tools\[0\]\.parameters'"), ({"tool_choice": "required"}, "'tool_choice'"),
+            ({"tools": [{**TOOLS[0], "name": "a b"}]}, r"'tools\[0\]\.name'"), ({"tool_choice": {"type": "mcp", "server_label": "a"}}, "'tool_choice' of type 'mcp'"),
+            ({"max_output_tokens": 5000}, "context is 4096 tokens.*'max_output_tokens'"), ({"background": True}, "'background'"),
+            ({"truncation": "auto"}, "'truncation'"), ({"include": ["message.output_text.logprobs"]}, "'include'"), ({"temperature": -1}, "'temperature'"),
+            ({"reasoning": {"effort": "low"}}, "'reasoning'"), ({"extra_body": {"output": []}}, "'output'"), ({"text": {"verbosity": "low"}}, r"'text\.verbosity'"),
+            ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": "#"}}}}, r"'text\.format'"), ({"conversation": "a"}, "'conversation'"),
+        ]:
+            with self.assertRaisesRegex(openai.BadRequestError, words, msg=str(fields)):
+                self.create(**fields)
+
+
+if __name__ == "__main__":
+    unittest.main()

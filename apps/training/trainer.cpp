@@ -12,7 +12,7 @@
 #include "apps/training/records/trainer_state.h"
 #include "data/base/atomic_file.h"
 #include "data/base/field_error.h"
-#include "data/random/philox.h"
+#include "data/random/random_stream.h"
 
 namespace zoo {
 // Measures the time of iterations, excluding the time between pause() and go_on().

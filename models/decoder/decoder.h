@@ -34,6 +34,4 @@ class DecoderModel : public Model {
   Head head_;
 };
 
-std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
-
 }  // namespace zoo

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "apps/training/precision.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/records/event_file.h"
 #include "apps/training/records/trainer_state.h"
 #include "data/base/atomic_file.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/training/precision.h"
 #include "apps/training/records/trainer_state.h"
 #include "data/base/field_error.h"
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "apps/training/grad_scaler.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"

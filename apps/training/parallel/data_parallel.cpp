@@ -303,11 +303,6 @@ std::string difference(const nlohmann::json& first, const nlohmann::json& other)
 
 }  // namespace
 
-const std::vector<std::string>& gradient_wire_names() {
-  static const std::vector<std::string> names{"float32", "bfloat16"};
-  return names;
-}
-
 struct ParallelSession::Group {
   StorePointer store;
   std::vector<std::string> hosts, addresses;

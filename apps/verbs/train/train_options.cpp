@@ -56,8 +56,8 @@ void declare_model(Flags& flags, ModelFlags& v) {
 
 void declare_embedding(Flags& flags, EmbeddingFlags& v) {
   flags.group("Embeddings and rankers");
-  std::vector<std::string> losses = embedding_loss_names();
-  losses.insert(losses.end(), ranking_loss_names().begin(), ranking_loss_names().end());
+  std::vector<std::string> losses = kEmbeddingLossNames;
+  losses.insert(losses.end(), kRankingLossNames.begin(), kRankingLossNames.end());
   flags.choice(
       "loss", v.loss, std::move(losses),
       "embedding: multiple_negatives_ranking (default: each anchor's positive among all documents of the "
@@ -87,7 +87,7 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
 void declare_preference(Flags& flags, PreferenceLossOptions& v) {
   flags.group("Preferences");
   flags.choice(
-      "preference_loss", v.loss, preference_loss_names(),
+      "preference_loss", v.loss, kPreferenceLossNames,
       "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
       "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
       "loss of a language model on prompt and chosen answer)");
@@ -105,7 +105,7 @@ void declare_distillation(Flags& flags, TrainFlags& v) {
       "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
       "margins between documents are",
       {.placeholder = "DIR"});
-  flags.choice("distillation", options.divergence, divergence_names(),
+  flags.choice("distillation", options.divergence, kDivergenceNames,
                "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
                "holds likely");
   flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
@@ -135,14 +135,14 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update",
             between(1, 4096));
   flags.add("max_iters", v.trainer.max_iters, "number of updates", at_least(0));
-  flags.choice("optimizer", optimizer.kind, optimizer_names(), "optimizer");
+  flags.choice("optimizer", optimizer.kind, kOptimizerNames, "optimizer");
   flags.add("learning_rate", schedule.peak, "peak learning rate", above(0));
   flags.add("min_lr", schedule.floor, "learning rate at the end of the decay", at_least(0));
   flags.add("warmup_iters", schedule.warmup_iters, "updates in which the learning rate rises to its peak",
             at_least(0));
   flags.add("lr_decay_iters", schedule.decay_iters, "update at which the decay ends; default: max_iters",
             at_least(0));
-  flags.choice("lr_schedule", schedule.kind, schedule_names(),
+  flags.choice("lr_schedule", schedule.kind, kScheduleNames,
                "how the learning rate decays after the warm-up");
   flags.add("lr_cycles", schedule.cycles,
             "linear and cosine: number of decays, each from the peak (warm restarts)", at_least(1));
@@ -155,11 +155,11 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment", above(0));
   flags.add("momentum", optimizer.momentum, "SGD and Muon: momentum; default: 0.9, for Muon 0.95",
             between(0, 0.999999));
-  flags.choice("adjust_lr_fn", optimizer.muon_scale, muon_scale_names(),
+  flags.choice("adjust_lr_fn", optimizer.muon_scale, kMuonScaleNames,
                "Muon: how the learning rate depends on the shape of a matrix, as in torch.optim.Muon; with "
                "match_rms_adamw AdamW's learning rates fit");
   flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings", at_least(0));
-  flags.choice("disagreement", v.disagreement, disagreement_names(),
+  flags.choice("disagreement", v.disagreement, kDisagreementNames,
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");
   flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
@@ -194,7 +194,7 @@ void declare_processes(Flags& flags, TrainFlags& v) {
   flags.add("rank_timeout", v.session.rank_timeout,
             "seconds in which all ranks must arrive, and after which a silent one is dead; all end then",
             between(1, 86400));
-  flags.choice("gradient_wire", v.session.gradient_wire, gradient_wire_names(),
+  flags.choice("gradient_wire", v.session.gradient_wire, kGradientWireNames,
                "number format in which gradients travel between ranks; bfloat16 halves the bytes");
   flags.add("shard_optimizer", v.shard_optimizer,
             "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
@@ -233,7 +233,7 @@ void declare_record(Flags& flags, TrainFlags& v) {
 
 void declare_data(Flags& flags, DataFlags& v) {
   flags.group("Task and data");
-  flags.choice("task", v.task, task_names(), "training objective");
+  flags.choice("task", v.task, kTaskNames, "training objective");
   flags.add(
       "dataset", v.dataset,
       "text file in UTF-8, table (.tsv, .jsonl or .parquet), name from 'tzoo data list', or directory with "

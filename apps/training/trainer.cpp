@@ -10,6 +10,7 @@
 #include "apps/training/mixed_precision.h"
 #include "apps/training/records/event_file.h"
 #include "apps/training/records/trainer_state.h"
+#include "apps/training/training_fields.h"
 #include "data/base/atomic_file.h"
 #include "data/base/field_error.h"
 #include "data/random/random_stream.h"
@@ -122,6 +123,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
+  require_ranges(options_);
   require_rounds(options_);
   if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);

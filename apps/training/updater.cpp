@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "apps/training/records/trainer_state.h"
+#include "apps/training/training_fields.h"
 #include "data/base/field_error.h"
 
 namespace zoo {
@@ -36,6 +37,7 @@ Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ran
       ranks_(ranks),
       optimizer_(make_optimizer(objective.module(), options.optimizer,
                                 options.optimizer_shares > 1 ? averaging() : nullptr)) {
+  require_ranges({.updater = options});
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
   if (options.local.steps > 0) local_.emplace(objective.module(), options.local, ranks);

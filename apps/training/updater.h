@@ -40,7 +40,7 @@ struct UpdateTimes {
 /// are weighted by their targets: 4 micro steps of 3 rows equal 1 of 12.
 class Updater {
  public:
-  /// `ranks` may be null for a single process.
+  /// `ranks` may be null for a single process. Throws FieldError for an option that is out of its range.
   Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks);
 
   enum class Outcome {

@@ -48,6 +48,9 @@ struct Preset {
   TransformerConfig config;
 };
 
+/// A causal decoder with the head: a DecoderModel (models/decoder/decoder.h), as most families have.
+std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
+
 /// A family: its names, keys, weights, presets and the function that builds a model.
 struct Family {
   std::string model_type;   // as config.json says it
@@ -63,7 +66,7 @@ struct Family {
   ConfigKeys keys;
   std::vector<Preset> presets;
 
-  std::shared_ptr<Model> (*build)(const TransformerConfig& config, Head head);
+  std::shared_ptr<Model> (*build)(const TransformerConfig& config, Head head) = build_decoder;
   WeightTable (*weight_table)(const TransformerConfig& config);
   /// Completes what config.json says by what only the tensors tell; null: nothing.
   void (*complete_config)(TransformerConfig& config, const WeightFiles& files) = nullptr;

@@ -134,9 +134,8 @@ Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
       times[i].push_back(format_text("%.2f", 1000 * cost.seconds));
       memory[i].push_back(format_text("%.1f", static_cast<double>(cost.peak_bytes) / 1e6));
       const auto at = static_cast<double>(length);
-      measured.times[i].x.push_back(at), measured.times[i].y.push_back(1000 * cost.seconds);
-      measured.memory[i].x.push_back(at);
-      measured.memory[i].y.push_back(static_cast<double>(cost.peak_bytes) / 1e6);
+      measured.times[i].add(at, 1000 * cost.seconds);
+      measured.memory[i].add(at, static_cast<double>(cost.peak_bytes) / 1e6);
     }
   }
   for (const auto& [title, rows] : {std::pair("\nTime, ms", times), std::pair("\nPeak memory, MB", memory)}) {

@@ -116,10 +116,8 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   auto tests = at::detail::createCPUGenerator(seed + 1);
   for (const std::int64_t digits : exercise.lengths) {
     const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
-    curves.answers.x.push_back(static_cast<double>(digits));
-    curves.answers.y.push_back(100 * found.answers);
-    curves.digits.x.push_back(static_cast<double>(digits));
-    curves.digits.y.push_back(100 * found.digits);
+    curves.answers.add(static_cast<double>(digits), 100 * found.answers);
+    curves.digits.add(static_cast<double>(digits), 100 * found.digits);
   }
   return curves;
 }

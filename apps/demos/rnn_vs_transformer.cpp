@@ -134,8 +134,7 @@ int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
                                    with_separators(count(*learner.make(kTaskLengths[2]).first))};
     Curve line{learner.name, {}, {}};
     for (const std::int64_t length : kTaskLengths) {
-      line.x.push_back(static_cast<double>(length));
-      line.y.push_back(accuracy(learner, length, updates, seed));
+      line.add(static_cast<double>(length), accuracy(learner, length, updates, seed));
       cells.push_back(format_text("%.1f%%", 100 * line.y.back()));
     }
     learnt.row(cells);
@@ -152,8 +151,7 @@ int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
     std::vector<std::string> cells{learner.name};
     Curve line{learner.name, {}, {}};
     for (const std::int64_t length : kTimedLengths) {
-      line.x.push_back(static_cast<double>(length));
-      line.y.push_back(milliseconds(learner, length, seed));
+      line.add(static_cast<double>(length), milliseconds(learner, length, seed));
       cells.push_back(format_text("%.2f", line.y.back()));
     }
     timed.row(cells);

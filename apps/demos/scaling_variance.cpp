@@ -31,8 +31,8 @@ Measured measure(const at::Tensor& q, const at::Tensor& k, double scale) {
 struct Curves {
   Curve raw, scaled;
   void add(double size, double without, double with) {
-    raw.x.push_back(size), scaled.x.push_back(size);
-    raw.y.push_back(without), scaled.y.push_back(with);
+    raw.add(size, without);
+    scaled.add(size, with);
   }
 };
 

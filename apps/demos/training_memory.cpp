@@ -7,7 +7,7 @@
 #include "apps/compute/measure.h"
 #include "apps/demos/demo.h"
 #include "apps/demos/demos.h"
-#include "apps/training/precision.h"
+#include "apps/training/mixed_precision.h"
 #include "models/kernels/cpu.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"

@@ -25,17 +25,6 @@ template <class Get> Extent roomy_extent(const std::vector<WordPoint>& points, G
   return {get(*low) - room, get(*high) + room};
 }
 
-Extent extent_of(const HeatMap& map) {
-  if (map.low != map.high) return {map.low, map.high};
-  Extent extent{map.cells.front().front(), map.cells.front().front()};
-  for (const auto& row : map.cells) {
-    const auto [low, high] = std::minmax_element(row.begin(), row.end());
-    extent = {std::min(extent.low, *low), std::max(extent.high, *high)};
-  }
-  if (extent.low == extent.high) extent.high += 1;
-  return extent;
-}
-
 std::string masked_lines(const HeatMap& map) {
   std::string lines;
   for (std::size_t row = 0; row < map.masked.size(); ++row) {
@@ -155,6 +144,17 @@ void HeatMap::mask_causally() {
     masked.emplace_back(cells[row].size(), true);
     std::fill_n(masked.back().begin(), std::min(row + 1, masked.back().size()), false);
   }
+}
+
+Extent extent_of(const HeatMap& map) {
+  if (map.low != map.high) return {map.low, map.high};
+  Extent extent{map.cells.front().front(), map.cells.front().front()};
+  for (const auto& row : map.cells) {
+    const auto [low, high] = std::minmax_element(row.begin(), row.end());
+    extent = {std::min(extent.low, *low), std::max(extent.high, *high)};
+  }
+  if (extent.low == extent.high) extent.high += 1;
+  return extent;
 }
 
 Figure heat_map(const HeatMap& map) {

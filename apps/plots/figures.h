@@ -69,6 +69,11 @@ Figure bar_chart(const BarChart& chart);
 struct Curve {
   std::string title;
   std::vector<double> x, y;
+
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
 };
 Figure line_chart(const Axes& axes, const std::vector<Curve>& lines);
 

@@ -15,20 +15,8 @@ constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14, kMostCellText = 10;
 constexpr std::size_t kMostRows = 48;
 
-struct ColourScale {
-  double low, high;
-
-  explicit ColourScale(const HeatMap& map) : low(map.low), high(map.high) {
-    if (low != high) return;
-    low = high = map.cells.front().front();
-    for (const auto& row : map.cells) {
-      for (const double value : row) {
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
-    }
-    if (low == high) high += 1;
-  }
+struct ColourScale : Extent {
+  explicit ColourScale(const HeatMap& map) : Extent(extent_of(map)) {}
 
   // Colour index from 0 to count - 1.
   std::size_t step(double value, std::size_t count) const {

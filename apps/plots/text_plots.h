@@ -4,11 +4,15 @@
 #include <vector>
 
 #include "apps/plots/figures.h"
+#include "apps/plots/gnuplot.h"
 
 namespace zoo {
 
 // Figures as text of at most style.width columns, for terminals without gnuplot. Without colours, shades
 // represent values.
+
+/// Values of both ends of the colours: map.low and map.high, or the least and the largest of the cells.
+Extent extent_of(const HeatMap& map);
 
 /// With texts, each cell shows its text and value, in several blocks of columns if they are too wide for one.
 /// Else shows values if they fit, else shades of two characters per cell, else the largest of the cells that

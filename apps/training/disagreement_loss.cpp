@@ -17,11 +17,6 @@ bool has_self_attention(const Model& model) {
 
 }  // namespace
 
-const std::vector<std::string>& disagreement_names() {
-  static const std::vector<std::string> names{"none", "positions", "subspaces", "outputs"};
-  return names;
-}
-
 DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)
     : kind_(kind), weight_(weight) {
   if (!has_self_attention(model))

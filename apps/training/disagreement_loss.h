@@ -17,8 +17,8 @@ namespace zoo {
 /// to, the values they attend with, or their outputs.
 enum class Disagreement { kNone, kPositions, kSubspaces, kOutputs };
 
-/// "none", "positions", "subspaces", "outputs", in the order of Disagreement.
-const std::vector<std::string>& disagreement_names();
+/// In the order of Disagreement.
+inline const std::vector<std::string> kDisagreementNames{"none", "positions", "subspaces", "outputs"};
 
 /// Adds to a model's loss a weight times the similarity of self-attention heads: position_similarity or
 /// subspace_similarity (models/layers/attention/disagreement.h), averaged over all layers.

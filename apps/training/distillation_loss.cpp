@@ -18,11 +18,6 @@ at::Tensor divergence(const DistillationOptions& options, const at::Tensor& stud
 
 }  // namespace
 
-const std::vector<std::string>& divergence_names() {
-  static const std::vector<std::string> names{"forward_kl", "reverse_kl"};
-  return names;
-}
-
 ModelOutput DistillationLoss::forward(Model& student, ModelInputs inputs) {
   if (!inputs.targets.defined()) inputs.targets = shift_left(inputs.labels);
   inputs.labels = at::Tensor();

@@ -22,8 +22,8 @@ enum class Divergence {
   kReverseKl,  ///< sum of q log(q / p): q keeps to the likeliest of p (Gu et al., 2024, MiniLLM)
 };
 
-/// "forward_kl", "reverse_kl", in the order of the enum.
-const std::vector<std::string>& divergence_names();
+/// In the order of Divergence.
+inline const std::vector<std::string> kDivergenceNames{"forward_kl", "reverse_kl"};
 
 /// The loss is (1 - weight) cross-entropy + weight temperature^2 divergence.
 struct DistillationOptions {

@@ -4,11 +4,6 @@
 
 namespace zoo {
 
-const std::vector<std::string>& preference_loss_names() {
-  static const std::vector<std::string> names{"dpo", "ipo", "kto", "orpo"};
-  return names;
-}
-
 at::Tensor preference_loss(const PreferenceLossOptions& options, const at::Tensor& chosen,
                            const at::Tensor& rejected, const at::Tensor& kl) {
   const double beta = options.beta, wrong = options.label_smoothing;

@@ -23,8 +23,8 @@ enum class PreferenceLoss {
   kOrpo,  ///< -beta log sigmoid of the log odds ratio, without a reference (Hong et al., 2024)
 };
 
-/// "dpo", "ipo", "kto", "orpo", in the order of the enum.
-const std::vector<std::string>& preference_loss_names();
+/// In the order of PreferenceLoss.
+inline const std::vector<std::string> kPreferenceLossNames{"dpo", "ipo", "kto", "orpo"};
 
 struct PreferenceLossOptions {
   PreferenceLoss loss = PreferenceLoss::kDpo;

@@ -43,11 +43,6 @@ at::Tensor loss_of(const EmbeddingLossOptions& options, const EmbeddedBatch& bat
 
 }  // namespace
 
-const std::vector<std::string>& embedding_loss_names() {
-  static const std::vector<std::string> names{"multiple_negatives_ranking", "cosent", "cosine"};
-  return names;
-}
-
 at::Tensor embedding_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
   // Under autocast, too, cosines are computed in float32: they are multiplied by the scale.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -63,11 +58,6 @@ at::Tensor embedding_loss(const EmbeddingLossOptions& options, const EmbeddedBat
     sum = sum.defined() ? sum + loss : loss;
   }
   return sum;
-}
-
-const std::vector<std::string>& ranking_loss_names() {
-  static const std::vector<std::string> names{"binary_cross_entropy", "mse", "listwise_softmax"};
-  return names;
 }
 
 at::Tensor ranking_loss(RankingLoss loss, const at::Tensor& logits, const at::Tensor& labels,

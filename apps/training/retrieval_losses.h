@@ -26,8 +26,8 @@ enum class EmbeddingLoss {
   kCosine,
 };
 
-/// "multiple_negatives_ranking", "cosent", "cosine", in the order of the enum.
-const std::vector<std::string>& embedding_loss_names();
+/// In the order of EmbeddingLoss.
+inline const std::vector<std::string> kEmbeddingLossNames{"multiple_negatives_ranking", "cosent", "cosine"};
 /// True for a loss of pairs with a score.
 inline bool takes_scores(EmbeddingLoss loss) { return loss != EmbeddingLoss::kMultipleNegativesRanking; }
 
@@ -62,8 +62,8 @@ enum class RankingLoss {
   kListwiseSoftmax,
 };
 
-/// "binary_cross_entropy", "mse", "listwise_softmax", in the order of the enum.
-const std::vector<std::string>& ranking_loss_names();
+/// In the order of RankingLoss.
+inline const std::vector<std::string> kRankingLossNames{"binary_cross_entropy", "mse", "listwise_softmax"};
 
 /// The mean loss [] of logits [N] and labels [N]; `lists` are the numbers of documents of each query, in
 /// order. Pairs count alike, with kListwiseSoftmax queries do; its lists have their relevant document first.

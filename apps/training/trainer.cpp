@@ -7,12 +7,13 @@
 #include <numeric>
 #include <optional>
 
-#include "apps/training/precision.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/records/event_file.h"
 #include "apps/training/records/trainer_state.h"
+#include "apps/training/training_fields.h"
 #include "data/base/atomic_file.h"
 #include "data/base/field_error.h"
-#include "data/random/philox.h"
+#include "data/random/random_stream.h"
 
 namespace zoo {
 // Measures the time of iterations, excluding the time between pause() and go_on().
@@ -122,6 +123,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       options_(options),
       updater_(objective, options.updater, options.ranks),
       best_val_loss_(std::numeric_limits<double>::infinity()) {
+  require_ranges(options_);
   require_rounds(options_);
   if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/training/precision.h"
 #include "apps/training/records/trainer_state.h"
+#include "apps/training/training_fields.h"
 #include "data/base/field_error.h"
 
 namespace zoo {
@@ -34,10 +34,10 @@ bool is_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
 Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks)
     : objective_(objective),
       options_(options),
-      all_ranks_(ranks),
-      ranks_(options.local.steps > 0 ? nullptr : ranks),
+      ranks_(ranks),
       optimizer_(make_optimizer(objective.module(), options.optimizer,
-                                options.optimizer_shares > 1 ? ranks_ : nullptr)) {
+                                options.optimizer_shares > 1 ? averaging() : nullptr)) {
+  require_ranges({.updater = options});
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
   if (options.local.steps > 0) local_.emplace(objective.module(), options.local, ranks);
@@ -52,7 +52,7 @@ double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batche
     targets += batches.back().targets;
     tokens_ += batches.back().tokens;
   }
-  return ranks_ != nullptr ? ranks_->sum(targets) : targets;
+  return averaging() != nullptr ? averaging()->sum(targets) : targets;
 }
 
 Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
@@ -61,16 +61,16 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
   times_ = {};
   std::vector<Batch> batches;
   const double targets = count_targets(iteration, batches);
-  const auto ranks = static_cast<double>(ranks_ != nullptr ? ranks_->size() : 1);
+  const auto ranks = static_cast<double>(averaging() != nullptr ? averaging()->size() : 1);
   if (done_ == 0) loss_ = at::Tensor();
   for (; done_ < options_.accumulation; ++done_) {
     Batch& batch = batches[static_cast<std::size_t>(done_)];
     const bool last = done_ + 1 == options_.accumulation;
     // With ranks, no batch is skipped, because the other ranks wait for it.
-    if (batch.targets > 0 || ranks_ != nullptr) backward(batch, ranks * batch.targets / targets, last);
+    if (batch.targets > 0 || averaging() != nullptr) backward(batch, ranks * batch.targets / targets, last);
     batch.loss = nullptr;  // frees memory that is no longer needed
     // With ranks, do not stop here, because the others wait for this rank's gradients.
-    if (!last && all_ranks_ == nullptr && stop()) {
+    if (!last && ranks_ == nullptr && stop()) {
       ++done_;
       return Outcome::kInterrupted;
     }
@@ -97,7 +97,7 @@ void Updater::backward(const Batch& batch, double share, bool last) {
   }
   const at::Tensor part = loss.detach();
   loss_ = loss_.defined() ? loss_ + part : part;
-  if (ranks_ != nullptr) ranks_->prepare_backward(loss, last);
+  if (averaging() != nullptr) averaging()->prepare_backward(loss, last);
   (scaler_ ? scaler_->scaled(loss) : loss).backward();
 }
 
@@ -163,20 +163,20 @@ NamedTensors Updater::state_of(std::int64_t rank, const NamedTensors& own) const
   NamedTensors state;
   for (const auto& [name, tensor] : own) {
     const at::Tensor copy = at::empty(tensor.sizes(), tensor.scalar_type());
-    if (all_ranks_->rank() == rank) copy.copy_(tensor);
-    all_ranks_->broadcast(copy, rank);
+    if (ranks_->rank() == rank) copy.copy_(tensor);
+    ranks_->broadcast(copy, rank);
     state.emplace_back(name, copy);
   }
   return state;
 }
 
 void Updater::send_state(const NamedTensors& state) const {
-  for (std::int64_t rank = 1; local_ && rank < all_ranks_->size(); ++rank) state_of(rank, state);
+  for (std::int64_t rank = 1; local_ && rank < ranks_->size(); ++rank) state_of(rank, state);
 }
 
 void Updater::save(const std::filesystem::path& directory, const NamedTensors& state) const {
   write_safetensors(directory / kOptimizerFile, state);
-  for (std::int64_t rank = 1; local_ && all_ranks_ != nullptr && rank < all_ranks_->size(); ++rank)
+  for (std::int64_t rank = 1; local_ && ranks_ != nullptr && rank < ranks_->size(); ++rank)
     write_safetensors(directory / optimizer_file(rank), state_of(rank, state));
   if (average_) write_safetensors(directory / kAverageFile, average_->state());
   if (done_ == 0) return;
@@ -188,13 +188,13 @@ void Updater::save(const std::filesystem::path& directory, const NamedTensors& s
 }
 
 void Updater::load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps) {
-  const bool own = local_ && all_ranks_ != nullptr;
-  const std::int64_t ranks = own ? all_ranks_->size() : 1;
+  const bool own = local_ && ranks_ != nullptr;
+  const std::int64_t ranks = own ? ranks_->size() : 1;
   if (local_ && (!std::filesystem::exists(directory / optimizer_file(ranks - 1)) ||
                  std::filesystem::exists(directory / optimizer_file(ranks))))
     throw FieldError(Field{"local_steps"}, ": ", directory, " has the state of another number of ranks than ",
                      ranks, "; go on with as many as before");
-  const SafetensorsFile file(directory / optimizer_file(own ? all_ranks_->rank() : 0));
+  const SafetensorsFile file(directory / optimizer_file(own ? ranks_->rank() : 0));
   file.verify();
   optimizer_->load_state(file);
   if (scaler_) scaler_->load_state(file);

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "apps/training/grad_scaler.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"
@@ -40,7 +40,7 @@ struct UpdateTimes {
 /// are weighted by their targets: 4 micro steps of 3 rows equal 1 of 12.
 class Updater {
  public:
-  /// `ranks` may be null for a single process.
+  /// `ranks` may be null for a single process. Throws FieldError for an option that is out of its range.
   Updater(Objective& objective, const UpdaterOptions& options, Ranks* ranks);
 
   enum class Outcome {
@@ -80,6 +80,8 @@ class Updater {
   void load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps);
 
  private:
+  // That average gradients in each update; null with local steps.
+  Ranks* averaging() const { return options_.local.steps > 0 ? nullptr : ranks_; }
   double count_targets(std::int64_t iteration, std::vector<Batch>& batches);
   void backward(const Batch& batch, double share, bool last);
   Outcome apply(std::int64_t iteration, double learning_rate);
@@ -89,8 +91,7 @@ class Updater {
 
   Objective& objective_;
   UpdaterOptions options_;
-  Ranks* all_ranks_;
-  Ranks* ranks_;  // that average gradients; null with local steps
+  Ranks* ranks_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<GradScaler> scaler_;
   std::optional<WeightAverage> average_;

@@ -99,8 +99,6 @@ class PartialFile {
   std::int64_t size_ = 0;
 };
 
-namespace fs = std::filesystem;
-
 constexpr int kMostTries = 5;
 constexpr std::int64_t kLongestWait = 300;  // seconds that a server may ask for
 constexpr std::size_t kMostListing = 64 << 20;

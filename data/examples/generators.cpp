@@ -9,7 +9,6 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/examples/translations.h"
-#include "data/random/philox.h"
 #include "data/random/random_stream.h"
 
 namespace zoo {

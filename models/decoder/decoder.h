@@ -35,6 +35,4 @@ class DecoderModel : public Model {
   Head head_;
 };
 
-std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
-
 }  // namespace zoo

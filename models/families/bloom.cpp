@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::bloom {
@@ -72,7 +71,6 @@ Family family() {
       .presets = {{"bloom-560m", "BLOOM 560M", sized(1024, 24, 16)},
                   {"bloom-1b7", "BLOOM 1.7B", sized(2048, 24, 16)},
                   {"bloom-7b1", "BLOOM 7.1B", sized(4096, 30, 32)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

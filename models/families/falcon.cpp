@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
@@ -111,7 +110,6 @@ Family family() {
                 rope_keys()})},
       .presets = {{"falcon-7b", "Falcon 7B", sized(4544, 32, 71)},
                   {"falcon-40b", "Falcon 40B", falcon_40b()}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

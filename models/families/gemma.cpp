@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma {
@@ -35,7 +34,6 @@ Family family() {
                                        expected_key("use_bidirectional_attention", false)}})},
       .presets = {{"gemma-2b", "Gemma 2B", sized(2048, 18, 8, 1, 16384)},
                   {"gemma-7b", "Gemma 7B", sized(3072, 28, 16, 16, 24576)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

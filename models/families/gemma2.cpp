@@ -1,7 +1,6 @@
 // Gemma 2 (Riviere et al., 2024): a Gemma with norms before and after each sublayer, capped scores and
 // logits, and a sliding window in every other layer.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma2 {
@@ -38,7 +37,6 @@ Family family() {
                               ignored_keys({"cache_implementation", "hidden_act", "sliding_window_size"})}})},
       .presets = {{"gemma-2-2b", "Gemma 2 2B", sized(2304, 26, 8, 9216)},
                   {"gemma-2-9b", "Gemma 2 9B", sized(3584, 42, 16, 14336)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

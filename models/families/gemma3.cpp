@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma3 {
@@ -91,7 +90,6 @@ Family family() {
                               {"rope_theta", read_ropes, write_ropes}}})},
       .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
                   {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

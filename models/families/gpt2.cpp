@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt2 {
@@ -94,7 +93,6 @@ Family family() {
                   {"gpt2-xl", "GPT-2 XL", sized(48, 25, 1600)},
                   {"shakespeare-char", "nanoGPT's character model for a CPU", shakespeare_char()},
                   {"gpt3", "GPT-3 175B, to count, not to build", sized(96, 96, 12288, 2048)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

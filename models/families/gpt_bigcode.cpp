@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt_bigcode {
@@ -79,7 +78,6 @@ Family family() {
       .presets = {{"starcoder", "StarCoder", sized(49152, 6144, 40, 48, 8192)},
                   {"starcoderbase-1b", "StarCoderBase 1B", sized(49152, 2048, 24, 16, 8192)},
                   {"gpt_bigcode-santacoder", "SantaCoder", sized(49280, 2048, 24, 16, 2048)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

@@ -2,7 +2,6 @@
 // by side, rotary positions over a quarter of each head; the rows of queries, keys and values alternate by
 // head.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
@@ -80,7 +79,6 @@ Family family() {
                   {"pythia-410m", "Pythia 410M", sized(1024, 24, 16)},
                   {"pythia-1b", "Pythia 1B", sized(2048, 16, 8)},
                   {"gpt-neox-20b", "GPT-NeoX 20B", sized(6144, 44, 64, 50432)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

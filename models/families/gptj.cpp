@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gptj {
@@ -78,7 +77,6 @@ Family family() {
                                          ignored_keys({"scale_attn_weights"}),
                                      })},
       .presets = {{"gpt-j-6b", "GPT-J 6B", published()}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

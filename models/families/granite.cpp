@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::granite {
@@ -57,7 +56,6 @@ Family family() {
                      positive_key("attention_multiplier", &C::attention_scale),
                      positive_key("residual_multiplier", &C::residual_scale), logits_scaling_key()}})},
       .presets = {{"granite-3.0-2b", "Granite 3.0 2B", sized(2048, 40, 32, 8, 0.22)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

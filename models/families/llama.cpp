@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::llama {
@@ -61,7 +60,6 @@ Family family() {
                   {"llama-3-8b", "Llama 3 8B", llama3(4096, 32, 32, 14336)},
                   {"llama-3.2-1b", "Llama 3.2 1B", llama32(llama3(2048, 16, 32, 8192))},
                   {"llama-3.2-3b", "Llama 3.2 3B", llama32(llama3(3072, 28, 24, 8192))}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mistral {
@@ -36,7 +35,6 @@ Family family() {
                                          expected_key("layer_types", nullptr)}})},
       .presets = {{"mistral-7b", "Mistral 7B", mistral_7b(32000, 4096, 1e4)},
                   {"mistral-7b-v0.3", "Mistral 7B v0.3", mistral_7b(32768, 0, 1e6)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
@@ -66,7 +65,6 @@ Family family() {
       .presets = {{"mixtral-tiny", "characters on a CPU, with Mixtral's parts", tiny()},
                   {"mixtral-8x7b", "Mixtral 8x7B", sized(4096, 32, 32, 14336)},
                   {"mixtral-8x22b", "Mixtral 8x22B", mixtral_8x22b()}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

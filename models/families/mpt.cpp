@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::mpt {
@@ -95,7 +94,6 @@ Family family() {
                                  "tokenizer_name", "verbose"}),
                }},
       .presets = {{"mpt-7b", "MPT 7B", sized(4096, 32, 32)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

@@ -1,7 +1,6 @@
 // OLMo 2 (Walsh et al., 2025): a Llama with the norms at the end of its sublayers, and norms of all queries
 // and keys of a token.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::olmo2 {
@@ -34,7 +33,6 @@ Family family() {
       .keys = {"OLMo 2", concatenated({llama_keys(), rope_keys(), {attention_bias_key()}})},
       .presets = {{"olmo-2-1b", "OLMo 2 1B", sized(2048, 16, 16, 8192)},
                   {"olmo-2-7b", "OLMo 2 7B", sized(4096, 32, 32, 11008)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::opt {
@@ -103,7 +102,6 @@ Family family() {
       .presets = {{"opt-125m", "OPT 125M", sized(768, 12, 12)},
                   {"opt-1.3b", "OPT 1.3B", sized(2048, 24, 32)},
                   {"opt-6.7b", "OPT 6.7B", sized(4096, 32, 32)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

@@ -1,7 +1,6 @@
 // Phi-3 and Phi-4 (Abdin et al., 2024): a Llama whose checkpoints hold queries, keys and values as one
 // weight, and gate and up projection as another; heads may rotate in part.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::phi3 {
@@ -86,7 +85,6 @@ Family family() {
       .presets = {{"phi-3-mini-4k", "Phi-3 mini, 3.8B", phi3_mini()},
                   {"phi-4-mini", "Phi-4 mini, 3.8B, its original context of 4K", phi4_mini()},
                   {"phi-4", "Phi-4, 14B", phi4()}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

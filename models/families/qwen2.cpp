@@ -1,6 +1,5 @@
 // Qwen2 and Qwen2.5 (Yang et al., 2024): a Llama with biases in the projections to queries, keys and values.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen2 {
@@ -34,7 +33,6 @@ Family family() {
       .presets = {{"qwen2.5-0.5b", "Qwen2.5 0.5B", sized(896, 24, 14, 2, 4864)},
                   {"qwen2.5-1.5b", "Qwen2.5 1.5B", sized(1536, 28, 12, 2, 8960)},
                   {"qwen2.5-3b", "Qwen2.5 3B", sized(2048, 36, 16, 2, 11008)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

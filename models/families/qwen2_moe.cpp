@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
@@ -85,7 +84,6 @@ Family family() {
                              qwen_expert_keys()})},
       .presets = {{"qwen1.5-moe-a2.7b", "Qwen1.5-MoE-A2.7B", qwen15_moe()},
                   {"qwen2-57b-a14b", "Qwen2-57B-A14B", qwen2_57b()}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

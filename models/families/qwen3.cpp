@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen3 {
@@ -34,7 +33,6 @@ Family family() {
       .presets = {{"qwen3-0.6b", "Qwen3 0.6B", sized(1024, 28, 16, 3072)},
                   {"qwen3-1.7b", "Qwen3 1.7B", sized(2048, 28, 16, 6144)},
                   {"qwen3-4b", "Qwen3 4B", sized(2560, 36, 32, 9728)}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
@@ -66,7 +65,6 @@ Family family() {
                                           qwen_expert_keys()})},
       .presets = {{"qwen3-30b-a3b", "Qwen3 30B-A3B", sized(2048, 48, 32, 6144, 768)},
                   {"qwen3-235b-a22b", "Qwen3 235B-A22B", sized(4096, 94, 64, 12288, 1536)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::smollm3 {
@@ -73,7 +72,6 @@ Family family() {
                                  expected_key("use_sliding_window", false),
                              }})},
       .presets = {{"smollm3-3b", "SmolLM3 3B", smollm3_3b()}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

@@ -1,6 +1,5 @@
 // StableLM (Tow et al., 2023; Bellagente et al., 2024): a Llama with LayerNorm, whose heads rotate in part.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::stablelm {
@@ -55,7 +54,6 @@ Family family() {
                              }})},
       .presets = {{"stablelm-3b-4e1t", "StableLM 3B", sized(50304, 2560, 32, 6912)},
                   {"stablelm-2-1_6b", "StableLM 2 1.6B", stablelm_2()}},
-      .build = build_decoder,
       .weight_table = llama_weights,
   };
 }

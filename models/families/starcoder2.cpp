@@ -1,7 +1,6 @@
 // StarCoder2 (Lozhkov et al., 2024): rotary positions, few key/value heads and a sliding window as Mistral,
 // with LayerNorm, biases and an ungated feed-forward network as GPT-2.
 
-#include "models/decoder/decoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::starcoder2 {
@@ -71,7 +70,6 @@ Family family() {
                     rope_keys()})},
       .presets = {{"starcoder2-3b", "StarCoder2 3B", sized(3072, 30, 24, 2, 12288)},
                   {"starcoder2-7b", "StarCoder2 7B", sized(4608, 32, 36, 4, 18432)}},
-      .build = build_decoder,
       .weight_table = weights,
   };
 }

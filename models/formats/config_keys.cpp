@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
-#include "models/formats/foreign_keys.h"
+
+namespace zoo::embedded {
+extern const std::string_view kForeignKeys;  // foreign_keys.json
+}
 
 namespace zoo {
 namespace {
@@ -127,6 +131,29 @@ void replace_word(std::string& text, const std::string& word, const std::string&
                        (end == text.size() || !is_word_character(text[end]));
     if (whole) text.replace(at, word.size(), by);
     at += whole ? by.size() : 1;
+  }
+}
+
+// "neutral", the keys that change the numbers of some architecture, and "of_no_numbers", those of which no
+// architecture's numbers depend: about the file, training, generation and the program that runs the model.
+const nlohmann::ordered_json& foreign_keys() {
+  static const auto all = nlohmann::ordered_json::parse(embedded::kForeignKeys, nullptr, true, true);
+  return all;
+}
+
+bool is_foreign_key(const std::string& key) { return foreign_keys()["neutral"].contains(key); }
+
+bool changes_no_numbers(const std::string& key) {
+  const auto& names = foreign_keys()["of_no_numbers"];
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+// A key that the family has asked of the reader is known; another must be absent, null or the value that
+// changes nothing.
+void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) {
+  for (const auto& [key, neutral] : foreign_keys()["neutral"].items()) {
+    if (reader.was_asked_for(key) || reader.is(key.c_str(), neutral)) continue;
+    reader.refuse(key.c_str(), "a key of other architectures, which may change the numbers of a " + family);
   }
 }
 

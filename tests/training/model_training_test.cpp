@@ -4,7 +4,7 @@
 
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/metrics/task_metrics.h"
-#include "apps/training/precision.h"
+#include "apps/training/mixed_precision.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
 #include "tests/support/catch.h"

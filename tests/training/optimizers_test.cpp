@@ -146,8 +146,8 @@ TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrice
 }
 
 TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its memory") {
-  for (std::size_t i = 0; i < zoo::optimizer_names().size(); ++i) {
-    const std::string& name = zoo::optimizer_names()[i];
+  for (std::size_t i = 0; i < zoo::kOptimizerNames.size(); ++i) {
+    const std::string& name = zoo::kOptimizerNames[i];
     INFO(name);
     MatrixAndVector module(at::full({1, 2}, 1.0), at::full({2}, 1.0));
     const auto optimizer = zoo::make_optimizer(module, {.kind = static_cast<zoo::OptimizerKind>(i)});
@@ -168,8 +168,8 @@ TEST_CASE("Where a gradient is not finite no optimizer moves a weight, nor its m
 
 TEST_CASE("Every optimizer goes on from its saved state as if it had never stopped") {
   const zoo::test::TemporaryDirectory directory;
-  for (std::size_t i = 0; i < zoo::optimizer_names().size(); ++i) {
-    const std::string& name = zoo::optimizer_names()[i];
+  for (std::size_t i = 0; i < zoo::kOptimizerNames.size(); ++i) {
+    const std::string& name = zoo::kOptimizerNames[i];
     INFO(name);
     const zoo::OptimizerOptions options{.kind = static_cast<zoo::OptimizerKind>(i)};
     MatrixAndVector first(at::full({2, 2}, 1.0), at::full({2}, 1.0));

@@ -160,22 +160,7 @@ class AnswerMetric final : public Metric {
 
 }  // namespace
 
-const std::vector<std::string>& task_names() {
-  static const std::vector<std::string> names{"lm",
-                                              "mlm",
-                                              "span_corruption",
-                                              "seq2seq",
-                                              "classification",
-                                              "token_classification",
-                                              "question_answering",
-                                              "chat",
-                                              "embedding",
-                                              "ranking",
-                                              "preference"};
-  return names;
-}
-
-const std::string& name_of(Task task) { return task_names()[static_cast<std::size_t>(task)]; }
+const std::string& name_of(Task task) { return kTaskNames[static_cast<std::size_t>(task)]; }
 
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
                                     double bytes_per_token) {

@@ -32,8 +32,18 @@ enum class Task {
   kPreference,
 };
 
-/// "lm", "mlm", … in the order of Task.
-const std::vector<std::string>& task_names();
+/// In the order of Task.
+inline const std::vector<std::string> kTaskNames{"lm",
+                                                 "mlm",
+                                                 "span_corruption",
+                                                 "seq2seq",
+                                                 "classification",
+                                                 "token_classification",
+                                                 "question_answering",
+                                                 "chat",
+                                                 "embedding",
+                                                 "ranking",
+                                                 "preference"};
 const std::string& name_of(Task task);
 
 /// Accumulates metrics over the batches of an evaluation.

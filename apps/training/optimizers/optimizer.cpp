@@ -139,16 +139,6 @@ void Optimizer::load_state(const SafetensorsFile& file) {
   load("step", step_);
 }
 
-const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"adamw", "adafactor", "sgd", "lion", "muon"};
-  return names;
-}
-
-const std::vector<std::string>& muon_scale_names() {
-  static const std::vector<std::string> names{"original", "match_rms_adamw"};
-  return names;
-}
-
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o,
                                           Ranks* ranks) {
   const AdamW::Options adamw{.beta1 = o.beta1,

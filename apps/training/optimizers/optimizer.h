@@ -102,13 +102,13 @@ class Optimizer {
 ///                    rate and weight decay are AdamW's
 enum class MuonScale { kOriginal, kMatchRmsAdamW };
 
-/// "original", "match_rms_adamw", in the order of MuonScale.
-const std::vector<std::string>& muon_scale_names();
+/// In the order of MuonScale.
+inline const std::vector<std::string> kMuonScaleNames{"original", "match_rms_adamw"};
 
 enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion, kMuon };
 
-/// "adamw", "adafactor", "sgd", "lion", "muon".
-const std::vector<std::string>& optimizer_names();
+/// In the order of OptimizerKind.
+inline const std::vector<std::string> kOptimizerNames{"adamw", "adafactor", "sgd", "lion", "muon"};
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamW;

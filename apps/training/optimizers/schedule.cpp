@@ -16,11 +16,6 @@ double inverse_sqrt(double iteration, double warmup) {
 
 }  // namespace
 
-const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names{"constant", "linear", "cosine", "inverse_sqrt", "wsd"};
-  return names;
-}
-
 double Schedule::at(std::int64_t iteration) const {
   if (!decays) return peak;
   const auto i = static_cast<double>(iteration), warmup = static_cast<double>(warmup_iters);

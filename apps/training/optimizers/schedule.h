@@ -15,8 +15,8 @@ namespace zoo {
 
 enum class ScheduleKind { kConstant, kLinear, kCosine, kInverseSqrt, kWsd };
 
-/// "constant", "linear", "cosine", "inverse_sqrt", "wsd", in the order of ScheduleKind.
-const std::vector<std::string>& schedule_names();
+/// In the order of ScheduleKind.
+inline const std::vector<std::string> kScheduleNames{"constant", "linear", "cosine", "inverse_sqrt", "wsd"};
 
 /// Learning rate by iteration: a linear warm-up to `peak`, then
 ///   constant      peak

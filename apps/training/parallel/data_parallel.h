@@ -27,8 +27,8 @@ namespace zoo {
 /// Number format in which gradients travel: rounding to bfloat16 halves the bytes.
 enum class GradientWire { kFloat32, kBfloat16 };
 
-/// "float32", "bfloat16", in the order of GradientWire.
-const std::vector<std::string>& gradient_wire_names();
+/// In the order of GradientWire.
+inline const std::vector<std::string> kGradientWireNames{"float32", "bfloat16"};
 
 struct SessionOptions {
   MeetingPlace place;

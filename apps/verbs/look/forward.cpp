@@ -1,15 +1,19 @@
 #include <algorithm>
 #include <iostream>
 
+#include <ATen/ops/tensor.h>
+#include <nlohmann/json.hpp>
+
 #include "apps/command/flags.h"
 #include "apps/compute/threads.h"
 #include "apps/hub/find_model.h"
 #include "apps/verbs/checkpoint_files.h"
-#include "apps/verbs/look/forward_inputs.h"
 #include "apps/verbs/measure/packed_evaluation.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/json_text.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
+#include "models/model.h"
 #include "models/registry.h"
 #include "models/tasks/inference_loading.h"
 
@@ -17,6 +21,12 @@ namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Inputs of `tzoo forward`: the JSON text of each flag.
+struct ForwardTexts {
+  std::string input_ids;
+  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels, next_sentence_label;
+};
 
 struct ForwardFlags {
   ModelPath model;
@@ -122,6 +132,191 @@ ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, 
   ModelOutput output;
   output.logits = session->read(rows_of(read), DecodingSession::Logits::kAll);
   return output;
+}
+
+constexpr std::int64_t kIgnored = -100;
+
+// Ids that a flag accepts: integers from `smallest` to `largest`, or `ignored`.
+struct IdRange {
+  std::int64_t smallest, largest;
+  std::optional<std::int64_t> ignored;
+};
+
+std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRange& range) {
+  // An integer beyond int64 is never in range.
+  const bool is_id = value.is_number_integer() &&
+                     (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
+  const std::int64_t id = is_id ? value.get<std::int64_t>() : 0;
+  const bool ignored = is_id && range.ignored && id == *range.ignored;
+  if (is_id && (ignored || (id >= range.smallest && id <= range.largest))) return id;
+  std::string expected = std::to_string(range.smallest) + " to " + std::to_string(range.largest);
+  if (range.ignored) expected += ", or " + std::to_string(*range.ignored);
+  throw UsageError("--", flag, ": expected integers from ", expected, ", got ", value.dump());
+}
+
+nlohmann::json read_list(const char* flag, const std::string& text, const char* example) {
+  nlohmann::json list = parse_json(text);
+  const bool is_list = list.is_array() && !list.empty();
+  if (!is_list) throw UsageError("--", flag, ": expected a list of ", example, ", got '", text, "'");
+  return list;
+}
+
+void check_row(const char* flag, const nlohmann::json& row, const nlohmann::json& first) {
+  if (!row.is_array() || row.empty())
+    throw UsageError("--", flag, ": expected rows of ids, got ", row.dump());
+  if (row.size() == first.size()) return;
+  throw UsageError("--", flag, ": the rows must be equally long, got ", first.size(), " and ", row.size(),
+                   "; pad them and give --attention_mask");
+}
+
+// Parses "[[…], …]" as [B, T].
+at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& range) {
+  const nlohmann::json rows = read_list(flag, text, "rows such as [[1, 2], [3, 4]]");
+  std::vector<std::int64_t> ids;
+  for (const nlohmann::json& row : rows) {
+    check_row(flag, row, rows[0]);
+    for (const nlohmann::json& id : row) ids.push_back(read_id(flag, id, range));
+  }
+  return at::tensor(ids).view({static_cast<std::int64_t>(rows.size()), -1});
+}
+
+// Parses "[…]" as [B].
+at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
+  std::vector<std::int64_t> ids;
+  for (const nlohmann::json& id : read_list(flag, text, "classes such as [0, 2]"))
+    ids.push_back(read_id(flag, id, {0, classes - 1, kIgnored}));
+  return at::tensor(ids);
+}
+
+float read_number(const char* flag, const nlohmann::json& value) {
+  if (value.is_number()) return value.get<float>();
+  throw UsageError("--", flag, ": expected numbers, got ", value.dump());
+}
+
+// Parses real numbers as [B] or [B, N].
+at::Tensor read_numbers(const char* flag, const std::string& text) {
+  const nlohmann::json rows = read_list(flag, text, "numbers such as [0.5, 2] or of rows of them");
+  std::vector<float> numbers;
+  for (const nlohmann::json& row : rows) {
+    if (!rows[0].is_array()) {
+      numbers.push_back(read_number(flag, row));
+      continue;
+    }
+    check_row(flag, row, rows[0]);
+    for (const nlohmann::json& number : row) numbers.push_back(read_number(flag, number));
+  }
+  const at::Tensor flat = at::tensor(numbers);
+  return rows[0].is_array() ? flat.view({static_cast<std::int64_t>(rows.size()), -1}) : flat;
+}
+
+// Integers are class labels unless the configuration says otherwise; a row is one number per label.
+at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig& config) {
+  const nlohmann::json parsed = parse_json(text);
+  const bool rows = parsed.is_array() && !parsed.empty() && parsed[0].is_array();
+  const ProblemType problem = config.problem_type;
+  const bool classes = problem == ProblemType::kSingleLabel ||
+                       (problem == ProblemType::kByLabels && config.num_labels > 1 && !rows);
+  return classes ? read_classes("labels", text, config.num_labels) : read_numbers("labels", text);
+}
+
+void check_sizes(const char* flag, const at::Tensor& found, at::IntArrayRef expected, const char* why) {
+  if (found.sizes() != expected)
+    throw UsageError("--", flag, ": must be ", expected, why, ", got ", found.sizes());
+}
+
+at::Tensor read_sentence_labels(const char* flag, const std::string& text, std::int64_t batch) {
+  const at::Tensor labels = read_classes(flag, text, 2);
+  check_sizes(flag, labels, {batch}, " as there are rows of --input_ids");
+  return labels;
+}
+
+at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at::IntArrayRef sizes) {
+  const TransformerConfig& config = loaded.model->config();
+  const std::int64_t batch = sizes[0];
+  const auto beside_ids = [&](std::int64_t classes) {
+    const at::Tensor labels = read_ids("labels", text, {0, classes - 1, kIgnored});
+    check_sizes("labels", labels, sizes, " as --input_ids");
+    return labels;
+  };
+  switch (loaded.head) {
+    case Head::kBase: throw UsageError("--labels: the base head has no loss (--head chooses another)");
+    case Head::kSequenceClassification: {
+      const at::Tensor labels = read_sequence_labels(text, config);
+      if (labels.dim() == 1) check_sizes("labels", labels, {batch}, " as there are rows of --input_ids");
+      if (labels.dim() == 2) check_sizes("labels", labels, {batch, config.num_labels}, ", a number a label");
+      return labels;
+    }
+    case Head::kNextSentence: return read_sentence_labels("labels", text, batch);
+    case Head::kQuestionAnswering: {
+      const at::Tensor labels = read_ids("labels", text, {INT32_MIN, INT32_MAX, std::nullopt});
+      check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
+      return labels;
+    }
+    case Head::kSeq2SeqLm: {  // as long as the decoder's input
+      const at::Tensor labels = read_ids("labels", text, {0, config.vocab_size - 1, kIgnored});
+      if (labels.size(0) != batch)
+        throw UsageError("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
+      return labels;
+    }
+    case Head::kTokenClassification: return beside_ids(config.num_labels);
+    case Head::kReplacedTokens: return beside_ids(2);
+    default: return beside_ids(config.vocab_size);
+  }
+}
+
+void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, ModelInputs& inputs) {
+  const TransformerConfig& config = loaded.model->config();
+  const bool decodes = config.shape == Shape::kEncoderDecoder;
+  if (!texts.decoder_input_ids) {
+    // Those of a head that classifies or answers are the encoder's.
+    const bool shifted = loaded.head == Head::kSequenceClassification ||
+                         loaded.head == Head::kQuestionAnswering ||
+                         (texts.labels && loaded.head != Head::kBase);
+    if (decodes && !shifted)
+      throw UsageError("--decoder_input_ids: an encoder-decoder needs them, or --labels");
+    return;
+  }
+  if (!decodes)
+    throw UsageError("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
+  const at::Tensor ids =
+      read_ids("decoder_input_ids", *texts.decoder_input_ids, {0, config.vocab_size - 1, std::nullopt});
+  const std::int64_t batch = inputs.input_ids.size(0);
+  if (ids.size(0) != batch)
+    throw UsageError("--decoder_input_ids: must have ", batch, " rows as --input_ids, got ", ids.size(0));
+  inputs.decoder_input_ids = ids.to(inputs.input_ids.device());
+}
+
+// Input tensors on `device`; requests every output that the model can return. Labels depend on the head: rows
+// of ids parallel to input_ids, one number or row of numbers per sequence, or [start, end]. Throws Error
+// naming the flag and the expected value.
+ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& loaded,
+                                const c10::Device& device) {
+  const TransformerConfig& config = loaded.model->config();
+  ModelInputs inputs{.loss = {.router = true}, .output_hidden_states = true, .output_attentions = true};
+  inputs.input_ids =
+      read_ids("input_ids", texts.input_ids, {0, config.vocab_size - 1, std::nullopt}).to(device);
+  const at::IntArrayRef sizes = inputs.input_ids.sizes();
+  const auto read_beside = [&](const char* flag, const std::optional<std::string>& text,
+                               const IdRange& range) {
+    if (!text) return at::Tensor();
+    const at::Tensor ids = read_ids(flag, *text, range);
+    check_sizes(flag, ids, sizes, " as --input_ids");
+    return ids.to(device);
+  };
+  inputs.attention_mask = read_beside("attention_mask", texts.attention_mask, {0, 1, std::nullopt});
+  if (texts.token_type_ids && config.type_vocab_size == 0)
+    throw UsageError("--token_type_ids: ", loaded.family->model_type, " has no token types");
+  inputs.token_type_ids =
+      read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
+  read_decoder_ids(texts, loaded, inputs);
+  if (texts.labels) inputs.labels = read_labels_of(loaded, *texts.labels, sizes).to(device);
+  if (texts.next_sentence_label) {
+    if (loaded.head != Head::kPretraining)
+      throw UsageError("--next_sentence_label: only a pretraining head has two losses");
+    inputs.sentence_labels =
+        read_sentence_labels("next_sentence_label", *texts.next_sentence_label, sizes[0]).to(device);
+  }
+  return inputs;
 }
 
 }  // namespace

@@ -118,9 +118,9 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
 Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& model) {
   if (const auto run = run_config_of(model)) {
     const std::string name = read_json(*run).value("task", "");
-    const auto found = std::ranges::find(task_names(), name);
-    const auto task = static_cast<Task>(found - task_names().begin());
-    if (found != task_names().end() && traits_of(task).head == checkpoint.head) return task;
+    const auto found = std::ranges::find(kTaskNames, name);
+    const auto task = static_cast<Task>(found - kTaskNames.begin());
+    if (found != kTaskNames.end() && traits_of(task).head == checkpoint.head) return task;
   }
   for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
                           Task::kTokenClassification, Task::kQuestionAnswering, Task::kEmbedding}) {
@@ -128,7 +128,7 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
   }
   if (checkpoint.head == Head::kPretraining) return Task::kMlm;  // its data has no pairs of sentences
   throw Error(model, " has a ", name_of(checkpoint.head), " head; expected one that a task trains (",
-              joined(task_names()), ")");
+              joined(kTaskNames), ")");
 }
 
 std::string text_of(const Tokenizer& tokenizer, const TokenIds& ids) {

@@ -42,7 +42,7 @@ EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, bool scored) {
   EmbeddingLossOptions options{
       .loss = scored ? EmbeddingLoss::kCosent : EmbeddingLoss::kMultipleNegativesRanking,
       .matryoshka_dims = sizes_in(flags.matryoshka_dims)};
-  if (flags.loss) options.loss = static_cast<EmbeddingLoss>(number_of(*flags.loss, embedding_loss_names()));
+  if (flags.loss) options.loss = static_cast<EmbeddingLoss>(number_of(*flags.loss, kEmbeddingLossNames));
   options.scale = flags.scale.value_or(options.scale);
   options.symmetric = flags.symmetric;
   if (options.symmetric && options.loss != EmbeddingLoss::kMultipleNegativesRanking)
@@ -57,7 +57,7 @@ void require_shape(const TaskData& data, EmbeddingLoss loss) {
     for (const SentenceExample& example : *part) {
       const auto refuse = [&](auto... why) {
         throw Error(data.source, ", line ", example.line, ": the loss ",
-                    embedding_loss_names()[static_cast<std::size_t>(loss)], " ", why...);
+                    kEmbeddingLossNames[static_cast<std::size_t>(loss)], " ", why...);
       };
       if (takes_scores(loss) != example.score.has_value())
         refuse(takes_scores(loss) ? "needs sentence1, sentence2 and score" : "needs anchor and positive");

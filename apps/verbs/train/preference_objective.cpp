@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "apps/command/progress.h"
-#include "apps/training/precision.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/row_objective.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "data/base/error.h"

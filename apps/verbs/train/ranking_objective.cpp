@@ -20,9 +20,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 RankingLoss ranking_loss_of(const TrainFlags& flags) {
-  return flags.embedding.loss
-             ? static_cast<RankingLoss>(number_of(*flags.embedding.loss, ranking_loss_names()))
-             : RankingLoss::kBinaryCrossEntropy;
+  return flags.embedding.loss ? static_cast<RankingLoss>(number_of(*flags.embedding.loss, kRankingLossNames))
+                              : RankingLoss::kBinaryCrossEntropy;
 }
 
 void require_rankings(const TaskData& data, RankingLoss loss) {
@@ -30,7 +29,7 @@ void require_rankings(const TaskData& data, RankingLoss loss) {
     for (const SentenceExample& example : *part) {
       const auto refuse = [&](auto... why) {
         throw Error(data.source, ", line ", example.line, ": the loss ",
-                    ranking_loss_names()[static_cast<std::size_t>(loss)], " needs ", why...);
+                    kRankingLossNames[static_cast<std::size_t>(loss)], " needs ", why...);
       };
       if (loss == RankingLoss::kListwiseSoftmax && (example.score || example.texts.size() < 3))
         refuse("a query with its positive and at least one of negatives");

@@ -7,27 +7,31 @@
 
 #include "apps/command/flags.h"
 #include "apps/training/records/trainer_state.h"
+#include "apps/training/training_fields.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 
 namespace zoo {
 namespace {
 
-// All that may change when a run is resumed. The rest decides the model, the order of its data or the
-// optimizer's state, which the checkpoint holds. A dataset may lie elsewhere: require_same_data() compares
-// its content.
+// What may change when a run is resumed, besides the trainer's options that say so themselves. A dataset may
+// lie elsewhere: require_same_data() compares its content.
 constexpr auto kMayChange = std::to_array<std::string_view>(
     {"out_dir", "init_from", "overwrite", "dry_run", "dataset", "val_dataset",
-     // the schedule and the size of updates
-     "max_iters", "learning_rate", "min_lr", "warmup_iters", "lr_decay_iters", "lr_schedule", "lr_cycles",
-     "cooldown_iters", "decay_lr", "weight_decay", "grad_clip",
      // where and how it is computed
      "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard_optimizer",
      // how processes are started and connected
      "processes", "restart", "master_addr", "master_port", "rank_timeout", "gradient_wire",
      // the record
-     "eval_interval", "eval_iters", "sample_interval", "sample_prompt", "log_interval",
-     "always_save_checkpoint", "early_stopping_patience", "keep_checkpoints"});
+     "sample_interval", "sample_prompt", "keep_checkpoints"});
+
+bool may_change(std::string_view key) {
+  TrainerOptions options;
+  const std::vector<TrainingField> fields = training_fields(options);
+  const auto field = std::ranges::find(fields, key, &TrainingField::name);
+  return field != fields.end() ? field->resumed == Resumed::kMayChange
+                               : std::ranges::find(kMayChange, key) != kMayChange.end();
+}
 
 }  // namespace
 
@@ -35,7 +39,7 @@ void require_same_run(const std::filesystem::path& run, const nlohmann::json& st
                       const nlohmann::json& now) {
   std::vector<std::string> changed;
   for (const auto& [key, value] : now.items()) {
-    if (value == started.at(key) || std::ranges::find(kMayChange, key) != kMayChange.end()) continue;
+    if (value == started.at(key) || may_change(key)) continue;
     changed.push_back("--" + key + " " + flag_text(value) + " (at its start: " + flag_text(started.at(key)) +
                       ")");
   }

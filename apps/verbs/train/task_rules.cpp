@@ -70,7 +70,7 @@ void require_task_flags(const TrainFlags& flags) {
       {"query_prompt_name", embedding.query_prompt_name.has_value(), embeds},
       {"document_prompt_name", embedding.document_prompt_name.has_value(), embeds}};
   if (const bool ranking = data.task == Task::kRanking; embedding.loss) {
-    const std::vector<std::string>& names = ranking ? ranking_loss_names() : embedding_loss_names();
+    const std::vector<std::string>& names = ranking ? kRankingLossNames : kEmbeddingLossNames;
     if (contains(ranks, data.task) && number_of(*embedding.loss, names) == names.size())
       throw UsageError("--loss ", *embedding.loss, ": of the task ", ranking ? "embedding" : "ranking", "; ",
                        name_of(data.task), " has ", joined(names));

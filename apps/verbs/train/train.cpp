@@ -6,8 +6,8 @@
 
 #include "apps/command/output.h"
 #include "apps/compute/threads.h"
+#include "apps/training/mixed_precision.h"
 #include "apps/training/parallel/data_parallel.h"
-#include "apps/training/precision.h"
 #include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "apps/verbs/train/dry_run.h"

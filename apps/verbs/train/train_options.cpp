@@ -1,7 +1,10 @@
 #include "apps/verbs/train/train_options.h"
 
+#include <algorithm>
+
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/retrieval_losses.h"
+#include "apps/training/training_fields.h"
 #include "apps/verbs/train/dataset_source.h"
 #include "models/registry.h"
 
@@ -66,8 +69,8 @@ void declare_model(Flags& flags, ModelFlags& v) {
 
 void declare_embedding(Flags& flags, EmbeddingFlags& v) {
   flags.group("Embeddings and rankers");
-  std::vector<std::string> losses = embedding_loss_names();
-  losses.insert(losses.end(), ranking_loss_names().begin(), ranking_loss_names().end());
+  std::vector<std::string> losses = kEmbeddingLossNames;
+  losses.insert(losses.end(), kRankingLossNames.begin(), kRankingLossNames.end());
   flags.choice(
       "loss", v.loss, std::move(losses),
       "embedding: multiple_negatives_ranking (default: each anchor's positive among all documents of the "
@@ -93,7 +96,7 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
 void declare_preference(Flags& flags, PreferenceLossOptions& v) {
   flags.group("Preferences");
   flags.choice(
-      "preference_loss", v.loss, preference_loss_names(),
+      "preference_loss", v.loss, kPreferenceLossNames,
       "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
       "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
       "loss of a language model on prompt and chosen answer)");
@@ -111,7 +114,7 @@ void declare_distillation(Flags& flags, TrainFlags& v) {
       "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
       "margins between documents are",
       {.placeholder = "DIR"});
-  flags.choice("distillation", options.divergence, divergence_names(),
+  flags.choice("distillation", options.divergence, kDivergenceNames,
                "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
                "holds likely");
   flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
@@ -131,55 +134,34 @@ void declare_adaptation(Flags& flags, TrainFlags& v) {
             {.placeholder = "PATTERN"});
 }
 
+// Declares the fields of TrainerOptions from one name to another, as apps/training states them.
+void add_fields(Flags& flags, TrainerOptions& options, std::string_view first, std::string_view last) {
+  const std::vector<TrainingField> all = training_fields(options);
+  const auto end = std::ranges::find(all, last, &TrainingField::name);
+  for (auto field = std::ranges::find(all, first, &TrainingField::name); field <= end; ++field) {
+    const std::string name(field->name), help(field->help);
+    const auto add = [&](auto* member) {
+      if constexpr (std::is_enum_v<std::remove_pointer_t<decltype(member)>>)
+        flags.choice(name, *member, field->choices, help);
+      else flags.add(name, *member, help, field->range);
+    };
+    std::visit(add, field->member);
+  }
+}
+
 void declare_optimisation(Flags& flags, TrainFlags& v) {
-  UpdaterOptions& updater = v.trainer.updater;
-  OptimizerOptions& optimizer = updater.optimizer;
-  Schedule& schedule = v.trainer.schedule;
   flags.group("Optimisation");
   flags.add("batch_size", v.batch_size, "examples per micro batch", between(1, kMostBatchRows));
-  // All of an update are drawn before its first, to count their targets.
-  flags.add("gradient_accumulation_steps", updater.accumulation, "micro batches per update",
-            between(1, 4096));
-  flags.add("max_iters", v.trainer.max_iters, "number of updates", at_least(0));
-  flags.choice("optimizer", optimizer.kind, optimizer_names(), "optimizer");
-  flags.add("learning_rate", schedule.peak, "peak learning rate", above(0));
-  flags.add("min_lr", schedule.floor, "learning rate at the end of the decay", at_least(0));
-  flags.add("warmup_iters", schedule.warmup_iters, "updates in which the learning rate rises to its peak",
-            at_least(0));
-  flags.add("lr_decay_iters", schedule.decay_iters, "update at which the decay ends; default: max_iters",
-            at_least(0));
-  flags.choice("lr_schedule", schedule.kind, schedule_names(),
-               "how the learning rate decays after the warm-up");
-  flags.add("lr_cycles", schedule.cycles,
-            "linear and cosine: number of decays, each from the peak (warm restarts)", at_least(1));
-  flags.add("cooldown_iters", schedule.cooldown_iters,
-            "wsd: updates of the final decay; default: a tenth of lr_decay_iters", at_least(0));
-  flags.add("decay_lr", schedule.decays,
-            "false: keep learning_rate constant, without warm-up (nanoGPT's flag)");
-  flags.add("beta1", optimizer.beta1, "AdamW and Lion: decay of the first moment", between(0, 0.999999));
-  flags.add("beta2", optimizer.beta2, "AdamW and Lion: decay of the second moment", between(0, 0.999999));
-  flags.add("adam_eps", optimizer.eps, "AdamW: epsilon, added to the root of the second moment", above(0));
-  flags.add("momentum", optimizer.momentum, "SGD and Muon: momentum; default: 0.9, for Muon 0.95",
-            between(0, 0.999999));
-  flags.choice("adjust_lr_fn", optimizer.muon_scale, muon_scale_names(),
-               "Muon: how the learning rate depends on the shape of a matrix, as in torch.optim.Muon; with "
-               "match_rms_adamw AdamW's learning rates fit");
-  flags.add("weight_decay", optimizer.weight_decay, "weight decay of matrices and embeddings", at_least(0));
-  flags.choice("disagreement", v.disagreement, disagreement_names(),
+  add_fields(flags, v.trainer, "gradient_accumulation_steps", "weight_decay");
+  flags.choice("disagreement", v.disagreement, kDisagreementNames,
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");
   flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
-  flags.add("grad_clip", optimizer.grad_clip,
-            "maximum norm of the gradient (gradient clipping); 0: no clipping", at_least(0));
+  add_fields(flags, v.trainer, "grad_clip", "grad_clip");
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");
-  flags.add("ema_decay", updater.ema_decay,
-            "decay of an exponential moving average of the weights, which is evaluated and saved in their "
-            "place; 0: none",
-            between(0, 0.9999999));
-  flags.add("loss_scale", updater.scaler.initial_scale,
-            "float16: initial loss scale; each overflow halves it", above(0));
+  add_fields(flags, v.trainer, "ema_decay", "loss_scale");
 }
 
 void declare_processes(Flags& flags, TrainFlags& v) {
@@ -200,37 +182,20 @@ void declare_processes(Flags& flags, TrainFlags& v) {
   flags.add("rank_timeout", v.session.rank_timeout,
             "seconds in which all ranks must arrive, and after which a silent one is dead; all end then",
             between(1, 86400));
-  flags.choice("gradient_wire", v.session.gradient_wire, gradient_wire_names(),
+  flags.choice("gradient_wire", v.session.gradient_wire, kGradientWireNames,
                "number format in which gradients travel between ranks; bfloat16 halves the bytes");
   flags.add("shard_optimizer", v.shard_optimizer,
             "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
-  LocalStepsOptions& local = v.trainer.updater.local;
-  flags.add("local_steps", local.steps,
-            "DiLoCo: each rank makes so many updates by itself, then all move the weights that they share by "
-            "the mean of their changes, for slow networks; 0: average the gradients in each update",
-            between(0, 100000));
-  flags.add(
-      "outer_learning_rate", local.learning_rate,
-      "local_steps: factor of that mean, with momentum; 1 without momentum gives the mean of the weights",
-      above(0));
-  flags.add("outer_momentum", local.momentum, "local_steps: Nesterov's momentum of that mean",
-            between(0, 0.999999));
+  add_fields(flags, v.trainer, "local_steps", "outer_momentum");
 }
 
 void declare_record(Flags& flags, TrainFlags& v) {
   flags.group("Evaluation and checkpoints");
-  flags.add("eval_interval", v.trainer.eval_interval,
-            "updates between evaluations, which also save a checkpoint", at_least(1));
-  flags.add("eval_iters", v.trainer.eval_iters, "batches of each split in an evaluation", between(1, 100000));
+  add_fields(flags, v.trainer, "eval_interval", "eval_iters");
   flags.add("sample_interval", v.sample_interval,
             "lm: updates between texts that the model writes while it learns; 0: none", at_least(0));
   flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break");
-  flags.add("log_interval", v.trainer.log_interval, "updates between lines of metrics.jsonl", at_least(1));
-  flags.add("always_save_checkpoint", v.trainer.always_save_checkpoint,
-            "save a checkpoint at every evaluation; false: only when the validation loss is the best so far");
-  flags.add("early_stopping_patience", v.trainer.patience,
-            "stop after so many evaluations in a row without a better validation loss; 0: never",
-            at_least(0));
+  add_fields(flags, v.trainer, "log_interval", "early_stopping_patience");
   flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all",
             at_least(0));
 }
@@ -239,7 +204,7 @@ void declare_record(Flags& flags, TrainFlags& v) {
 
 void declare_data(Flags& flags, DataFlags& v) {
   flags.group("Task and data");
-  flags.choice("task", v.task, task_names(), "training objective");
+  flags.choice("task", v.task, kTaskNames, "training objective");
   flags.add(
       "dataset", v.dataset,
       "text file in UTF-8, table (.tsv, .jsonl or .parquet), name from 'tzoo data list', or directory with "

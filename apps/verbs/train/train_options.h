@@ -58,8 +58,7 @@ struct ModelFlags {
 
 /// Options of the task embedding, with the names of Sentence-Transformers.
 struct EmbeddingFlags {
-  std::optional<std::string>
-      loss;  // embedding_loss_names() or ranking_loss_names(); none: as the data asks for
+  std::optional<std::string> loss;  // kEmbeddingLossNames or kRankingLossNames; none: as the data asks for
   std::optional<double> scale;
   bool symmetric = false;
   std::string matryoshka_dims;  // sizes with commas between them

@@ -1,7 +1,6 @@
-#include "data/random/philox.h"
-
 #include <limits>
 
+#include "data/random/random_stream.h"
 #include "tests/support/catch.h"
 
 using zoo::philox4x32_10;

@@ -50,7 +50,7 @@ std::vector<std::uint32_t> one_rule(std::uint32_t value) {
   return trie;
 }
 
-std::string fault_of(const std::string& model) {
+std::string damage_of(const std::string& model) {
   return message_of([&] { SentencePieceFile::parse(model, "F"); });
 }
 
@@ -94,21 +94,21 @@ TEST_CASE("A model cut anywhere is an error, or a model of fewer parts") {
 
 TEST_CASE("A piece that the library cannot hold is refused") {
   CHECK_NOTHROW(SentencePieceFile::parse(small_model(), "F"));
-  CHECK(fault_of(small_model() + piece(std::string("x\0y", 3), 1)) ==
+  CHECK(damage_of(small_model() + piece(std::string("x\0y", 3), 1)) ==
         "F: piece 3 holds a zero byte, which sentencepiece cannot match");
-  CHECK(fault_of(small_model() + piece("x", 1, std::numeric_limits<float>::quiet_NaN())) ==
+  CHECK(damage_of(small_model() + piece("x", 1, std::numeric_limits<float>::quiet_NaN())) ==
         "F: damaged: the score of piece 3 is not a number");
-  CHECK(fault_of(small_model() + "\x0B") == kDamaged);  // a group
-  CHECK(fault_of(small_model() + "\x0A\x7F"
-                                 "x") == kDamaged);                      // longer than the file
-  CHECK(fault_of(small_model() + std::string(11, '\x80')) == kDamaged);  // a number without end
+  CHECK(damage_of(small_model() + "\x0B") == kDamaged);  // a group
+  CHECK(damage_of(small_model() + "\x0A\x7F"
+                                  "x") == kDamaged);                      // longer than the file
+  CHECK(damage_of(small_model() + std::string(11, '\x80')) == kDamaged);  // a number without end
 }
 
 TEST_CASE("More user-defined symbols that begin with one another than the library has room for are refused") {
   std::string model = small_model(), symbol;
   for (int i = 0; i < 64; ++i) model += piece(symbol += 'u', 4);
   CHECK_NOTHROW(SentencePieceFile::parse(model, "F"));
-  CHECK(fault_of(model + piece(symbol + 'u', 4)) ==
+  CHECK(damage_of(model + piece(symbol + 'u', 4)) ==
         "F: more than 64 user-defined symbols begin with one another");
 }
 
@@ -120,18 +120,18 @@ TEST_CASE("A normalization table is followed as the library does it") {
 
 TEST_CASE("A normalization table that leads outside itself is refused") {
   const std::string replacements("a\0", 2);
-  CHECK(fault_of(model_with(one_rule(2), replacements)) == kOutside);  // a value past the replacements
-  CHECK(fault_of(model_with(one_rule(0), "a")) == kOutside);           // replacements without an end
-  CHECK(fault_of(model_with({}, replacements)) == kOutside);           // no root
-  CHECK(fault_of(model_with(std::vector<std::uint32_t>(255), replacements)) == kOutside);
+  CHECK(damage_of(model_with(one_rule(2), replacements)) == kOutside);  // a value past the replacements
+  CHECK(damage_of(model_with(one_rule(0), "a")) == kOutside);           // replacements without an end
+  CHECK(damage_of(model_with({}, replacements)) == kOutside);           // no root
+  CHECK(damage_of(model_with(std::vector<std::uint32_t>(255), replacements)) == kOutside);
   std::vector<std::uint32_t> trie = one_rule(0);
   trie[0] = unit(256, 0);  // children past the end
-  CHECK(fault_of(model_with(trie, replacements)) == kOutside);
+  CHECK(damage_of(model_with(trie, replacements)) == kOutside);
   trie = one_rule(0);
   trie[0] = 0xC0000000;  // the root is a value, and its bits lead far away
-  CHECK(fault_of(model_with(trie, replacements)) == kOutside);
-  CHECK(fault_of(small_model() + field(3, field(2, "abc"))) == kOutside);
-  CHECK(fault_of(small_model() + field(5, field(2, std::string("\xFF\0\0\0a\0", 6)))) == kOutside);
+  CHECK(damage_of(model_with(trie, replacements)) == kOutside);
+  CHECK(damage_of(small_model() + field(3, field(2, "abc"))) == kOutside);
+  CHECK(damage_of(small_model() + field(5, field(2, std::string("\xFF\0\0\0a\0", 6)))) == kOutside);
 }
 
 TEST_CASE("A cyclic normalization table is refused") {
@@ -139,5 +139,5 @@ TEST_CASE("A cyclic normalization table is refused") {
   // "b" leads to itself by "b": a cycle.
   const std::uint32_t b = 1 ^ 'b';
   trie[b] = unit('b', 'b');
-  CHECK(fault_of(model_with(trie, std::string("a\0", 2))) == kOutside);
+  CHECK(damage_of(model_with(trie, std::string("a\0", 2))) == kOutside);
 }

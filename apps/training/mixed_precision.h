@@ -3,12 +3,21 @@
 /// @file
 /// Use:
 ///
-///     const zoo::AutocastScope scope(at::kBFloat16, c10::kCPU);
-///     const zoo::ModelOutput output = model->forward(inputs);
+///     const zoo::AutocastScope scope(at::kHalf, c10::kCUDA);
+///     const at::Tensor loss = model->forward(inputs).loss;
+///
+///     zoo::GradScaler scaler({}, c10::kCUDA);
+///     scaler.scaled(loss).backward();
+///     if (scaler.unscale(optimizer.gradients())) optimizer.step(/*learning_rate=*/1e-3);
+///     scaler.adjust();
+
+#include <vector>
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include "models/formats/safetensors.h"
 #include "models/kernels/cpu.h"
 
 namespace zoo {
@@ -45,6 +54,40 @@ class AutocastScope {
   c10::DeviceType device_;
   bool active_, was_enabled_ = false;
   at::ScalarType was_dtype_ = at::kFloat;
+};
+
+/// Loss scaling for float16 (Micikevicius et al., 2018, section 3.2), as torch.amp.GradScaler. Small
+/// gradients underflow to zero in float16, so the loss is multiplied by a scale and the gradients are divided
+/// by it. After an overflow the update is skipped and the scale halved; after `growth_interval` good updates
+/// in a row the scale is doubled.
+class GradScaler {
+ public:
+  struct Options {
+    double initial_scale = 65536.0;
+    double growth = 2.0, backoff = 0.5;
+    std::int64_t growth_interval = 2000;
+  };
+
+  GradScaler(const Options& options, c10::Device device);
+
+  at::Tensor scaled(const at::Tensor& loss) const;
+
+  /// Divides the gradients by the scale, in place. False if one is not finite: skip the update.
+  bool unscale(const std::vector<at::Tensor>& gradients);
+
+  /// Call once per update, after unscale().
+  void adjust();
+
+  double scale() const;
+
+  /// "scaler.scale" and "scaler.growth_tracker".
+  NamedTensors state() const;
+  /// Throws Error naming the file if these tensors are missing.
+  void load_state(const SafetensorsFile& file);
+
+ private:
+  Options options_;
+  at::Tensor scale_, growth_tracker_, found_inf_;
 };
 
 }  // namespace zoo

@@ -1,4 +1,4 @@
-#include "apps/training/grad_scaler.h"
+#include "apps/training/mixed_precision.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_amp_update_scale.h>

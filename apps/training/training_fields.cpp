@@ -1,0 +1,108 @@
+#include "apps/training/training_fields.h"
+
+#include <sstream>
+
+namespace zoo {
+namespace {
+
+std::string words_of(const FieldRange& range, double value) {
+  std::ostringstream words;
+  words.precision(9);
+  const char* before = "";
+  const auto add = [&](const char* what, std::optional<double> bound) {
+    if (bound) words << std::exchange(before, " and ") << what << *bound;
+  };
+  add("at least ", range.least);
+  add("above ", range.above);
+  add("at most ", range.most);
+  words << ", got " << value;
+  return words.str();
+}
+
+}  // namespace
+
+std::vector<TrainingField> training_fields(TrainerOptions& options) {
+  constexpr Resumed kMayChange = Resumed::kMayChange;
+  constexpr FieldRange any;
+  UpdaterOptions& updater = options.updater;
+  OptimizerOptions& optimizer = updater.optimizer;
+  Schedule& schedule = options.schedule;
+  LocalStepsOptions& local = updater.local;
+  return {
+      // All micro batches of an update are drawn before its first, to count their targets.
+      {"gradient_accumulation_steps", &updater.accumulation, between(1, 4096), "micro batches per update"},
+      {"max_iters", &options.max_iters, at_least(0), "number of updates", kMayChange},
+      {"optimizer", &optimizer.kind, any, "optimizer", Resumed::kKept, kOptimizerNames},
+      {"learning_rate", &schedule.peak, above(0), "peak learning rate", kMayChange},
+      {"min_lr", &schedule.floor, at_least(0), "learning rate at the end of the decay", kMayChange},
+      {"warmup_iters", &schedule.warmup_iters, at_least(0),
+       "updates in which the learning rate rises to its peak", kMayChange},
+      {"lr_decay_iters", &schedule.decay_iters, at_least(0),
+       "update at which the decay ends; default: max_iters", kMayChange},
+      {"lr_schedule", &schedule.kind, any, "how the learning rate decays after the warm-up", kMayChange,
+       kScheduleNames},
+      {"lr_cycles", &schedule.cycles, at_least(1),
+       "linear and cosine: number of decays, each from the peak (warm restarts)", kMayChange},
+      {"cooldown_iters", &schedule.cooldown_iters, at_least(0),
+       "wsd: updates of the final decay; default: a tenth of lr_decay_iters", kMayChange},
+      {"decay_lr", &schedule.decays, any,
+       "false: keep learning_rate constant, without warm-up (nanoGPT's flag)", kMayChange},
+      {"beta1", &optimizer.beta1, between(0, 0.999999), "AdamW and Lion: decay of the first moment"},
+      {"beta2", &optimizer.beta2, between(0, 0.999999), "AdamW and Lion: decay of the second moment"},
+      {"adam_eps", &optimizer.eps, above(0), "AdamW: epsilon, added to the root of the second moment"},
+      {"momentum", &optimizer.momentum, between(0, 0.999999),
+       "SGD and Muon: momentum; default: 0.9, for Muon 0.95"},
+      {"adjust_lr_fn", &optimizer.muon_scale, any,
+       "Muon: how the learning rate depends on the shape of a matrix, as in torch.optim.Muon; with "
+       "match_rms_adamw AdamW's learning rates fit",
+       Resumed::kKept, kMuonScaleNames},
+      {"weight_decay", &optimizer.weight_decay, at_least(0), "weight decay of matrices and embeddings",
+       kMayChange},
+      {"grad_clip", &optimizer.grad_clip, at_least(0),
+       "maximum norm of the gradient (gradient clipping); 0: no clipping", kMayChange},
+      {"ema_decay", &updater.ema_decay, between(0, 0.9999999),
+       "decay of an exponential moving average of the weights, which is evaluated and saved in their place; "
+       "0: none"},
+      {"loss_scale", &updater.scaler.initial_scale, above(0),
+       "float16: initial loss scale; each overflow halves it"},
+      {"local_steps", &local.steps, between(0, 100000),
+       "DiLoCo: each rank makes so many updates by itself, then all move the weights that they share by the "
+       "mean of their changes, for slow networks; 0: average the gradients in each update"},
+      {"outer_learning_rate", &local.learning_rate, above(0),
+       "local_steps: factor of that mean, with momentum; 1 without momentum gives the mean of the weights"},
+      {"outer_momentum", &local.momentum, between(0, 0.999999),
+       "local_steps: Nesterov's momentum of that mean"},
+      {"eval_interval", &options.eval_interval, at_least(1),
+       "updates between evaluations, which also save a checkpoint", kMayChange},
+      {"eval_iters", &options.eval_iters, between(1, 100000), "batches of each split in an evaluation",
+       kMayChange},
+      {"log_interval", &options.log_interval, at_least(1), "updates between lines of metrics.jsonl",
+       kMayChange},
+      {"always_save_checkpoint", &options.always_save_checkpoint, any,
+       "save a checkpoint at every evaluation; false: only when the validation loss is the best so far",
+       kMayChange},
+      {"early_stopping_patience", &options.patience, at_least(0),
+       "stop after so many evaluations in a row without a better validation loss; 0: never", kMayChange},
+  };
+}
+
+void require_ranges(TrainerOptions options) {
+  for (const TrainingField& field : training_fields(options)) {
+    const auto require = [&](double value) {
+      if (!field.range.holds(value))
+        throw FieldError(Field{field.name}, ": expected ", words_of(field.range, value));
+    };
+    std::visit(
+        [&](const auto* member) {
+          using Member = std::remove_cvref_t<decltype(*member)>;
+          if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::int64_t>) {
+            require(static_cast<double>(*member));
+          } else if constexpr (requires { member->has_value(); }) {
+            if (*member) require(static_cast<double>(**member));
+          }
+        },
+        field.member);
+  }
+}
+
+}  // namespace zoo

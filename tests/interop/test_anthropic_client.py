@@ -10,11 +10,9 @@ import unittest
 import anthropic
 import jsonschema
 import openai
-import torch
-import transformers
 
 from chat_templates import TEMPLATES
-from text_models import byte_level, shaken
+from text_models import chat_gpt2
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from serving import SLOW, Server, ServeTest  # noqa: E402
@@ -33,13 +31,8 @@ class AnthropicTest(ServeTest):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
-        torch.manual_seed(1)
-        tokenizer = byte_level(bos_token="<s>", eos_token="</s>")
-        tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
-        tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
+        model, tokenizer = chat_gpt2(["<|im_start|>", "<|im_end|>"])
         tokenizer.chat_template = TEMPLATES["qwen2.5"]
-        model = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(
-            vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=4096, bos_token_id=0, eos_token_id=2)))
         directory = pathlib.Path(folder.name, "gpt")
         model.save_pretrained(directory)
         tokenizer.save_pretrained(directory)

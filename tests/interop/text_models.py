@@ -69,6 +69,17 @@ def shaken(model, scale=0.4):
     return model.eval()
 
 
+def chat_gpt2(special):
+    """A small GPT-2 of random weights with its tokenizer, which knows these special tokens and Hermes' marks of a call."""
+    torch.manual_seed(1)
+    tokenizer = byte_level(bos_token="<s>", eos_token="</s>")
+    tokenizer.add_special_tokens({"additional_special_tokens": special})
+    tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
+    model = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=4096, bos_token_id=0, eos_token_id=2)))
+    return model, tokenizer
+
+
 def sizes(tokenizer):
     return {"vocab_size": len(tokenizer), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
             "intermediate_size": 32}

@@ -29,26 +29,23 @@ struct Beam {
   bool ends = false;
 };
 
-// Beams of one prompt, or of one of its groups, as in Hugging Face's `generate`: there are more candidates
-// than beams; those that end compete with the finished ones, and the best of the others continue. Groups
-// follow the last release of Hugging Face that had them, 4.49: a beam that ends still counts among those
-// that could improve, and at the last step the running beams compete unless their group is done.
-class BeamGroup {
+// Beams of one prompt, as in Hugging Face's `generate`: there are more candidates than beams; those that end
+// compete with the finished ones, and the best of the others continue.
+class PromptBeams {
  public:
-  BeamGroup(std::int64_t beams, const BeamOptions& options) : beams_(beams), options_(options) {
-    running_.resize(static_cast<std::size_t>(beams));
+  PromptBeams(std::size_t prompt, const BeamOptions& options)
+      : prompt_(prompt), beams_(static_cast<std::size_t>(options.num_beams)), options_(options) {
+    running_.resize(beams_);
     // All beams hold the prompt, so that only the first one is continued at first.
-    for (std::size_t b = 1; b < running_.size(); ++b) running_[b].found.score = kHopeless;
+    for (std::size_t b = 1; b < beams_; ++b) running_[b].found.score = kHopeless;
   }
 
+  std::size_t prompt() const { return prompt_; }
   const std::vector<Beam>& running() const { return running_; }
 
   // Continues the running beams with `candidates`, in order of choice; each has `length` of `max_length` new
   // tokens.
   void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
-
-  // Keeps a finished group in the rows from `first` on, while other groups continue.
-  void stay(std::int64_t first);
 
   bool done() const { return done_; }
 
@@ -59,14 +56,11 @@ class BeamGroup {
   static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
 
   void finish(const std::vector<Beam>& candidates, std::int64_t length);
-  void finish(FoundBeam found, std::int64_t length);
-  void keep_best();
   // `score`: the best sum of a candidate.
   bool can_improve(double score, std::int64_t length, std::int64_t max_length) const;
-  bool is_one_of_several() const { return options_.num_beam_groups > 1; }
-  bool full() const { return static_cast<std::int64_t>(finished_.size()) == beams_; }
+  bool full() const { return finished_.size() == beams_; }
 
-  std::int64_t beams_;
+  std::size_t prompt_, beams_;
   BeamOptions options_;
   std::vector<Beam> running_;
   std::vector<FoundBeam> finished_;
@@ -78,15 +72,14 @@ float penalized(double score, std::int64_t length, double penalty) {
   return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
 }
 
-void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
+void PromptBeams::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
   finish(candidates, length);
-  const double best = candidates.front().found.score;
   const bool all_end =
       std::all_of(candidates.begin(), candidates.end(), [](const Beam& beam) { return beam.ends; });
   std::stable_sort(candidates.begin(), candidates.end(), [](const Beam& a, const Beam& b) {
     return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
   });
-  candidates.resize(static_cast<std::size_t>(beams_), candidates.back());
+  candidates.resize(beams_, candidates.back());
   for (Beam& beam : candidates) {
     // Too few candidates continue.
     if (beam.ends) beam.found.score = kHopeless;
@@ -94,40 +87,24 @@ void BeamGroup::advance(std::vector<Beam> candidates, std::int64_t length, std::
   }
   running_ = std::move(candidates);
   const double going = running_.front().found.score;
-  done_ = all_end || !std::isfinite(going) ||
-          !can_improve(is_one_of_several() ? best : going, length, max_length) ||
+  done_ = all_end || !std::isfinite(going) || !can_improve(going, length, max_length) ||
           (options_.early_stopping == EarlyStopping::kFull && full());
-  if (!is_one_of_several() || done_ || length < max_length) return;
-  for (const Beam& beam : running_) finish(beam.found, length);
-  keep_best();
-  done_ = true;
-}
-
-void BeamGroup::stay(std::int64_t first) {
-  for (Beam& beam : running_) beam.row = first++;
 }
 
 // Finishes those of the first `beams_` candidates that end.
-void BeamGroup::finish(const std::vector<Beam>& candidates, std::int64_t length) {
-  const auto count = std::min(candidates.size(), static_cast<std::size_t>(beams_));
-  for (std::size_t c = 0; c < count; ++c)
-    if (candidates[c].ends) finish(candidates[c].found, length);
-  keep_best();
-}
-
-void BeamGroup::finish(FoundBeam found, std::int64_t length) {
-  if (!(found.score > kHopeless / 2)) return;
-  found.score = penalized(found.score, length, options_.length_penalty);
-  finished_.push_back(std::move(found));
-}
-
-void BeamGroup::keep_best() {
+void PromptBeams::finish(const std::vector<Beam>& candidates, std::int64_t length) {
+  for (std::size_t c = 0; c < std::min(candidates.size(), beams_); ++c) {
+    FoundBeam found = candidates[c].found;
+    if (!candidates[c].ends || !(found.score > kHopeless / 2)) continue;
+    found.score = penalized(found.score, length, options_.length_penalty);
+    finished_.push_back(std::move(found));
+  }
   std::stable_sort(finished_.begin(), finished_.end(),
                    [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
-  if (finished_.size() > static_cast<std::size_t>(beams_)) finished_.resize(static_cast<std::size_t>(beams_));
+  if (finished_.size() > beams_) finished_.resize(beams_);
 }
 
-bool BeamGroup::can_improve(double score, std::int64_t length, std::int64_t max_length) const {
+bool PromptBeams::can_improve(double score, std::int64_t length, std::int64_t max_length) const {
   if (!full()) return true;
   const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
   const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
@@ -138,15 +115,8 @@ void check(const BeamOptions& options, double temperature) {
   if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
     throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
                 options.num_return_sequences);
-  if (options.num_beam_groups < 1 || options.num_beams % options.num_beam_groups != 0)
-    throw Error("num_beam_groups must divide num_beams, which is ", options.num_beams, ", got ",
-                options.num_beam_groups);
   if (!std::isfinite(options.length_penalty))
     throw Error("length_penalty must be a number, got ", options.length_penalty);
-  if (!(options.diversity_penalty >= 0) || !std::isfinite(options.diversity_penalty))
-    throw Error("diversity_penalty must not be negative, got ", options.diversity_penalty);
-  if (options.sample && options.num_beam_groups > 1)
-    throw Error("beams that sample have no groups: num_beam_groups must be 1, got ", options.num_beam_groups);
   if (options.sample && temperature == 0)
     throw Error("beams that sample need a positive temperature, got ", temperature);
 }
@@ -155,16 +125,6 @@ void check(const BeamOptions& options, double temperature) {
 at::Tensor renormalized(const at::Tensor& scores) {
   return at::log_softmax(scores, -1).masked_fill_(scores.isneginf(), -INFINITY);
 }
-
-// Rows of one prompt, group after group.
-struct Search {
-  std::size_t prompt = 0;
-  std::vector<BeamGroup> groups;
-
-  bool done() const {
-    return std::all_of(groups.begin(), groups.end(), [](const BeamGroup& group) { return group.done(); });
-  }
-};
 
 class BeamSearch : public TokenLoop {
  public:
@@ -177,11 +137,7 @@ class BeamSearch : public TokenLoop {
                .context = options_.context,
                .decoder_start_token_id = options_.decoder_start_token_id}) {
     const std::size_t prompts = task.prompts.size();
-    for (const auto prompt : c10::irange(prompts)) {
-      searches_.push_back({prompt, {}});
-      for (std::int64_t g = 0; g < options_.beams.num_beam_groups; ++g)
-        searches_.back().groups.emplace_back(group_size(), options_.beams);
-    }
+    for (const auto prompt : c10::irange(prompts)) searches_.emplace_back(prompt, options_.beams);
     states_.assign(rows_.size(), rules_.first_state());
     for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
     found_.resize(prompts);
@@ -196,10 +152,12 @@ class BeamSearch : public TokenLoop {
     const at::Tensor allowed = rules_.apply(own, histories(), states_);
     const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
     ++length_;
-    std::vector<Search> going;
+    std::vector<PromptBeams> going;
     std::int64_t first = 0;
-    for (Search& search : searches_) {
-      advance(search, scores, first);
+    for (PromptBeams& search : searches_) {
+      at::Tensor own_scores = scores.slice(0, first, first + options_.beams.num_beams);
+      if (options_.beams.renormalize_logits) own_scores = renormalized(own_scores);
+      search.advance(candidates(search, own_scores, first), length_, options_.max_new_tokens);
       first += options_.beams.num_beams;
       if (search.done()) {
         take(search);
@@ -215,7 +173,7 @@ class BeamSearch : public TokenLoop {
   void finish() override {
     GenerationResult& result = task_.result;
     const bool interrupted = !searches_.empty();
-    for (const Search& search : searches_) take(search);
+    for (const PromptBeams& search : searches_) take(search);
     for (const std::vector<FoundBeam>& beams : found_) {
       if (beams.empty() && !interrupted)
         throw Error("no token can be chosen: the filters and the constraint allow none");
@@ -239,8 +197,6 @@ class BeamSearch : public TokenLoop {
     return rows;
   }
 
-  std::int64_t group_size() const { return options_.beams.num_beams / options_.beams.num_beam_groups; }
-
   // So many that at least `num_beams` candidates continue, even if each beam could end.
   std::int64_t candidates_per_beam() const {
     return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
@@ -252,14 +208,13 @@ class BeamSearch : public TokenLoop {
     return histories;
   }
 
-  // Most likely, or drawn, continuations of a group's beams, whose scores [beams, V] start at row `first`.
-  std::vector<Beam> candidates(const Search& search, const BeamGroup& group, const at::Tensor& scores,
-                               std::int64_t first) {
+  // Most likely, or drawn, continuations of a prompt's beams, whose scores [beams, V] start at row `first`.
+  std::vector<Beam> candidates(const PromptBeams& search, const at::Tensor& scores, std::int64_t first) {
     std::vector<float> sums;
-    for (const Beam& beam : group.running()) sums.push_back(static_cast<float>(beam.found.score));
+    for (const Beam& beam : search.running()) sums.push_back(static_cast<float>(beam.found.score));
     const at::Tensor all = (scores + at::tensor(sums).unsqueeze(1).to(scores.device())).flatten();
-    const std::int64_t count = std::min(candidates_per_beam() * group_size(), all.numel());
-    const at::Tensor places = sampler_ ? sampler_->draw_places(all, count, search.prompt)
+    const std::int64_t count = std::min(candidates_per_beam() * options_.beams.num_beams, all.numel());
+    const at::Tensor places = sampler_ ? sampler_->draw_places(all, count, search.prompt())
                                        : std::get<1>(at::topk(all, count)).to(at::kCPU);
     const at::Tensor values = all.index_select(0, places.to(all.device())).to(at::kCPU);
     std::vector<Beam> found;
@@ -267,56 +222,30 @@ class BeamSearch : public TokenLoop {
       const std::int64_t place = places.const_data_ptr<std::int64_t>()[c];
       const std::int64_t b = place / scores.size(1);
       const auto id = static_cast<TokenId>(place % scores.size(1));
-      Beam beam = group.running()[static_cast<std::size_t>(b)];
+      Beam beam = search.running()[static_cast<std::size_t>(b)];
       beam.row = first + b;
       beam.found.score = values.const_data_ptr<float>()[c];
       beam.found.ids.push_back(id);
       if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
       beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
-      const bool is_last = length_ == options_.max_new_tokens && options_.beams.num_beam_groups == 1;
-      beam.ends = is_last || rules_.ends(beam.found.ids, beam.state);
+      beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids, beam.state);
       found.push_back(std::move(beam));
     }
     return found;
   }
 
-  void advance(Search& search, const at::Tensor& scores, std::int64_t first) {
-    const BeamOptions& beams = options_.beams;
-    TokenId filler = static_cast<TokenId>(beams.filler_id);
-    if (filler < 0 && !options_.eos_token_ids.empty()) filler = options_.eos_token_ids.front();
-    TokenIds taken;  // by earlier groups
-    for (BeamGroup& group : search.groups) {
-      if (group.done()) {
-        group.stay(first);
-        if (filler >= 0) taken.insert(taken.end(), static_cast<std::size_t>(group_size()), filler);
-      } else {
-        at::Tensor own_scores = scores.slice(0, first, first + group_size());
-        if (!taken.empty() && beams.diversity_penalty > 0) {
-          own_scores = own_scores.clone();
-          for (const TokenId id : taken) own_scores.select(1, id).sub_(beams.diversity_penalty);
-        }
-        if (beams.renormalize_logits) own_scores = renormalized(own_scores);
-        group.advance(candidates(search, group, own_scores, first), length_, options_.max_new_tokens);
-        for (const Beam& beam : group.running()) taken.push_back(beam.found.ids.back());
-      }
-      first += group_size();
-    }
-  }
-
   // Selects the rows of the beams that continue.
-  void keep(const std::vector<Search>& going) {
+  void keep(const std::vector<PromptBeams>& going) {
     if (going.empty()) return;
     std::vector<std::int64_t> rows, states;
     TokenIds ids;
     std::vector<std::size_t> given;
-    for (const Search& search : going) {
-      for (const BeamGroup& group : search.groups) {
-        for (const Beam& beam : group.running()) {
-          rows.push_back(beam.row);
-          ids.push_back(beam.found.ids.back());
-          states.push_back(beam.state);
-          given.push_back(given_[static_cast<std::size_t>(beam.row)]);
-        }
+    for (const PromptBeams& search : going) {
+      for (const Beam& beam : search.running()) {
+        rows.push_back(beam.row);
+        ids.push_back(beam.found.ids.back());
+        states.push_back(beam.state);
+        given.push_back(given_[static_cast<std::size_t>(beam.row)]);
       }
     }
     rows_.select(rows);
@@ -325,18 +254,11 @@ class BeamSearch : public TokenLoop {
     given_ = std::move(given);
   }
 
-  // Takes the best beams of all groups; an interrupted search without finished ones gives its running beams.
-  void take(const Search& search) {
-    std::vector<FoundBeam>& best = found_[search.prompt];
-    for (const BeamGroup& group : search.groups) {
-      for (FoundBeam& found : group.finished()) best.push_back(std::move(found));
-    }
-    for (const BeamGroup& group : search.groups) {
-      for (const Beam& beam : group.running())
-        if (!group.done() && best.empty()) best.push_back(beam.found);
-    }
-    std::stable_sort(best.begin(), best.end(),
-                     [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
+  // Takes the best beams; an interrupted search without finished ones gives its first running beam.
+  void take(const PromptBeams& search) {
+    std::vector<FoundBeam>& best = found_[search.prompt()];
+    best = search.finished();
+    if (!search.done() && best.empty()) best.push_back(search.running().front().found);
     const auto wanted = static_cast<std::size_t>(options_.beams.num_return_sequences);
     // Forced tokens or a constraint may allow fewer.
     if (!best.empty()) best.resize(wanted, best.back());
@@ -347,8 +269,8 @@ class BeamSearch : public TokenLoop {
   LogitsRules rules_;
   std::optional<TokenSampler> sampler_;  // of beams that sample; a row is a prompt
   DecodingBatch rows_;
-  std::vector<Search> searches_;      // prompts that are not done
-  std::vector<std::int64_t> states_;  // of the constraint, one per row, like given_
+  std::vector<PromptBeams> searches_;  // prompts that are not done
+  std::vector<std::int64_t> states_;   // of the constraint, one per row, like given_
   std::vector<std::size_t> given_;
   at::Tensor own_;  // the model's log-probabilities of the step, if asked for
   std::vector<std::vector<FoundBeam>> found_;

@@ -140,7 +140,7 @@ void check_counts(const GenerationOptions& options) {
 std::unique_ptr<TokenLoop> loop_of(GenerationTask& task) {
   const GenerationOptions& options = task.options;
   const BeamOptions& beams = options.beams;
-  const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1 || beams.num_beam_groups != 1;
+  const bool searches = beams.num_beams != 1 || beams.num_return_sequences != 1;
   if (options.draft != nullptr || options.prompt_lookup_num_tokens > 0) {
     if (task.model.config().rope_scaling.depends_on_length())
       throw Error("drafts do not help a model whose rotary scaling depends on the length");

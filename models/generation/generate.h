@@ -35,15 +35,8 @@ struct BeamOptions {
   double length_penalty = 1.0;
   EarlyStopping early_stopping = EarlyStopping::kLikely;
   std::int64_t num_return_sequences = 1;  // best beams, at most num_beams
-  /// Diverse beam search (Vijayakumar et al., 2016): the groups of beams search in turn, and a token loses
-  /// diversity_penalty for each beam of earlier groups that has just chosen it.
-  std::int64_t num_beam_groups = 1;
-  double diversity_penalty = 0.0;
-  /// Token that a finished group's beams are assumed to choose in a step (Hugging Face: pad_token_id). -1:
-  /// the first of eos_token_ids.
-  std::int64_t filler_id = -1;
   /// Beams that sample (Hugging Face: do_sample): the candidates of a step are drawn, none twice, in
-  /// proportion to the exponential of their scores, after the filters of SamplingOptions. Not with groups.
+  /// proportion to the exponential of their scores, after the filters of SamplingOptions.
   bool sample = false;
   /// Makes the scores of a step log-probabilities again after the filters (Hugging Face's name). Greedy
   /// choice and sampling do not depend on it.

@@ -63,7 +63,6 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
 
 void complete(GenerationOptions& options, const GenerateSession& session) {
   options.eos_token_ids = session.defaults.eos_token_ids;
-  options.beams.filler_id = session.defaults.pad_token_id.value_or(-1);
   options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   if (session.stop.empty()) return;
   options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {

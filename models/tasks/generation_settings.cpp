@@ -36,12 +36,14 @@ struct Unsupported {
   json off;                                               // the value that switches it off; null does, too
   enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
 };
-const std::array<Unsupported, 16> kUnsupported{{{"guidance_scale", 1.0},
+const std::array<Unsupported, 18> kUnsupported{{{"guidance_scale", 1.0},
                                                 {"penalty_alpha", 0.0},
                                                 {"epsilon_cutoff", 0.0, Unsupported::kSampling},
                                                 {"eta_cutoff", 0.0, Unsupported::kSampling},
                                                 {"top_h", nullptr, Unsupported::kSampling},
                                                 {"encoder_repetition_penalty", 1.0},
+                                                {"num_beam_groups", 1, Unsupported::kBeams},
+                                                {"diversity_penalty", 0.0, Unsupported::kBeams},
                                                 {"encoder_no_repeat_ngram_size", 0},
                                                 {"sequence_bias", nullptr},
                                                 {"exponential_decay_length_penalty", nullptr},
@@ -93,7 +95,7 @@ class Defaults {
   void set_beams(GenerationSettings& settings) const {
     set(settings, {"num_beams"});
     if (settings.options.beams.num_beams < 2) return;
-    set(settings, {"length_penalty", "num_return_sequences", "num_beam_groups", "diversity_penalty"});
+    set(settings, {"length_penalty", "num_return_sequences"});
     settings.options.beams.renormalize_logits = reader_.get_bool("renormalize_logits", false);
     if (!says("early_stopping")) return;
     if (reader_.at("early_stopping") == json("never")) {
@@ -197,11 +199,6 @@ std::vector<GenerationField> fields_of(GenerationSettings& settings) {
        "a beam's score is divided by its length to this power: above 0 favours long texts"},
       {"num_return_sequences", &options.beams.num_return_sequences, at_least(1),
        "number of beams to return per prompt, best first"},
-      {"num_beam_groups", &options.beams.num_beam_groups, at_least(1),
-       "diverse beam search: number of groups that the beams are divided into"},
-      {"diversity_penalty", &options.beams.diversity_penalty, at_least(0),
-       "diverse beam search: subtracted from a token's score for each beam of an earlier group that chose it "
-       "at the same step"},
       {"draft_tokens", &options.draft_tokens, at_least(1), "number of tokens drafted at a time"},
       {"prompt_lookup_num_tokens", &options.prompt_lookup_num_tokens, at_least(0),
        "without a draft model: most tokens to draft from the text so far, where its last tokens stood "

@@ -255,11 +255,10 @@ class Endings(Generated):
 
     def test_flags_that_do_not_go_together(self):
         begin = ["--model", self.chars, "--prompt", "a"]
-        for flags in (["--temperature", 0.5, "--num_beams", 2, "--num_beam_groups", 2], ["--num_samples", 2, "--num_beams", 2], ["--logprobs"],
+        for flags in (["--num_samples", 2, "--num_beams", 2], ["--logprobs"],
                       ["--length_penalty", 2], ["--interactive"], ["--draft_model", self.chars, "--num_beams", 2]):
             self.fails(2, [*begin, *flags], flags[0])
         self.fails(1, [*begin, "--num_beams", 2, "--num_return_sequences", 3], "num_return_sequences", "3")
-        self.fails(1, [*begin, "--num_beams", 4, "--num_beam_groups", 3], "num_beam_groups", "3")
         self.fails(1, [*begin, "--bad_words_ids", "[[1, 777]]"], "bad_words", "777")
         for bias in ("[1]", '{"a": 1}', '{"1": "x"}', "{", '{"-1": 1}'):
             self.fails(2, [*begin, "--logit_bias", bias], "--logit_bias", bias)

@@ -84,7 +84,7 @@ void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
   add_fields(flags, values, {"num_beams", "length_penalty"});
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
-  add_fields(flags, values, {"num_return_sequences", "num_beam_groups", "diversity_penalty"});
+  add_fields(flags, values, {"num_return_sequences"});
 }
 
 void add_drafting(Flags& flags, GenerateFlags& values) {
@@ -127,13 +127,10 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
     if (beams && flags.given(flag)) throw UsageError("--", flag, ": cannot be combined with --num_beams");
   if (flags.given("draft_model") && flags.given("prompt_lookup_num_tokens"))
     throw UsageError("--draft_model and --prompt_lookup_num_tokens: give only one of them");
-  if (beams && values.options.beams.num_beam_groups > 1 && values.temperature.value_or(0) != 0)
-    throw UsageError("--temperature: diverse beam search does not sample; leave it out or give 0");
   if (beams && values.num_samples > 1)
     throw UsageError(
         "--num_samples: cannot be combined with --num_beams; --num_return_sequences gives several beams");
-  for (const char* flag :
-       {"length_penalty", "early_stopping", "num_return_sequences", "num_beam_groups", "diversity_penalty"}) {
+  for (const char* flag : {"length_penalty", "early_stopping", "num_return_sequences"}) {
     if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
   }
 }

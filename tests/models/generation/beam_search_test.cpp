@@ -1,9 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
-#include "data/base/json_file.h"
 #include "models/generation/generate.h"
 #include "tests/models/generation/chain.h"
 
@@ -69,51 +66,6 @@ TEST_CASE("Beams that are as many as the texts find the likeliest of all texts")
     double sum = 0;
     for (const double one : result.log_probabilities[row]) sum += one;
     CHECK(sum == Approx(best->first).epsilon(1e-5));
-  }
-}
-
-TEST_CASE("Groups of beams differ where a penalty is on what is the same") {
-  Chain model(kLanguage);
-  GenerationOptions options{.max_new_tokens = 3};
-  options.beams = {.num_beams = 2, .num_return_sequences = 2, .num_beam_groups = 2};
-  const auto alike = generate(model, {{2}}, options).ids;
-  CHECK(alike[0] == alike[1]);  // each group is greedy
-  CHECK(alike[0] == TokenIds{1, 0, 3});
-  options.beams.diversity_penalty = 10;
-  const auto different = generate(model, {{2}}, options).ids;
-  // The second group may take none of the first's tokens at their places: 2, not 1; 1, not 0; 0, not 3.
-  CHECK(std::find(different.begin(), different.end(), TokenIds{1, 0, 3}) != different.end());
-  CHECK(std::find(different.begin(), different.end(), TokenIds{2, 1, 0}) != different.end());
-}
-
-TEST_CASE("Groups of beams find what transformers 4.49 finds, with one end token and with several") {
-  const auto cases =
-      read_json(std::filesystem::path(ZOO_SOURCE_DIR) / "tests/golden/beam_groups.json")["cases"];
-  CHECK(cases.size() == 40);
-  const std::map<nlohmann::json, EarlyStopping> stops{
-      {false, EarlyStopping::kLikely}, {true, EarlyStopping::kFull}, {"never", EarlyStopping::kNever}};
-  for (const nlohmann::json& one : cases) {
-    CAPTURE(one["options"].dump(), one["eos"].dump());
-    auto chances = one["weights"].get<Chances>();
-    for (auto& row : chances) {
-      double sum = 0;
-      for (const double weight : row) sum += weight;
-      for (double& weight : row) weight /= sum;
-    }
-    Chain model(chances);
-    const nlohmann::json& said = one["options"];
-    GenerationOptions options{.max_new_tokens = said["max_new_tokens"], .eos_token_ids = one["eos"]};
-    options.beams = {.num_beams = said["num_beams"],
-                     .length_penalty = said["length_penalty"],
-                     .early_stopping = stops.at(said["early_stopping"]),
-                     .num_return_sequences = said["num_return_sequences"],
-                     .num_beam_groups = said["num_beam_groups"],
-                     .diversity_penalty = said["diversity_penalty"]};
-    if (!one["pad"].is_null()) options.beams.filler_id = one["pad"];
-    std::vector<TokenIds> found = generate(model, {one["prompt"].get<TokenIds>()}, options).ids;
-    for (TokenIds& ids : found)
-      if (std::ranges::count(options.eos_token_ids, ids.back()) > 0) ids.pop_back();
-    CHECK(found == one["ids"].get<std::vector<TokenIds>>());
   }
 }
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "apps/command/output.h"
-#include "apps/command/standard_output.h"
+#include "apps/command/standard_streams.h"
 #include "apps/command/visible_text.h"
 #include "apps/training/parallel/launchers.h"
 #include "apps/verbs/verbs.h"

@@ -8,8 +8,8 @@
 #include <c10/util/Exception.h>
 
 #include "models/layers/embeddings.h"
-#include "models/layers/encoder_decoder_stack.h"
 #include "models/layers/initial_weights.h"
+#include "models/layers/stack.h"
 #include "models/ops/tracing.h"
 
 namespace zoo {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <type_traits>
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/base/sizes.h"
 #include "tokenizer/text/utf8.h"
@@ -56,9 +56,9 @@ template <class T> bool is_too_large(const FlagData& flag, const T& value) {
 }
 
 template <class Number> bool read_number(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stopped == end && std::isfinite(static_cast<double>(value));
+  const std::optional<Number> found = number_in<Number>(text);
+  value = found.value_or(0);
+  return found && std::isfinite(static_cast<double>(value));
 }
 
 bool read(const std::string& text, std::int64_t& value) { return read_number(text, value); }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/command/flags.h"
-#include "apps/command/outline.h"
+#include "apps/command/verbs.h"
 
 namespace zoo {
 

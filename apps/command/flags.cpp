@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flag_data.h"
-#include "data/base/json_file.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 

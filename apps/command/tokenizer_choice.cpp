@@ -3,10 +3,8 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/near_match.h"
-#include "tokenizer/learning/bpe_trainer.h"
-#include "tokenizer/learning/wordpiece_trainer.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/learning/subword_trainers.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <vector>
 
-#include "apps/command/outline.h"
 #include "apps/command/terminal.h"
 #include "data/base/near_match.h"
 
@@ -72,5 +71,22 @@ int dispatch(const Arguments& arguments, std::string_view summary, std::span<con
 }
 
 const char* version() { return ZOO_VERSION; }
+
+std::vector<const CommandOutline*> commands_below(const CommandOutline& root) {
+  std::vector<const CommandOutline*> commands;
+  for (const CommandOutline& action : root.actions) {
+    commands.push_back(&action);
+    const auto below = commands_below(action);
+    commands.insert(commands.end(), below.begin(), below.end());
+  }
+  return commands;
+}
+
+std::vector<const CommandOutline*> runnable_commands(const CommandOutline& root) {
+  if (root.actions.empty()) return {&root};
+  std::vector<const CommandOutline*> commands = commands_below(root);
+  std::erase_if(commands, [](const CommandOutline* command) { return !command->actions.empty(); });
+  return commands;
+}
 
 }  // namespace zoo

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/command/arguments.h"
 
@@ -20,5 +22,38 @@ int dispatch(const Arguments& arguments, std::string_view summary, std::span<con
 
 /// The project's version, "0.1.0".
 const char* version();
+
+/// A flag or argument as in the help, with the completions of its value.
+struct FlagOutline {
+  enum class Paths { none, files, directories };
+
+  std::string name;         // "max_iters"
+  std::string usage;        // "--max_iters N"
+  std::string description;  // includes the default or "(required)"
+  bool positional = false, boolean = false, repeatable = false;
+  bool negatable = false;           // a boolean that --no_NAME switches off
+  bool of_every_verb = false;       // --config, --dump_config
+  std::string value_name;           // "N"; empty for a boolean
+  std::vector<std::string> values;  // the choices, or suggestions
+  Paths paths = Paths::none;        // completed in addition to `values`
+};
+
+/// A command's interface, from its declarations: source of the completion scripts and the man page. A command
+/// has either flags or subcommands.
+struct CommandOutline {
+  std::string command;      // "tzoo data make"
+  std::string name;         // "make"
+  std::string summary;      // its line in the list of commands
+  std::string description;  // the paragraph of its help
+  std::vector<std::string> examples;
+  std::vector<FlagOutline> flags;       // in the order of the help's groups
+  std::vector<CommandOutline> actions;  // subcommands; for `tzoo` the verbs
+};
+
+/// All commands below `root` at any depth, without `root`: "tzoo data", "tzoo data get", …
+std::vector<const CommandOutline*> commands_below(const CommandOutline& root);
+
+/// The commands with flags, in order: `root` itself or those below it.
+std::vector<const CommandOutline*> runnable_commands(const CommandOutline& root);
 
 }  // namespace zoo

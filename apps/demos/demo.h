@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include "apps/command/arguments.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/plots/figures.h"
@@ -85,5 +86,52 @@ std::string last_growth(const Curve& curve);
 /// A tensor [rows, columns] as nested numbers, one [n] as numbers.
 std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor);
 std::vector<double> numbers_of(const at::Tensor& tensor);
+
+/// `tzoo demo`: runs one demo, or all.
+int run_demo(const Arguments& arguments);
+
+// One source file per demo: demo_embeddings is in embeddings.cpp. Each returns the exit code; main prints
+// exceptions. What else a file has is in a namespace of its name (demos::embeddings), since the same short
+// names mean something else in the next.
+int demo_embeddings(const Arguments& arguments);
+int demo_ambiguous(const Arguments& arguments);
+int demo_disagreement(const Arguments& arguments);
+int demo_scaling_variance(const Arguments& arguments);
+int demo_masking(const Arguments& arguments);
+int demo_positions(const Arguments& arguments);
+int demo_heads(const Arguments& arguments);
+int demo_norms(const Arguments& arguments);
+int demo_model_size(const Arguments& arguments);
+int demo_feed_forwards(const Arguments& arguments);
+int demo_efficient_attention(const Arguments& arguments);
+int demo_rnn_vs_transformer(const Arguments& arguments);
+int demo_explore_embeddings(const Arguments& arguments);
+int demo_translate(const Arguments& arguments);
+int demo_length_generalisation(const Arguments& arguments);
+int demo_training_memory(const Arguments& arguments);
+
+/// The tutorial's words: animals, fruits and context words.
+constexpr const char* kTutorialPairs =
+    "cat strolls,cat eats,cat walks,cat runs,dog runs,dog eats,dog likes,dog walks,apple fruit,apple sweet,"
+    "apple kitchen,banana fruit,banana ripe,banana kitchen";
+
+/// Pairs of words; each word predicts the other.
+struct WordPairs {
+  WordIds ids;
+  at::Tensor inputs, targets;  // [2 * pairs, 1]
+};
+
+/// Throws UsageError naming --pairs for text that is not a pair.
+WordPairs read_word_pairs(const std::string& text);
+
+struct WordTraining {
+  std::int64_t width = 2, epochs = 300;
+  double learning_rate = 0.02;
+  std::uint64_t seed = 123;
+};
+
+/// The trained vectors [V, width] of the tutorial's model; `on_epoch` gets each loss.
+at::Tensor learn_word_vectors(const WordPairs& pairs, const WordTraining& how,
+                              const std::function<void(std::int64_t epoch, double loss)>& on_epoch = {});
 
 }  // namespace zoo

@@ -6,7 +6,6 @@
 #include <ATen/ops/tensor.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/registry.h"
 
 namespace zoo::demos::disagreement {

@@ -7,9 +7,8 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 
-#include "apps/compute/measure.h"
+#include "apps/compute/compute.h"
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
 
 namespace zoo::demos::efficient_attention {

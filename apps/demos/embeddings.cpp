@@ -2,8 +2,7 @@
 
 #include <ATen/ops/cosine_similarity.h>
 
-#include "apps/demos/demos.h"
-#include "apps/demos/word_pairs.h"
+#include "apps/demos/demo.h"
 
 namespace zoo::demos::embeddings {
 

@@ -8,8 +8,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
-#include "apps/demos/demos.h"
-#include "apps/demos/word_pairs.h"
+#include "apps/demos/demo.h"
 #include "apps/plots/attention_maps.h"
 #include "data/base/error.h"
 #include "models/tasks/text_model.h"

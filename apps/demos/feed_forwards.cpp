@@ -7,7 +7,6 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/feed_forward.h"
 
 namespace zoo::demos::feed_forwards {

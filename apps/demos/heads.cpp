@@ -10,7 +10,6 @@
 #include <ATen/ops/stack.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"

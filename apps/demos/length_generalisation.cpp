@@ -9,7 +9,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/registry.h"
 
 namespace zoo::demos::length_generalisation {

@@ -7,7 +7,6 @@
 #include <ATen/ops/tensor.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
 
 namespace zoo::demos::masking {

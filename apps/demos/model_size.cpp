@@ -1,7 +1,6 @@
 #include <iostream>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/registry.h"
 
 namespace zoo::demos::model_size {

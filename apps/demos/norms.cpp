@@ -6,7 +6,6 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/stack.h"
 
 namespace zoo::demos::norms {

@@ -11,7 +11,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
 

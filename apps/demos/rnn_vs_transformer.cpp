@@ -6,9 +6,8 @@
 #include <ATen/ops/randint.h>
 #include <torch/nn/modules/rnn.h>
 
-#include "apps/compute/measure.h"
+#include "apps/compute/compute.h"
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/linear.h"
 #include "models/registry.h"
 

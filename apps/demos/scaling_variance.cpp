@@ -5,7 +5,6 @@
 #include <ATen/ops/randn.h>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/positions.h"
 

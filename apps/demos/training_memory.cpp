@@ -4,9 +4,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randint.h>
 
-#include "apps/compute/measure.h"
+#include "apps/compute/compute.h"
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "apps/training/mixed_precision.h"
 #include "models/kernels/cpu.h"
 #include "models/layers/recompute.h"

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/demos/demo.h"
-#include "apps/demos/demos.h"
 #include "data/examples/translations.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"

@@ -1,11 +1,10 @@
-#include "apps/plots/attention_page.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/plots/attention_maps.h"
 #include "apps/plots/embedded_page.h"
 #include "apps/plots/level_coder.h"
 #include "data/base/base64.h"

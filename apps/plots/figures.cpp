@@ -12,7 +12,7 @@
 #include "apps/plots/text_plots.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/near_match.h"
 #include "tokenizer/text/utf8.h"
 

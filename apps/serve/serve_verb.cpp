@@ -1,5 +1,3 @@
-#include "apps/serve/serve_verb.h"
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -13,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "apps/command/flags.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/environment.h"

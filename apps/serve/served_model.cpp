@@ -4,8 +4,8 @@
 #include <ctime>
 #include <numeric>
 
-#include "apps/answers/number_text.h"
-#include "apps/hub/find_model.h"
+#include "apps/answers/answers.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/serve/api_error.h"
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"

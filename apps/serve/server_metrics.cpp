@@ -1,6 +1,6 @@
-#include "apps/serve/server_metrics.h"
-
 #include <sstream>
+
+#include "apps/serve/generation_call.h"
 
 namespace zoo {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/plots/embedded_page.h"
 #include "data/base/base64.h"
 #include "data/base/field_error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/corpora/sha256.h"
 #include "models/model.h"
 #include "models/tasks/look_texts.h"

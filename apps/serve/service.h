@@ -1,9 +1,13 @@
 #pragma once
 
+#include "apps/command/arguments.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "apps/serve/web/access_rules.h"
+#include "apps/serve/web/web_server.h"
 
 namespace zoo {
+
+/// `tzoo serve`: loads the models, answers requests until a signal stops it. Returns the exit code.
+int run_serve(const Arguments& arguments);
 
 /// Answers requests: finds the endpoint of a path, turns errors into OpenAI's, counts.
 class Service {

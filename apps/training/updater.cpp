@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/training/records/trainer_state.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/training/training_fields.h"
 #include "data/base/field_error.h"
 

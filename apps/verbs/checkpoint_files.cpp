@@ -8,8 +8,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
@@ -25,33 +24,33 @@ constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generatio
 constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kMoreTemplates = "additional_chat_templates";
 
-enum class Kind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
+enum class FileKind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
 
 // The list of what lies beside the weights and config.json.
-constexpr std::array<std::pair<std::string_view, Kind>, 23> kBesideWeights{{
-    {kGenerationFile, Kind::kGeneration},
-    {"tokenizer.json", Kind::kTokenizer},
-    {kTokenizerSettings, Kind::kTokenizer},
-    {"special_tokens_map.json", Kind::kTokenizer},
-    {"added_tokens.json", Kind::kTokenizer},
-    {"vocab.json", Kind::kTokenizer},
-    {"merges.txt", Kind::kTokenizer},
-    {"vocab.txt", Kind::kTokenizer},
-    {"spiece.model", Kind::kTokenizer},
-    {"tokenizer.model", Kind::kTokenizer},
-    {"sentencepiece.bpe.model", Kind::kTokenizer},
-    {"spm.model", Kind::kTokenizer},
-    {"source.spm", Kind::kTokenizer},
-    {"target.spm", Kind::kTokenizer},
-    {kTemplate, Kind::kTemplate},
-    {"chat_template.json", Kind::kTemplate},
-    {kMoreTemplates, Kind::kTemplate},  // a folder
-    {kModules, Kind::kSentences},       // with the folders that it names
-    {"config_sentence_transformers.json", Kind::kSentences},
-    {"README.md", Kind::kDocument},  // the model card
-    {"LICENSE", Kind::kDocument},
-    {"LICENSE.txt", Kind::kDocument},
-    {"NOTICE", Kind::kDocument},
+constexpr std::array<std::pair<std::string_view, FileKind>, 23> kBesideWeights{{
+    {kGenerationFile, FileKind::kGeneration},
+    {"tokenizer.json", FileKind::kTokenizer},
+    {kTokenizerSettings, FileKind::kTokenizer},
+    {"special_tokens_map.json", FileKind::kTokenizer},
+    {"added_tokens.json", FileKind::kTokenizer},
+    {"vocab.json", FileKind::kTokenizer},
+    {"merges.txt", FileKind::kTokenizer},
+    {"vocab.txt", FileKind::kTokenizer},
+    {"spiece.model", FileKind::kTokenizer},
+    {"tokenizer.model", FileKind::kTokenizer},
+    {"sentencepiece.bpe.model", FileKind::kTokenizer},
+    {"spm.model", FileKind::kTokenizer},
+    {"source.spm", FileKind::kTokenizer},
+    {"target.spm", FileKind::kTokenizer},
+    {kTemplate, FileKind::kTemplate},
+    {"chat_template.json", FileKind::kTemplate},
+    {kMoreTemplates, FileKind::kTemplate},  // a folder
+    {kModules, FileKind::kSentences},       // with the folders that it names
+    {"config_sentence_transformers.json", FileKind::kSentences},
+    {"README.md", FileKind::kDocument},  // the model card
+    {"LICENSE", FileKind::kDocument},
+    {"LICENSE.txt", FileKind::kDocument},
+    {"NOTICE", FileKind::kDocument},
 }};
 
 // Keys of generation_config.json that decide nothing about what is written, or that each format has.
@@ -65,8 +64,8 @@ bool is_sentence_settings(const std::string& name) {
 }
 
 // Of a file or a folder; folders of modules, whose names are free, are not in the list.
-std::optional<Kind> kind_of(const std::string& name) {
-  if (is_sentence_settings(name)) return Kind::kSentences;
+std::optional<FileKind> kind_of(const std::string& name) {
+  if (is_sentence_settings(name)) return FileKind::kSentences;
   for (const auto& [known, kind] : kBesideWeights)
     if (name == known) return kind;
   return std::nullopt;
@@ -74,8 +73,8 @@ std::optional<Kind> kind_of(const std::string& name) {
 
 // Documents are not: an export must not replace what somebody has written.
 bool is_part_of_checkpoint(const std::string& name) {
-  const std::optional<Kind> kind = kind_of(name);
-  return name == kConfigFile || (kind && *kind != Kind::kDocument) || name.ends_with(".safetensors") ||
+  const std::optional<FileKind> kind = kind_of(name);
+  return name == kConfigFile || (kind && *kind != FileKind::kDocument) || name.ends_with(".safetensors") ||
          name.ends_with(".safetensors.index.json") || name.ends_with(".onnx") || name.ends_with(".onnx_data");
 }
 
@@ -179,9 +178,9 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
   std::set<std::string> names;
   for (const auto& [path, bytes] : files_) {
     const std::string name = fs::path(path).begin()->string();
-    const Kind kind = kind_of(name).value_or(Kind::kSentences);
-    const bool has_texts = kind == Kind::kTokenizer || kind == Kind::kTemplate;
-    if (kind != Kind::kGeneration && !(has_texts && format == SingleFile::kGguf)) names.insert(name);
+    const FileKind kind = kind_of(name).value_or(FileKind::kSentences);
+    const bool has_texts = kind == FileKind::kTokenizer || kind == FileKind::kTemplate;
+    if (kind != FileKind::kGeneration && !(has_texts && format == SingleFile::kGguf)) names.insert(name);
   }
   if (files_.contains(kGenerationFile)) {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));

@@ -3,21 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/export_formats.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
@@ -137,12 +135,6 @@ void check_export_file(const ExportFlags& values) {
                 " file; expected a new file, or an earlier export");
 }
 
-std::string scientific(double value) {
-  std::ostringstream text;
-  text << std::scientific << std::setprecision(1) << value;
-  return text.str();
-}
-
 const char* dtype_word(at::ScalarType dtype) {
   return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
 }
@@ -173,7 +165,8 @@ void print_text(const ExportFlags& values, const Exported& made) {
   if (!made.report) return;
   for (const VerifyReport::Comparison& entry : made.report->logits)
     std::cout << "verified outputs of [" << entry.batch << ", " << entry.length << "]"
-              << (entry.padded ? " padded" : "") << ": relative error " << scientific(entry.error) << "\n";
+              << (entry.padded ? " padded" : "") << ": relative error " << format_text("%.1e", entry.error)
+              << "\n";
   if (made.report->greedy_tokens == 0) return;
   std::cout << "verified generate: " << made.report->greedy_tokens - made.report->greedy_different << " of "
             << made.report->greedy_tokens << " greedy tokens equal\n";
@@ -330,8 +323,9 @@ Exported export_gguf(const ExportFlags& values) {
 void require_good(const ExportFlags& values, const VerifyReport& report) {
   if (report.good()) return;
   throw Error(values.output, " does not compute what the model computes: relative error ",
-              scientific(report.largest_error()), " (expected at most ", scientific(report.tolerance), "), ",
-              report.greedy_different, " of ", report.greedy_tokens, " greedy tokens differ");
+              format_text("%.1e", report.largest_error()), " (expected at most ",
+              format_text("%.1e", report.tolerance), "), ", report.greedy_different, " of ",
+              report.greedy_tokens, " greedy tokens differ");
 }
 
 }  // namespace

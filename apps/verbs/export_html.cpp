@@ -3,13 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/plots/embedded_page.h"
 #include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
 #include "models/model.h"

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "apps/command/progress.h"
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"

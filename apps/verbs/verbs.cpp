@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "apps/demos/demos.h"
-#include "apps/serve/serve_verb.h"
+#include "apps/demos/demo.h"
+#include "apps/serve/service.h"
 
 namespace zoo {
 namespace {

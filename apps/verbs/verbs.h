@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/command/outline.h"
 #include "apps/command/verbs.h"
 
 namespace zoo {

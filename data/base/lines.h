@@ -6,7 +6,9 @@
 ///     for (const zoo::Line& line : zoo::lines_of(text))
 ///       std::cout << line.number << ": " << line.text << "\n";
 
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +34,14 @@ std::string_view text_section(std::string_view text, std::string_view name);
 
 /// The parts between tabs: at least one.
 std::vector<std::string_view> split_tabs(std::string_view line);
+
+/// The number that is the text as a whole, without spaces; nothing for another text.
+template <class Number, class... Base> std::optional<Number> number_in(std::string_view text, Base... base) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+  const bool good = error == std::errc() && end == text.data() + text.size();
+  return good ? std::optional<Number>(number) : std::nullopt;
+}
 
 /// Joins the parts with `separator`.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");

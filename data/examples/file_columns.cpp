@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/field_error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/near_match.h"
 
 namespace zoo {

@@ -1,6 +1,5 @@
 #include "data/examples/question_file.h"
 
-#include <charconv>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -41,9 +40,8 @@ void place_answer(const RawAnswer& answer, const std::string& name, Question& qu
 
 std::optional<std::int64_t> number_of(const std::string& text, std::int64_t line, const std::string& name) {
   if (text.empty()) return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+  const auto number = number_in<std::int64_t>(text);
+  if (number.value_or(-1) < 0)
     throw Error(name, ", line ", line, ": 'answer_start' must be a number of characters, found '", text, "'");
   return number;
 }

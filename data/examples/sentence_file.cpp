@@ -1,7 +1,6 @@
 #include "data/examples/sentence_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -29,11 +28,9 @@ bool has(const Names& names, const std::string& name) {
 }
 
 // The finite number that is the whole text.
-std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
-  return whole ? std::optional<double>(number) : std::nullopt;
+std::optional<double> score_in(std::string_view text) {
+  const auto number = number_in<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 // The parts of a file's first line: the names in it, if it has any.
@@ -75,7 +72,7 @@ Shape shape_of(Names found, FileColumns& names) {
 SentenceExample example_of(Record record, const std::string& score, const std::string& name) {
   SentenceExample example{.line = record.line, .texts = std::move(record.fields)};
   if (!score.empty()) {
-    example.score = number_in(example.texts.back());
+    example.score = score_in(example.texts.back());
     if (!example.score)
       throw Error(name, ", line ", example.line, ": '", score, "' must be a number, found '",
                   example.texts.back(), "'");
@@ -95,7 +92,7 @@ std::vector<SentenceExample> read_table(std::string_view text, const std::string
       return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
     });
     if (!headed) {
-      shape.scored = parts.size() == 3 && number_in(parts[2]);
+      shape.scored = parts.size() == 3 && score_in(parts[2]);
       for (std::size_t i = 3; i < parts.size(); ++i)
         shape.negatives.push_back("negative_" + std::to_string(i - 2));
     }

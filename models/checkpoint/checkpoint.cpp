@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/field_error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/peft_adapter.h"
 #include "models/formats/config_reader.h"

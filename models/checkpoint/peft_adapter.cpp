@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/weight_layout.h"
 #include "models/formats/config_reader.h"
 #include "models/model.h"

@@ -2,7 +2,7 @@
 
 #include "models/family.h"
 #include "models/layers/embeddings.h"
-#include "models/layers/encoder_decoder_stack.h"
+#include "models/layers/stack.h"
 #include "models/model.h"
 
 namespace zoo {

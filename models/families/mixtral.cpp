@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mixtral {

@@ -14,7 +14,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/sizes.h"
 
 namespace zoo {

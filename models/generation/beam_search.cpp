@@ -8,7 +8,6 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
-#include "models/generation/logits_rules.h"
 #include "models/generation/token_loop.h"
 
 namespace zoo {

@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "data/base/error.h"
-#include "models/generation/logits_rules.h"
 #include "models/generation/token_loop.h"
 
 namespace zoo {

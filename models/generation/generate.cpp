@@ -7,7 +7,6 @@
 #include "data/base/error.h"
 #include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
-#include "models/generation/logits_rules.h"
 #include "models/generation/module_decoder.h"
 #include "models/generation/token_loop.h"
 

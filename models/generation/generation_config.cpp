@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/field_error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/inference/calibration.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/packed_engine.h"

@@ -1,8 +1,9 @@
 #pragma once
 
+// Elementary functions of vectors, with relative errors of about 1e-7.
+
 #include "models/kernels/vector.h"
 
-// Elementary functions of vectors, with relative errors of about 1e-7.
 namespace zoo::kernels {
 
 /// exp(x), x clamped to [-87, 88], as 2^n e^r with |r| <= ln 2 / 2 and the polynomial of Cephes' expf for
@@ -51,6 +52,19 @@ ZOO_INLINE Lanes error_function(Lanes x) {
   q = q * s + -7.37332916720468e-03F;
   q = q * s + -1.42647390514189e-02F;
   return x * p / q;
+}
+
+/// Replaces scores [0, end), full vectors, by e^(scale (score - largest)), and hidden ones, -infinity, by 0.
+/// Returns their sum, by which the caller divides for the softmax.
+ZOO_INLINE float exponentials(float* scores, std::size_t end, float largest, float scale = 1) {
+  Lanes sums = {};
+  for (std::size_t j = 0; j < end; j += kLanes) {
+    const Lanes score = load(scores + j);
+    const Lanes x = select(score == -__builtin_inff(), Lanes{}, exponential((score - largest) * scale));
+    store(scores + j, x);
+    sums += x;
+  }
+  return sum_of(sums);
 }
 
 }  // namespace zoo::kernels

@@ -1,7 +1,7 @@
 #include "models/onnx/export.h"
 
 #include "models/graph/passes.h"
-#include "models/onnx/operators.h"
+#include "models/onnx/file_builder.h"
 
 namespace zoo {
 namespace {

@@ -167,4 +167,8 @@ class FileBuilder {
   std::size_t next_ = 0;
 };
 
+/// Adds the operators of ONNX that compute what the node does; returns the names of its results, lists one by
+/// one. Throws Error naming an operator, or an argument of it, that has no translation.
+Names translated(FileBuilder& builder, const graph::Node& node);
+
 }  // namespace zoo::onnx

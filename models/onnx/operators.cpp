@@ -1,7 +1,5 @@
 // Each operator of ATen becomes one or a few of ONNX. ONNX converts no types by itself, so that operands are
 // cast to the type of the result; and its sizes are tensors, computed from the shapes of the inputs.
-#include "models/onnx/operators.h"
-
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "data/base/error.h"
+#include "models/onnx/file_builder.h"
 #include "models/onnx/operator_call.h"
 
 namespace zoo::onnx {

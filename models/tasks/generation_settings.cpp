@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/sizes.h"
 #include "models/formats/config_reader.h"
 

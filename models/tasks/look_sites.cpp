@@ -1,10 +1,10 @@
 #include "models/tasks/look_sites.h"
 
-#include <charconv>
 #include <set>
 #include <sstream>
 
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 #include "models/analysis/residual_stream.h"
 #include "models/layers/stack.h"
 
@@ -28,10 +28,8 @@ std::vector<std::string> items_of(const std::string& field, const std::vector<st
 // A number below `count`, of what `name` says.
 std::int64_t number_below(const std::string& field, const std::string& item, std::string_view digits,
                           std::int64_t count, const char* name) {
-  std::int64_t number = -1;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_number = failure == std::errc() && end == digits.data() + digits.size() && number >= 0;
-  if (is_number && number < count) return number;
+  const std::int64_t number = number_in<std::int64_t>(digits).value_or(-1);
+  if (number >= 0 && number < count) return number;
   throw UnfitField(Field{field}, " ", item, ": expected a ", name, " from 0 to ", count - 1, ", got '",
                    digits, "'");
 }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
 

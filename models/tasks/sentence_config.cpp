@@ -7,7 +7,7 @@
 
 #include "data/base/error.h"
 #include "data/base/gguf_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "tokenizer/files/json_section.h"
 

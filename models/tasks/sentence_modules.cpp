@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/formats/weight_files.h"
 #include "tokenizer/files/json_section.h"

@@ -1,4 +1,3 @@
-#include "apps/command/outline.h"
 
 #include "apps/command/verbs.h"
 #include "tests/apps/sample_verb.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "tests/fuzz/fuzz.h"
 #include "tokenizer/constraint/byte_automaton.h"
 

@@ -1,5 +1,5 @@
 #include "apps/training/records/metrics_log.h"
-#include "apps/training/records/trainer_state.h"
+#include "apps/training/records/run_directory.h"
 #include "tests/fuzz/file.h"
 #include "tests/fuzz/fuzz.h"
 

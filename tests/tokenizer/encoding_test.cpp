@@ -1,8 +1,7 @@
 // Special tokens around texts, truncation and offsets.
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 using namespace zoo;
 

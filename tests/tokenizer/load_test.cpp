@@ -1,6 +1,6 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace zoo;

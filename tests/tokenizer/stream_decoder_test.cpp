@@ -3,8 +3,7 @@
 #include <random>
 
 #include "tests/tokenizer/support.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/text/utf8.h"
 

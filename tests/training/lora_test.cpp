@@ -3,7 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
-#include "apps/training/metrics/bleu.h"
+#include "apps/training/metrics/task_metrics.h"
 #include "data/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/training/own_module.h"

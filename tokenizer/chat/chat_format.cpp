@@ -9,7 +9,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/gguf_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/jinja/lexer.h"
 #include "tokenizer/jinja/parser.h"

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "tokenizer/constraint/schema_branches.h"
 
 namespace zoo {
@@ -111,10 +111,9 @@ std::optional<std::string> percent_decoded(std::string_view text) {
       continue;
     }
     const std::string_view digits = text.substr(i + 1, 2);
-    unsigned byte = 0;
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (fault != std::errc() || digits.size() < 2 || end != digits.data() + 2) return std::nullopt;
-    decoded += static_cast<char>(byte);
+    const auto byte = number_in<unsigned>(digits, 16);
+    if (!byte || digits.size() < 2) return std::nullopt;
+    decoded += static_cast<char>(*byte);
     i += 2;
   }
   return decoded;
@@ -140,10 +139,8 @@ const nlohmann::ordered_json* child(const nlohmann::ordered_json& value, const s
     const auto found = value.find(token);
     return found == value.end() ? nullptr : &*found;
   }
-  std::size_t index = 0;
-  const auto [end, fault] = std::from_chars(token.data(), token.data() + token.size(), index);
-  const bool is_index = fault == std::errc() && end == token.data() + token.size();
-  return value.is_array() && is_index && index < value.size() ? &value[index] : nullptr;
+  const auto index = number_in<std::size_t>(token);
+  return value.is_array() && index && *index < value.size() ? &value[*index] : nullptr;
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-#include "tokenizer/files/class_parts.h"
-
 #include <algorithm>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/base64.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/text/split_patterns.h"
 

@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
-#include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/json_section.h"
 #include "tokenizer/files/tokenizer_class.h"

@@ -6,7 +6,7 @@
 
 #include "data/base/base64.h"
 #include "data/base/gguf_file.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/gguf_vocabulary.h"
 #include "tokenizer/files/tokenizer_json.h"

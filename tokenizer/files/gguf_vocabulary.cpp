@@ -7,9 +7,9 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
-#include "tokenizer/files/class_parts.h"
+#include "data/base/json.h"
 #include "tokenizer/files/file_readers.h"
+#include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/text/split_patterns.h"

@@ -2,7 +2,6 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "tokenizer/files/class_parts.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"

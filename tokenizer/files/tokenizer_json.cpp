@@ -3,11 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
-#include "tokenizer/files/class_parts.h"
+#include "data/base/json.h"
 #include "tokenizer/files/tokenizer_class.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"

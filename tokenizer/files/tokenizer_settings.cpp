@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/files/tokenizer_json.h"
 

@@ -1,7 +1,6 @@
-#include "tokenizer/pipeline/added_tokens.h"
-
 #include <algorithm>
 
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
 

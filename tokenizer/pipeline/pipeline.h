@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -7,14 +9,69 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tokenizer/pipeline/added_tokens.h"
+#include "tokenizer/pipeline/byte_trie.h"
 #include "tokenizer/pipeline/normalizer.h"
 #include "tokenizer/pipeline/pre_tokenizer.h"
-#include "tokenizer/pipeline/token_decoder.h"
 #include "tokenizer/pipeline/token_model.h"
+#include "tokenizer/text/text_pattern.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
+
+/// Changes the texts of tokens so that their concatenation is the decoded text: a decoder of tokenizer.json.
+using TokenDecoder = std::function<void(std::vector<std::string>&)>;
+
+/// Puts a space before every token except the first and those with `prefix`, which is removed. `cleanup`
+/// removes the spaces before English punctuation.
+TokenDecoder word_piece_decoder(std::string prefix, bool cleanup);
+/// Turns GPT-2's alphabet into bytes; a token with other characters stays unchanged. Unless `is_last`,
+/// invalid UTF-8 becomes U+FFFD.
+TokenDecoder byte_level_decoder(bool is_last);
+/// Turns the mark into spaces; `drops_first` removes that of the first token.
+TokenDecoder metaspace_decoder(char32_t mark, bool drops_first);
+TokenDecoder bpe_decoder(std::string suffix);
+/// Turns <0xC3> <0xA9> into é; if a run is not UTF-8, each of its bytes becomes U+FFFD.
+TokenDecoder byte_fallback_decoder();
+/// Joins all tokens.
+TokenDecoder fuse_decoder();
+TokenDecoder replace_decoder(TextPattern pattern, std::string content);
+/// Removes up to `start` copies of a character at the beginning of every token and up to `stop` at its end.
+TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t stop);
+TokenDecoder decoder_sequence(std::vector<TokenDecoder> decoders);
+
+/// Removes the spaces before punctuation and English contractions.
+std::string clean_up_spaces(std::string text);
+
+/// A token at which a text is split before the model runs. The names are tokenizer.json's.
+struct AddedToken {
+  std::string content;
+  TokenId id = -1;
+  bool single_word = false;  // matches only complete words
+  bool lstrip = false;       // includes the white space before it
+  bool rstrip = false;       // includes the white space after it
+  bool normalized = true;    // matches in the normalized text, else in the original
+  bool special = false;      // skipped when decoding
+};
+
+/// Finds added tokens in texts. The longest match wins.
+class AddedTokenFinder {
+ public:
+  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+
+  bool empty() const { return tokens_.empty(); }
+  /// A quick test of the bytes: false if no token can begin in the text.
+  bool may_find(std::string_view text) const;
+  /// Splits the words of the text at the tokens.
+  void split(SplitText& text) const;
+
+ private:
+  const AddedToken* longest_at(std::string_view text, std::size_t at, std::size_t& end) const;
+  void split_word(std::string_view text, std::uint32_t begin, std::vector<Word>& words) const;
+
+  std::vector<AddedToken> tokens_;
+  ByteTrie trie_;
+  std::array<bool, 256> begins_{};
+};
 
 /// The parts of a tokenizer as in Hugging Face's `tokenizers`: the text is split at added tokens, the rest is
 /// normalized and split into words, the model turns each word into ids, the template adds special tokens. An

@@ -1,8 +1,7 @@
-#include "tokenizer/pipeline/token_decoder.h"
-
 #include <array>
-#include <charconv>
 
+#include "data/base/lines.h"
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/text_work.h"
 #include "tokenizer/text/utf8.h"
@@ -27,10 +26,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 // The byte of "<0xC3>"; -1 for other tokens.
 int byte_of(const std::string& token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
-  int value = -1;
-  const char* end = token.data() + 5;
-  const auto [stop, error] = std::from_chars(token.data() + 3, end, value, 16);
-  return error == std::errc() && stop == end ? value : -1;
+  return number_in<int>(std::string_view(token).substr(3, 2), 16).value_or(-1);
 }
 
 std::string decode_bytes(const std::string& bytes) {

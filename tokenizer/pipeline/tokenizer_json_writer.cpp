@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 
 namespace zoo {
 

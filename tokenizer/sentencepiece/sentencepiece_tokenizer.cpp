@@ -6,7 +6,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
 #include "tokenizer/sentencepiece/sentencepiece_unigram.h"

@@ -1,11 +1,10 @@
-#include "tokenizer/text/expression_translation.h"
-
 #include <array>
 #include <cstdio>
 #include <optional>
 
 #include "data/base/error.h"
 #include "tokenizer/text/character_set.h"
+#include "tokenizer/text/text_pattern.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -4,7 +4,6 @@
 #include <unicode/utext.h>
 
 #include "data/base/error.h"
-#include "tokenizer/text/expression_translation.h"
 #include "tokenizer/text/text_work.h"
 
 namespace zoo {

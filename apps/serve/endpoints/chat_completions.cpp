@@ -5,7 +5,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

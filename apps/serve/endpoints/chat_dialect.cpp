@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -6,12 +6,12 @@
 #include <ATen/ops/zeros_like.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "apps/serve/writing_reply.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/rollout.h"
 #include "models/analysis/sweep.h"

@@ -5,7 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"

@@ -2,7 +2,7 @@
 
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/chat_dialect.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/answer_json.h"
+#include "apps/answers/answers.h"
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"

@@ -6,7 +6,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "data/base/base64.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/tasks/encoding_batch.h"
 #include "tokenizer/text/utf8.h"
 

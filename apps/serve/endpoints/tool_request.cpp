@@ -1,10 +1,9 @@
-#include "apps/serve/endpoints/tool_request.h"
-
 #include <algorithm>
 #include <cctype>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
 #include "models/tasks/tool_constraint.h"
 

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

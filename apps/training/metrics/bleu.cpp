@@ -1,9 +1,9 @@
-#include "apps/training/metrics/bleu.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
+
+#include "apps/training/metrics/task_metrics.h"
 
 namespace zoo {
 namespace {

@@ -7,6 +7,8 @@
 ///     metric->add(inputs, model->forward(inputs));
 ///     for (const zoo::Score& score : metric->take(/*loss=*/0.5))
 ///       std::cout << score.name << score.value << "\n";
+///
+///     const double score = zoo::bleu({"the cat sat down"}, {"the cat sat down"});  // 1
 
 #include <memory>
 #include <string>
@@ -80,5 +82,10 @@ struct Entity {
 /// its own, "O" is none. A negative label ends an entity.
 std::vector<Entity> entities_of(const std::vector<std::int64_t>& labels,
                                 const std::vector<std::string>& names);
+
+/// Corpus BLEU (Papineni et al., 2002), in [0, 1]: the geometric mean of the precisions of 1- to 4-grams of
+/// words separated by blanks, times exp(1 - wanted / written) if the output is shorter than the reference.
+/// One reference per text; 0 without a common 4-gram.
+double bleu(const std::vector<std::string>& written, const std::vector<std::string>& wanted);
 
 }  // namespace zoo

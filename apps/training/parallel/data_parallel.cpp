@@ -18,7 +18,7 @@
 #include <torch/version.h>
 
 #include "apps/training/parallel/group_ranks.h"
-#include "apps/training/parallel/host_address.h"
+#include "apps/training/parallel/launchers.h"
 #include "apps/training/parallel/rank_watch.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"

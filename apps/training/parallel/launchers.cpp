@@ -1,10 +1,19 @@
 #include "apps/training/parallel/launchers.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <memory>
+#include <thread>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -24,18 +33,17 @@ constexpr Variables kLaunchers[]{
 constexpr std::int64_t kPort = 29500;  // torchrun's default, too
 
 // A variable's number of at least `smallest`; -1 if it is unset.
-std::int64_t number_in(const char* variable, std::int64_t smallest) {
+std::int64_t value_of(const char* variable, std::int64_t smallest) {
   const std::string text = environment(variable);
   if (text.empty()) return -1;
-  std::int64_t value = -1;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size() || value < smallest)
+  const auto value = number_in<std::int64_t>(text);
+  if (value.value_or(smallest - 1) < smallest)
     throw Error(variable, " '", text, "': expected an integer of at least ", smallest);
-  return value;
+  return *value;
 }
 
 std::int64_t size_of(const Variables& v) {
-  const std::int64_t rank = number_in(v.rank, 0), size = number_in(v.size, 1);
+  const std::int64_t rank = value_of(v.rank, 0), size = value_of(v.size, 1);
   if (rank < 0 && size > 1)
     throw Error(v.size, " is ", size, ", but ", v.rank, " is missing: ", v.launcher,
                 " sets both for each process; unset ", v.size, " to train in one process");
@@ -62,13 +70,60 @@ std::string address_of(const MeetingPlace& place, const Variables& v, std::int64
 
 std::uint16_t port_of(const MeetingPlace& place) {
   // Two jobs of Slurm may share a host.
-  const std::int64_t job = number_in("SLURM_JOB_ID", 0), given = number_in("MASTER_PORT", 1);
+  const std::int64_t job = value_of("SLURM_JOB_ID", 0), given = value_of("MASTER_PORT", 1);
   const std::int64_t port = place.master_port ? *place.master_port
                             : given > 0       ? given
                             : job >= 0        ? 20000 + job % 10000
                                               : kPort;
   if (port < 1 || port > 65535) throw FieldError(Field{"master_port"}, " ", port, " is not in 1 to 65535");
   return static_cast<std::uint16_t>(port);
+}
+
+class Socket {
+ public:
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  operator int() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+std::string own_address(int connected) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> text{};
+  auto* own = reinterpret_cast<sockaddr*>(&address);
+  if (::getsockname(connected, own, &size) != 0) return "";
+  return ::getnameinfo(own, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0 ? text.data()
+                                                                                             : "";
+}
+
+// This host's address of a connection that was made; empty if none was.
+std::string connect_once(const std::string& host, std::uint16_t port, int type, int milliseconds) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = type;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    const Socket socket(::socket(at->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (socket < 0) continue;
+    if (::connect(socket, at->ai_addr, at->ai_addrlen) != 0) {
+      if (errno != EINPROGRESS) continue;
+      pollfd waits{.fd = socket, .events = POLLOUT, .revents = 0};
+      int fault = 0;
+      socklen_t size = sizeof fault;
+      if (::poll(&waits, 1, milliseconds) <= 0 ||
+          ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &fault, &size) != 0 || fault != 0)
+        continue;
+    }
+    if (std::string address = own_address(socket); !address.empty()) return address;
+  }
+  return "";
 }
 
 }  // namespace
@@ -91,8 +146,8 @@ Launch find_launch(const MeetingPlace& place) {
     }
   }
   if (chosen == nullptr) return launch;
-  launch.rank = number_in(chosen->rank, 0);
-  launch.local_rank = std::max<std::int64_t>(number_in(chosen->local_rank, 0), 0);
+  launch.rank = value_of(chosen->rank, 0);
+  launch.local_rank = std::max<std::int64_t>(value_of(chosen->local_rank, 0), 0);
   launch.address = address_of(place, *chosen, launch.size);
   launch.port = port_of(place);
   launch.serves_store = chosen == kLaunchers && environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -118,6 +173,31 @@ std::string first_host(const std::string& node_list) {
     i = end;
   }
   return host;
+}
+
+std::string address_towards(const std::string& host) {
+  constexpr std::uint16_t kAny = 9;  // a datagram's port; none is sent
+  return connect_once(host, kAny, SOCK_DGRAM, 0);
+}
+
+bool answers(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout) {
+  using std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause(100);
+  constexpr int kOneTry = 2000;
+  const auto end = steady_clock::now() + timeout;
+  do {
+    if (!connect_once(host, port, SOCK_STREAM, kOneTry).empty()) return true;
+    std::this_thread::sleep_for(kPause);
+  } while (steady_clock::now() < end);
+  return false;
+}
+
+bool stays_in_host(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 }  // namespace zoo

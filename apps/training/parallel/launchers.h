@@ -6,9 +6,11 @@
 ///     const zoo::Launch launch = zoo::find_launch({});
 ///     std::cout << "rank " << launch.rank << " of " << launch.size << ", started by " << launch.launcher;
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zoo {
 
@@ -44,5 +46,27 @@ bool is_first_rank();
 
 /// First host of Slurm's notation: "node[07-09,12],gpu3" is node07. Empty if there is none.
 std::string first_host(const std::string& node_list);
+
+/// Starts copies of this program, as torchrun does: ranks that train together on this machine. Each gets the
+/// variables of find_launch(), a share of the processors, and no standard input. Passes Ctrl-C, SIGTERM and
+/// SIGHUP on to all. Only rank 0 prints; if another rank fails, all end with its message.
+///
+/// After a failure, all are started again up to `restarts` times, with kRestarts set.
+///
+/// Returns rank 0's exit status, or throws Error if a rank was killed and rank 0 could not say so.
+/// `words` are the arguments of the copies, the program's name first.
+int run_processes(const std::vector<std::string>& words, std::int64_t count, std::int64_t restarts = 0);
+
+/// This host's own address on the way to another host, by which that one can answer; empty if there is no
+/// way. Sends nothing.
+std::string address_towards(const std::string& host);
+
+/// Waits until something accepts connections at host:port; false after `timeout`.
+bool answers(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout);
+
+/// True for the addresses of a host in itself.
+bool stays_in_host(const std::string& address);
+
+std::string host_name();
 
 }  // namespace zoo

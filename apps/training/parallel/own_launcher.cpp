@@ -1,4 +1,3 @@
-#include "apps/training/parallel/own_launcher.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,6 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <unistd.h>
 
-#include "apps/training/parallel/host_address.h"
 #include "apps/training/parallel/launchers.h"
 #include "apps/training/parallel/rank_watch.h"
 #include "data/base/environment.h"

@@ -10,7 +10,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

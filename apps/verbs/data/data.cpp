@@ -11,7 +11,7 @@
 #include "apps/training/batches/document_encoder.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
 #include "data/examples/generators.h"

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
-#include "apps/command/standard_input.h"
+#include "apps/command/standard_streams.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -12,10 +12,8 @@
 #include "data/base/atomic_file.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
-#include "tokenizer/learning/bpe_trainer.h"
-#include "tokenizer/learning/wordpiece_trainer.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/learning/subword_trainers.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
 namespace zoo {

@@ -4,16 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_input.h"
+#include "apps/command/standard_streams.h"
 #include "apps/command/visible_text.h"
-#include "apps/compute/threads.h"
-#include "apps/verbs/generate/generate_interactive.h"
+#include "apps/compute/compute.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "apps/verbs/generate/session_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/generation/decoding_batch.h"
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"

@@ -4,10 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_output.h"
-#include "apps/compute/threads.h"
+#include "apps/command/standard_streams.h"
+#include "apps/compute/compute.h"
 #include "apps/training/stop_signal.h"
-#include "apps/verbs/generate/generate_interactive.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "apps/verbs/generate/session_flags.h"
 #include "apps/verbs/verbs.h"

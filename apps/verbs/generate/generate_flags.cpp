@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_input.h"
+#include "apps/command/standard_streams.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/corpora/text_file.h"
 #include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"

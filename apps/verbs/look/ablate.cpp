@@ -4,7 +4,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/plots/attention_maps.h"
@@ -12,7 +12,7 @@
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/sweep.h"
 #include "models/tasks/look_sites.h"

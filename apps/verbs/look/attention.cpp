@@ -5,18 +5,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
-#include "apps/hub/find_model.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/attention_page.h"
 #include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/analysis/rollout.h"
 #include "models/model.h"
 #include "models/tasks/look_texts.h"

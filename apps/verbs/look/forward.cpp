@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
-#include "apps/verbs/measure/packed_evaluation.h"
+#include "apps/verbs/measure/evaluations.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/model.h"

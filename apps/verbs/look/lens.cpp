@@ -3,14 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/analysis/attribution.h"
 #include "models/analysis/logit_lens.h"
 #include "models/tasks/look_texts.h"

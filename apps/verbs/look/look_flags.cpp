@@ -4,8 +4,8 @@
 #include <iostream>
 #include <iterator>
 
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
 #include "models/model.h"

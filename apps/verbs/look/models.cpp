@@ -8,7 +8,7 @@
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/inference/packed_stack.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iostream>
 #include <numeric>
 #include <sstream>
@@ -11,14 +10,13 @@
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/compute/measure.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
-#include "apps/verbs/measure/benches.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/measure/limits.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"
@@ -106,9 +104,8 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
   std::vector<std::int64_t> lengths;
   std::istringstream words(flags.lengths);
   for (std::string word; std::getline(words, word, ',');) {
-    std::int64_t length = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), length);
-    if (error != std::errc() || end != word.data() + word.size() || length < 1 || length > longest)
+    const std::int64_t length = number_in<std::int64_t>(word).value_or(0);
+    if (length < 1 || length > longest)
       throw UsageError("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
     lengths.push_back(length);
   }

@@ -1,20 +1,17 @@
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <iostream>
-#include <sstream>
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answers.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
-#include "apps/compute/measure.h"
-#include "apps/compute/threads.h"
-#include "apps/verbs/measure/benches.h"
+#include "apps/compute/compute.h"
 #include "apps/verbs/measure/limits.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/generation/generate.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/save_packed.h"
@@ -92,22 +89,16 @@ void train(const Kind& kind, std::vector<Reached>& table) {
   table.push_back({"train", &kind, found["tokens_per_second"], done / seconds});
 }
 
-std::string rounded(double value, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
-
 void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::vector<Reached>& reached) {
   const Processor processor = this_processor();
   std::cout << processor.name << "\n"
-            << "caches " << processor.caches << "; " << rounded(processor.clock / 1e9, 1) << " GHz, "
-            << rounded(kinds.front().products / at::get_num_threads() / processor.clock, 0)
+            << "caches " << processor.caches << "; " << decimal(processor.clock / 1e9, 1) << " GHz, "
+            << decimal(kinds.front().products / at::get_num_threads() / processor.clock, 0)
             << " float32 operations a clock and thread\n"
             << kernels::name_of(kernels::instruction_set()) << " kernels, " << at::get_num_threads()
             << " threads\n\n";
   Table limits({{"limit"}, {"numbers"}, number("measured"), {""}});
-  limits.row({"memory", "", rounded(bandwidth / 1e9, 1), "GB/s"});
+  limits.row({"memory", "", decimal(bandwidth / 1e9, 1), "GB/s"});
   for (const Kind& kind : kinds)
     limits.row(
         {"products", name_of(kind.type), with_separators(std::llround(kind.products / 1e9)), "Gflop/s"});
@@ -116,7 +107,7 @@ void print_table(double bandwidth, const std::vector<Kind>& kinds, const std::ve
   Table table({{"work"}, {"numbers"}, number("speed"), {""}, number("share"), {"of"}});
   for (const Reached& row : reached)
     table.row({row.work, name_of(row.kind->type), with_separators(std::llround(row.speed)), "tokens/s",
-               rounded(100 * row.share(), 0) + " %", row.limit()});
+               decimal(100 * row.share(), 0) + " %", row.limit()});
   table.print(std::cout);
 }
 

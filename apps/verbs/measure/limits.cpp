@@ -13,7 +13,7 @@
 #include <ATen/ops/randn.h>
 #include <unistd.h>
 
-#include "apps/compute/measure.h"
+#include "apps/compute/compute.h"
 #include "data/base/error.h"
 #include "models/inference/packed_linear.h"
 

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/command/arguments.h"
 #include "models/kernels/packed/packed_weight.h"
 
 namespace zoo {
@@ -28,5 +32,15 @@ double memory_bandwidth();
 /// weights of this type. kFloat32: those of the multiply-add units with numbers in registers, which no work
 /// exceeds. Others: those of the fastest products known here, our packed ones of 512 rows or LibTorch's.
 double product_rate(kernels::WeightType type);
+
+/// tzoo bench train: prints the time of an update and of its parts as JSON.
+int run_bench_train(const Arguments& arguments);
+
+/// The JSON of bench train. Nothing if the arguments ask for help, and for ranks other than the first.
+std::optional<nlohmann::ordered_json> measure_training(const Arguments& arguments);
+
+/// tzoo bench compare: what this machine's memory and products allow, and what decoding, reading a prompt and
+/// training reach of it.
+int run_bench_compare(const Arguments& arguments);
 
 }  // namespace zoo

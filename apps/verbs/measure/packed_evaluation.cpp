@@ -1,7 +1,7 @@
-#include "apps/verbs/measure/packed_evaluation.h"
-
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
+
+#include "apps/verbs/measure/evaluations.h"
 
 namespace zoo {
 

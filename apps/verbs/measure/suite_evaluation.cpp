@@ -1,5 +1,3 @@
-#include "apps/verbs/measure/suite_evaluation.h"
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -8,16 +6,18 @@
 #include <set>
 
 #include <nlohmann/json.hpp>
+
+#include "apps/verbs/measure/evaluations.h"
 #ifdef ZOO_YAML
 #include <yaml-cpp/yaml.h>
 #endif
 
-#include "apps/answers/number_text.h"
+#include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/command/flags.h"
-#include "apps/command/outline.h"
+#include "apps/command/verbs.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/lines.h"
 

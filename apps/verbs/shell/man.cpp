@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/command/flags.h"
-#include "apps/command/outline.h"
 #include "apps/command/output.h"
+#include "apps/command/verbs.h"
 #include "apps/verbs/verbs.h"
 #include "tokenizer/text/utf8.h"
 

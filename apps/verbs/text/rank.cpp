@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/answer_json.h"
+#include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 
 namespace zoo {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_input.h"
+#include "apps/command/standard_streams.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
 #include "tokenizer/text/utf8.h"

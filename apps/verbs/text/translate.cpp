@@ -4,15 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/answers/answer_json.h"
+#include "apps/answers/answers.h"
 #include "apps/command/flags.h"
 #include "apps/command/visible_text.h"
-#include "apps/compute/threads.h"
-#include "apps/hub/find_model.h"
+#include "apps/compute/compute.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "models/generation/generate.h"
 #include "models/tasks/text_model.h"
 #include "tokenizer/text/utf8.h"

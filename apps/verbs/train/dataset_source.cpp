@@ -1,9 +1,8 @@
-#include "apps/verbs/train/dataset_source.h"
-
 #include <filesystem>
 #include <iostream>
 
 #include "apps/command/progress.h"
+#include "apps/verbs/train/train_data.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/sha256.h"
 #include "data/corpora/text_file.h"

@@ -1,5 +1,3 @@
-#include "apps/verbs/train/dry_run.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "apps/command/output.h"
 #include "apps/training/optimizers/muon.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/process_memory.h"
 

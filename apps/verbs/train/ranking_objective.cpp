@@ -10,7 +10,7 @@
 #include "apps/training/row_objective.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/tasks/encoding_batch.h"
 
 namespace zoo {

@@ -1,13 +1,12 @@
-#include "apps/verbs/train/resumed_run.h"
-
 #include <algorithm>
 #include <array>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/flags.h"
-#include "apps/training/records/trainer_state.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/training/training_fields.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 

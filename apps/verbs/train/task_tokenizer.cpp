@@ -1,13 +1,12 @@
-#include "apps/verbs/train/task_tokenizer.h"
-
 #include <array>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/tokenizer_choice.h"
+#include "apps/verbs/train/train_data.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 

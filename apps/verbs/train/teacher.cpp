@@ -1,11 +1,10 @@
-#include "apps/verbs/train/teacher.h"
-
 #include <algorithm>
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "apps/verbs/measure/packed_evaluation.h"
+#include "apps/verbs/measure/evaluations.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/inference_loading.h"

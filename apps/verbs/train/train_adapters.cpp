@@ -1,9 +1,8 @@
-#include "apps/verbs/train/train_adapters.h"
-
 #include <sstream>
 
 #include "apps/command/arguments.h"
 #include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/train/train_parts.h"
 #include "models/checkpoint/peft_adapter.h"
 
 namespace zoo {

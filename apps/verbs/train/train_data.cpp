@@ -7,8 +7,6 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_examples.h"
-#include "apps/verbs/train/dataset_source.h"
-#include "apps/verbs/train/task_tokenizer.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"

@@ -1,5 +1,3 @@
-#include "apps/verbs/train/train_model.h"
-
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"

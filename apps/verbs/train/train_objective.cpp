@@ -1,14 +1,12 @@
-#include "apps/verbs/train/train_objective.h"
-
 #include <algorithm>
 #include <iterator>
 #include <sstream>
 
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/batches/packed_batches.h"
-#include "apps/training/parallel/own_launcher.h"
-#include "apps/verbs/train/task_tokenizer.h"
-#include "apps/verbs/train/teacher.h"
+#include "apps/training/parallel/launchers.h"
+#include "apps/verbs/train/train_data.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "models/tasks/inference_loading.h"

@@ -5,7 +5,7 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/retrieval_losses.h"
 #include "apps/training/training_fields.h"
-#include "apps/verbs/train/dataset_source.h"
+#include "apps/verbs/train/train_data.h"
 #include "models/registry.h"
 
 namespace zoo {

@@ -1,5 +1,3 @@
-#include "apps/verbs/train/training_reporter.h"
-
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -8,6 +6,7 @@
 #include "apps/command/output.h"
 #include "apps/plots/figures.h"
 #include "apps/training/stop_signal.h"
+#include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "tokenizer/text/utf8.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "models/kernels/attention/head_attention.h"
-#include "models/kernels/softmax.h"
+#include "models/kernels/elementary.h"
 #include "models/kernels/tile.h"
 
 // Forward and backward pass of head_attention.h for both precisions. Everything is inlined (vector.h). A

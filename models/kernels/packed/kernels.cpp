@@ -1,8 +1,8 @@
 // The inference kernels, compiled once for each instruction set. Everything is inlined or in that set's
 // namespace, so that the linker cannot merge code of two sets.
 #include "models/kernels/activations.h"
+#include "models/kernels/elementary.h"
 #include "models/kernels/packed/inference_kernels.h"
-#include "models/kernels/softmax.h"
 #include "models/kernels/tile.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {

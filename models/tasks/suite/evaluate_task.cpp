@@ -11,7 +11,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/decoding_batch.h"
-#include "models/generation/logits_rules.h"
+#include "models/generation/token_loop.h"
 #include "models/tasks/generate_session.h"
 #include "models/tasks/suite/suite.h"
 #include "tokenizer/jinja/python_text.h"

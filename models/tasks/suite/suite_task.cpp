@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "models/tasks/suite/python_random.h"

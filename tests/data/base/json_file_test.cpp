@@ -1,9 +1,7 @@
-#include "data/base/json_file.h"
-
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "data/base/json_text.h"
+#include "data/base/json.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"
 

@@ -5,13 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"
-#include "tokenizer/learning/bpe_trainer.h"
-#include "tokenizer/learning/wordpiece_trainer.h"
-#include "tokenizer/pipeline/byte_tokenizer.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/learning/subword_trainers.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 using zoo::SplitPattern;
 using zoo::TokenId;

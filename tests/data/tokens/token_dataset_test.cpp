@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "tests/data/support.h"
 #include "tests/support/temporary_directory.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "tests/models/support.h"
 #include "tests/support/temporary_directory.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/layers/linear.h"
 #include "tests/models/support.h"

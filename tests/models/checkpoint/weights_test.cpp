@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/models/support.h"

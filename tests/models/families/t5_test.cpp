@@ -4,7 +4,7 @@
 #include <torch/optim/adamw.h>
 
 #include "data/base/atomic_file.h"
-#include "data/base/json_file.h"
+#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generate.h"
 #include "models/layers/attention/key_value_cache.h"

@@ -1,5 +1,5 @@
 
-#include "models/layers/encoder_decoder_stack.h"
+#include "models/layers/stack.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

@@ -1,9 +1,8 @@
-#include "models/layers/experts.h"
-
 #include <cmath>
 
 #include <torch/csrc/autograd/autograd.h>
 
+#include "models/layers/feed_forward.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

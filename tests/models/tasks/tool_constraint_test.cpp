@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
-#include "tokenizer/pipeline/char_tokenizer.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 using namespace zoo;
 

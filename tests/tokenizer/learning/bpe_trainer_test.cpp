@@ -1,7 +1,6 @@
-#include "tokenizer/learning/bpe_trainer.h"
-
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/bpe_support.h"
+#include "tokenizer/learning/subword_trainers.h"
 
 using namespace zoo;
 using nlohmann::json;

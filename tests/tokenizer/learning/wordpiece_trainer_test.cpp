@@ -1,9 +1,8 @@
-#include "tokenizer/learning/wordpiece_trainer.h"
-
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
+#include "tokenizer/learning/subword_trainers.h"
 
 using namespace zoo;
 using nlohmann::json;

@@ -1,7 +1,6 @@
-#include "tokenizer/pipeline/byte_tokenizer.h"
-
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/text/byte_level.h"
 
 using namespace zoo;

@@ -1,7 +1,6 @@
-#include "tokenizer/pipeline/char_tokenizer.h"
-
 #include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
+#include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 using namespace zoo;
 using test::Ids;

@@ -1,0 +1,153 @@
+#ifdef ZOO_EDITLINE
+
+#endif
+
+#include "apps/command/standard_streams.h"
+
+#include <cerrno>
+#include <clocale>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include <editline/readline.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/command/terminal.h"
+#include "data/base/error.h"
+
+namespace zoo {
+namespace {
+
+#ifdef ZOO_EDITLINE
+std::optional<std::string> edited_line(const std::string& prompt) {
+  static const char* const locale = std::setlocale(LC_CTYPE, "C.UTF-8");  // libedit reads characters of it
+  static_cast<void>(locale);
+  rl_outstream = stderr;  // standard output is only for answers
+  char* line = readline(prompt.c_str());
+  if (line == nullptr) return std::nullopt;
+  if (*line != '\0') add_history(line);
+  std::string text = line;
+  std::free(line);
+  return text;
+}
+#endif
+
+std::optional<std::string> plain_line() {
+  std::string line;
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  return line;
+}
+
+}  // namespace
+
+bool reader_left() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+bool is_read_along() {
+  struct stat status {};
+  return ::fstat(STDOUT_FILENO, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  // Makes the stream rethrow exceptions of its buffer instead of only setting a flag.
+  std::cout.exceptions(std::ios::badbit);
+  // Untied: otherwise each line read, or message on std::cerr, would flush std::cout and could throw a second
+  // error.
+  std::cin.tie(nullptr);
+  std::cerr.tie(nullptr);
+}
+
+StandardOutput::~StandardOutput() {
+  std::cout.exceptions(std::ios::goodbit);
+  std::cout.rdbuf(before_);
+}
+
+void StandardOutput::flush_what_is_left() noexcept {
+  try {
+    sync();
+  } catch (...) {
+    // The caller is about to report another error.
+  }
+}
+
+void StandardOutput::write_all(const char* text, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(STDOUT_FILENO, text, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE) throw ReaderLeft{};
+    if (written < 0) throw Error("cannot write to standard output: ", std::strerror(errno));
+    text += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+int StandardOutput::sync() {
+  const auto size = static_cast<std::size_t>(pptr() - pbase());
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+  write_all(buffer_.data(), size);
+  return 0;
+}
+
+int StandardOutput::overflow(int character) {
+  sync();
+  if (character != traits_type::eof()) sputc(traits_type::to_char_type(character));
+  return traits_type::not_eof(character);
+}
+
+std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
+  if (size > epptr() - pptr()) sync();
+  if (size > epptr() - pptr()) {
+    write_all(text, static_cast<std::size_t>(size));
+  } else {
+    std::memcpy(pptr(), text, static_cast<std::size_t>(size));
+    pbump(static_cast<int>(size));
+  }
+  return size;
+}
+
+std::istream& standard_input() {
+  const Terminal messages = standard_error();
+  if (::isatty(STDIN_FILENO) == 1 && messages.interactive)
+    *messages.out << "reading standard input; Ctrl-D at the start of a line ends it\n";
+  return std::cin;
+}
+
+std::string read_standard_input() { return {std::istreambuf_iterator<char>(standard_input()), {}}; }
+
+void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
+  std::string line;
+  for (std::int64_t number = 1; std::getline(input, line); ++number) {
+    try {
+      use(line, number);
+    } catch (const Error& error) {
+      throw Error("line ", number, " of the input: ", error.what());
+    }
+    if (input.rdbuf()->in_avail() <= 0) std::cout.flush();
+  }
+  if (input.bad()) throw Error("cannot read standard input");
+}
+
+LineReader::LineReader(std::string prompt)
+    : prompt_(std::move(prompt)), at_terminal_(::isatty(STDIN_FILENO) == 1) {}
+
+std::optional<std::string> LineReader::next() {
+  if (!at_terminal_) return plain_line();
+#ifdef ZOO_EDITLINE
+  std::optional<std::string> line = edited_line(prompt_);
+#else
+  std::cerr << prompt_ << std::flush;
+  std::optional<std::string> line = plain_line();
+#endif
+  if (!line) std::cerr << "\n";
+  return line;
+}
+
+}  // namespace zoo

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <optional>
+#include <streambuf>
+#include <string>
+
+namespace zoo {
+
+/// Thrown by a write to std::cout after its reader has exited, as in `tzoo … | head`: a reason to stop, not
+/// an error.
+struct ReaderLeft {};
+
+/// True if standard output is a pipe whose reader has exited, so that further results are useless.
+bool reader_left();
+
+/// True if standard output is not a file, so that somebody may be watching.
+bool is_read_along();
+
+/// While in scope, buffers std::cout and throws at once on a failed write, Error (a full disk) or ReaderLeft,
+/// so that a verb cannot succeed if its results are lost. Ignores SIGPIPE.
+class StandardOutput : private std::streambuf {
+ public:
+  StandardOutput();
+  ~StandardOutput() override;
+
+  /// Call before reporting an error: writes the buffered output.
+  void flush_what_is_left() noexcept;
+
+ private:
+  int overflow(int character) override;
+  std::streamsize xsputn(const char* text, std::streamsize size) override;
+  int sync() override;
+  void write_all(const char* text, std::size_t size);
+
+  std::array<char, 1 << 16> buffer_;
+  std::streambuf* before_;
+};
+
+/// std::cin. On a terminal, prints that input is expected and how to end it.
+std::istream& standard_input();
+
+/// All of standard_input().
+std::string read_standard_input();
+
+/// Calls `use(line, number)` for each line, numbered from 1. Only '\n' ends a line and is not part of it; a
+/// last line without '\n' is included. Flushes std::cout before it waits for input, so that a program can
+/// wait for each answer. Prefixes the message of an Error from `use` with the line number; a failed read is
+/// an Error.
+void for_each_line(std::istream& input,
+                   const std::function<void(const std::string& line, std::int64_t number)>& use);
+
+/// Reads lines of standard input. At a terminal it shows a prompt; if tzoo is built with libedit, the line
+/// can be edited and the arrow keys recall earlier lines. The history ends with the program.
+class LineReader {
+ public:
+  explicit LineReader(std::string prompt);
+
+  /// The next line without its end; nothing at the end of the input.
+  std::optional<std::string> next();
+
+ private:
+  std::string prompt_;
+  bool at_terminal_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "models/tasks/compute_options.h"
+
+namespace zoo {
+
+double seconds_of(const std::function<void()>& compute);
+
+/// Requires at least one value; the upper median of an even number.
+double median(std::vector<double> values);
+
+/// Peak resident memory of this process, in MiB.
+double peak_resident_mb();
+
+/// Cost of a computation.
+struct Cost {
+  double seconds = 0;
+  std::int64_t peak_bytes = 0;  // of tensors, beyond those allocated before
+};
+
+/// Runs `compute` three times or, if it is fast, until a twentieth of a second has passed. Returns the
+/// shortest time and the peak memory of the first run, counting what LibTorch's allocator gives to this
+/// thread.
+Cost cost_of(const std::function<void()>& compute);
+
+/// Sets LibTorch's number of threads to --threads; without the flag one per core. The first time, a number
+/// above that of the processors is noted on standard error.
+void apply_threads(const ComputeOptions& options);
+
+}  // namespace zoo

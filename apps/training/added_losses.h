@@ -1,0 +1,89 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     zoo::DistillationLoss distillation({.temperature = 2}, [&](const zoo::ModelInputs& inputs) {
+///       return teacher->forward(inputs).logits;
+///     });
+///     distillation.forward(student, inputs).loss.backward();
+///
+///     const zoo::DisagreementLoss penalized(*model, zoo::Disagreement::kOutputs, /*weight=*/0.1);
+///     penalized.forward(*model, inputs).loss.backward();
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/training/records/metrics_log.h"
+#include "models/model.h"
+
+namespace zoo {
+
+/// The Kullback-Leibler divergence that draws a student's distribution q to its teacher's, p.
+enum class Divergence {
+  kForwardKl,  ///< sum of p log(p / q): q covers all that p holds possible (Hinton et al., 2015)
+  kReverseKl,  ///< sum of q log(q / p): q keeps to the likeliest of p (Gu et al., 2024, MiniLLM)
+};
+
+/// In the order of Divergence.
+inline const std::vector<std::string> kDivergenceNames{"forward_kl", "reverse_kl"};
+
+/// The loss is (1 - weight) cross-entropy + weight temperature^2 divergence.
+struct DistillationOptions {
+  Divergence divergence = Divergence::kForwardKl;
+  double weight = 0.5;     // in [0, 1]
+  double temperature = 1;  // above 0: divides the logits of both; its square keeps the gradients' size
+  bool operator==(const DistillationOptions&) const = default;
+};
+
+/// A teacher's logits [N, V] at the N label_positions of the inputs, on any device and without gradients.
+using Teacher = std::function<at::Tensor(const ModelInputs&)>;
+
+/// The training loss of a causal language model that also learns a teacher's distribution (Hinton et al.,
+/// 2015, "Distilling the knowledge in a neural network", section 2) at the positions with a target.
+class DistillationLoss {
+ public:
+  DistillationLoss(const DistillationOptions& options, Teacher teacher)
+      : options_(options), teacher_(std::move(teacher)) {}
+
+  /// The student's output, with the logits [N, V] of the positions with a target and the loss of both; in
+  /// evaluation mode that of the targets alone, which compares with other runs.
+  ModelOutput forward(Model& student, ModelInputs inputs);
+
+  /// "kl": the mean divergence per target, in nats at the temperature, over the passes since the last call.
+  std::vector<Score> take_scores();
+
+ private:
+  DistillationOptions options_;
+  Teacher teacher_;
+  at::Tensor sum_;
+  std::int64_t targets_ = 0;
+};
+
+/// Where the heads of an attention should differ (Li et al., 2018, section 3.2): the positions they attend
+/// to, the values they attend with, or their outputs.
+enum class Disagreement { kNone, kPositions, kSubspaces, kOutputs };
+
+/// In the order of Disagreement.
+inline const std::vector<std::string> kDisagreementNames{"none", "positions", "subspaces", "outputs"};
+
+/// Adds to a model's loss a weight times the similarity of self-attention heads: position_similarity or
+/// subspace_similarity (models/layers/attention/disagreement.h), averaged over all layers.
+class DisagreementLoss {
+ public:
+  /// Throws Error naming --disagreement if the model has no attention or attentions with only one head.
+  DisagreementLoss(const Model& model, Disagreement kind, double weight);
+
+  /// The model's output for the inputs; its loss includes the penalty.
+  ModelOutput forward(Model& model, ModelInputs inputs) const;
+
+ private:
+  at::Tensor similarity(const ModelOutput& output) const;
+
+  Disagreement kind_;
+  double weight_;
+};
+
+}  // namespace zoo

@@ -1,0 +1,76 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     zoo::Sgd optimizer(module, {.momentum = 0.9});
+///     loss.backward();
+///     optimizer.step(/*learning_rate=*/0.1);
+///     optimizer.zero_grad();
+
+#include "apps/training/optimizers/optimizer.h"
+
+namespace zoo {
+
+/// Stochastic gradient descent with momentum (Sutskever et al., 2013) as in torch.optim.SGD: weight decay is
+/// part of the gradient, v = momentum v + g, w = w - lr v.
+class Sgd final : public Optimizer {
+ public:
+  struct Options {
+    double momentum = 0.9;
+    double weight_decay = 0.0;
+    double grad_clip = 1.0;
+  };
+
+  Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+
+ private:
+  void update(const Update& update) override;
+
+  Options options_;
+  State& velocities_;
+};
+
+/// Lion (Chen et al., 2023, algorithm 2): w = w - lr (sign(beta1 m + (1 - beta1) g) + decay w), then
+/// m = beta2 m + (1 - beta2) g. Needs half of AdamW's memory and a third to a tenth of its learning rate.
+class Lion final : public Optimizer {
+ public:
+  struct Options {
+    double beta1 = 0.9, beta2 = 0.99;
+    double weight_decay = 0.1;
+    double grad_clip = 1.0;
+  };
+
+  Lion(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+
+ private:
+  void update(const Update& update) override;
+
+  Options options_;
+  State& exp_avgs_;
+};
+
+/// Adafactor (Shazeer and Stern, 2018, algorithms 4 and 5) as in torch.optim.Adafactor. It stores the second
+/// moment of a matrix as row and column means; a step is relative to the size of the weight. The relative
+/// step is min(learning rate, 1 / sqrt(step)).
+class Adafactor final : public Optimizer {
+ public:
+  struct Options {
+    double beta2_decay = -0.8;        // the second moment forgets 1 - step^beta2_decay of itself
+    double smallest_scale = 1e-3;     // lower bound of a weight's root mean square, which scales its steps
+    double clipping_threshold = 1.0;  // for an update's root mean square
+    double weight_decay = 0.0;
+    double grad_clip = 1.0;
+  };
+
+  Adafactor(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+
+ private:
+  void update(const Update& update) override;
+  at::Tensor inverse_root(std::size_t i, const at::Tensor& gradient, double forget);
+
+  Options options_;
+  State *row_means_, *column_means_, *means_;  // row and column means of matrices; means of vectors
+};
+
+}  // namespace zoo

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/command/flags.h"
+#include "apps/training/batches/batches.h"
+#include "apps/training/metrics/task_metrics.h"
+#include "apps/training/trainer.h"
+#include "models/checkpoint/model_path.h"
+#include "models/generation/decoding_session.h"
+#include "models/tasks/suite/suite.h"
+
+namespace zoo {
+
+struct SuiteFlags {
+  std::vector<std::string> files;
+  std::filesystem::path output;
+  SuiteOptions options;
+};
+
+void declare_suite(Flags& flags, SuiteFlags& values);
+
+/// Throws UsageError for a flag that has no meaning with --suite, or only with it.
+void check_suite(const Flags& flags, const SuiteFlags& values);
+
+/// Answers the tasks of the files; prints their scores and writes the answers to the output. Throws Error as
+/// read_suite_task() and evaluate_task() do, before the model is loaded if it can.
+void evaluate_suite(const SuiteFlags& flags, const ModelPath& model, const ComputeOptions& compute,
+                    bool json);
+
+/// Rows of ids [B, T], as a DecodingSession reads them.
+std::vector<TokenIds> rows_of(const at::Tensor& ids);
+
+/// evaluate_split() for a packed decoder: the mean loss over `count` batches of the validation split, and the
+/// metrics of `metric`. Adds "largest_logit_error": the largest difference between a logit of the first batch
+/// and `exact`, the modules' logits for it, [B, T, V], if they are defined.
+SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
+                                const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step);
+
+}  // namespace zoo

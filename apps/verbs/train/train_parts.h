@@ -1,0 +1,166 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/command/progress.h"
+#include "apps/training/added_losses.h"
+#include "apps/training/lora.h"
+#include "apps/training/model_objective.h"
+#include "apps/training/parallel/data_parallel.h"
+#include "apps/training/trainer.h"
+#include "apps/training/updater.h"
+#include "apps/verbs/train/train_data.h"
+#include "apps/verbs/train/train_options.h"
+#include "models/checkpoint/checkpoint.h"
+#include "models/model.h"
+#include "tokenizer/tokenizer.h"
+
+namespace zoo {
+
+// The steps of `tzoo train` between the data and the trainer; `tzoo evaluate` and `tzoo bench train` share
+// some.
+
+/// Starts the processes of --processes, each with the same arguments, and returns their exit status; empty in
+/// such a process, or if there is only one. Throws UsageError if another launcher has started this one, and
+/// for what does not fit --local_steps.
+std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
+
+/// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if
+/// shard_optimizer has no ranks.
+TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session);
+
+/// How the examples of an update are split.
+BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
+
+/// Makes batches of the data for this model. Throws Error if the data does not fill a batch.
+std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
+                                      const BatchPlan& plan, std::uint64_t seed, c10::Device device);
+
+/// The training objective: the model on its batches, with the loss of the task and the flags.
+std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
+                                               const TaskData& data, Batches& batches);
+
+/// The family of --model_type, or the task's default.
+const Family& family_of(const TrainFlags& flags);
+
+/// Tokenizer of a checkpoint, and the labels of its head if it fits this task. Empty without a checkpoint.
+KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task task);
+
+/// What a checkpoint decides, as values of the flags for the model and the tokenizer.
+nlohmann::json flags_of(const CheckpointConfig& checkpoint, const KnownModel& known);
+
+/// Throws Error naming the flags of `given` whose values are not those of flags_of(). A tokenizer may also be
+/// named by the checkpoint's directory.
+void require_equal(const nlohmann::json& given, const nlohmann::json& own,
+                   const std::filesystem::path& checkpoint);
+
+/// The model to train: from the checkpoint, with a new head if it has none for the task, or from scratch.
+/// Throws Error naming what does not match the data.
+LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointConfig>& checkpoint,
+                       const TaskData& data, c10::Device device);
+
+/// Functions that save a model: `whole` with its adapters merged; `step` for resuming, if that differs.
+struct Savers {
+  Trainer::SaveModel whole, step;
+};
+
+/// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and
+/// the chat template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
+Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
+              const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
+              const Trainer::SaveModel& more = nullptr);
+
+/// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
+/// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.
+std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
+                                    const std::optional<CheckpointConfig>& checkpoint,
+                                    const LoadedModel& loaded);
+
+/// Throws Error naming every flag whose value differs from the one that the run was started with, except
+/// those of how long, how fast and where a run goes on. Both are objects of Flags::resolved().
+void require_same_run(const std::filesystem::path& run, const nlohmann::json& started,
+                      const nlohmann::json& now);
+
+/// Throws Error if the checkpoint was trained on other data. `data_sha256` is TaskData::sha256. Checkpoints
+/// of older versions do not tell.
+void require_same_data(const std::filesystem::path& checkpoint, const std::string& data_sha256,
+                       const std::string& dataset);
+
+/// The micro batches of each rank with which an update has as many rows as before, although another number of
+/// ranks goes on from the checkpoint. Throws Error if there is none.
+std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::int64_t accumulation,
+                                std::int64_t ranks);
+
+/// Throws Error if the machine has less memory than gradients, optimizer and average need besides the
+/// weights. Warns on standard error if `activations`, an estimate in bytes, are too much beside them.
+void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations);
+
+/// Prints the resources that training needs, without training: parameters; memory of weights, gradients,
+/// optimizer and average, and the machine's memory; memory and time of an update, measured on a few that are
+/// discarded, and the time of as many as are asked for. Throws Error if the machine has less memory than
+/// weights, gradients, optimizer and average need. Returns 0.
+int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates);
+
+/// Texts that a model generates while it learns.
+struct TextSamples {
+  std::int64_t interval = 0;  // iterations between two texts; 0: none
+  std::function<std::string()> text;
+};
+
+/// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
+/// evaluation. Ctrl-C, SIGTERM and SIGHUP end the training (see StopSignal).
+class TrainingReporter : public TrainingObserver {
+ public:
+  TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,
+                   TextSamples samples);
+
+  void on_iteration(std::int64_t done) override;
+  void on_evaluation_step(std::int64_t done, std::int64_t all) override;
+  void on_metrics(const Metrics& metrics) override;
+  void on_evaluation(const Evaluation& evaluation) override;
+  void on_checkpoint(const std::filesystem::path& path) override;
+  bool stop() override;
+
+  /// Clears the bar.
+  void clear() { progress_.clear(); }
+
+  /// Draws loss.png; if it cannot, prints the reason once.
+  void draw();
+
+ private:
+  Progress progress_;
+  std::filesystem::path metrics_, plot_;
+  TextSamples samples_;
+  std::string status_;
+  std::int64_t max_iters_;
+  double ms_per_iter_ = 0;
+  bool can_draw_ = true;
+};
+
+/// The texts of --sample_interval and --sample_prompt; both must outlive them. They draw from generators of
+/// their own: a run with samples learns what it learns without. Throws UsageError for a task without a text
+/// to continue.
+TextSamples text_samples(const TrainFlags& flags, Model& model, std::shared_ptr<const Tokenizer> tokenizer);
+
+/// The language model of --teacher: as modules on the student's device, or as inference runs it on the CPU
+/// from packed weights and GGUF files. Throws Error naming the directory unless its vocabulary and tokenizer
+/// are the student's, and it reads as many tokens.
+Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const TaskData& data);
+
+/// The teacher of an embedding model, which reads texts as the verbs embed and rank do.
+struct TextTeacher {
+  using Texts = std::vector<std::string>;
+  bool scores_pairs = false;  // a cross-encoder
+  /// Vectors [Q + M, D] of queries and documents; of a cross-encoder the logits [M] of as many pairs.
+  std::function<at::Tensor(const Texts& queries, const Texts& documents)> answers;
+};
+/// Throws Error for a model that is neither.
+TextTeacher load_text_teacher(const TrainFlags& flags);
+
+}  // namespace zoo

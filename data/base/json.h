@@ -1,0 +1,49 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     nlohmann::json config = zoo::read_json("config.json");
+///     config["num_labels"] = 3;
+///     zoo::write_json("config.json", config);
+///
+///     const nlohmann::json value = zoo::parse_json(R"({"a": 1})");
+///     if (!value.is_discarded()) std::cout << zoo::json_text(value, /*indent=*/2) << "\n";
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "data/base/atomic_file.h"
+
+namespace zoo {
+
+/// Reads a JSON object from a model's file of at most `most` bytes. Throws Error naming the file, and the
+/// line and column of a syntax error.
+nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = kMostSettings);
+
+/// The same from the text of the file `path`.
+nlohmann::json read_json(const std::filesystem::path& path, const std::string& text);
+
+/// Reads a JSON array from a file. Throws as read_json does.
+nlohmann::json read_json_array(const std::filesystem::path& path);
+
+/// Writes `value` atomically, indented by two and with a final newline.
+void write_json(const std::filesystem::path& path, const nlohmann::json& value);
+
+/// JSON for output. Bytes that are not UTF-8, such as half a character from a tokenizer or a path, become
+/// U+FFFD. One line without `indent`.
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+/// Parses input. The value is_discarded() if the text is not JSON, has a number too large for a double, or is
+/// nested deeper than any of our files: the library copies and prints by recursion.
+nlohmann::json parse_json(std::string_view text);
+nlohmann::ordered_json parse_ordered_json(std::string_view text);
+
+/// True if arrays and objects are nested too deeply for parse_json.
+bool is_nested_too_deeply(std::string_view json);
+
+}  // namespace zoo

@@ -1,0 +1,177 @@
+#include "tokenizer/learning/subword_trainers.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "data/base/atomic_file.h"
+#include "data/base/error.h"
+#include "data/base/json.h"
+#include "tokenizer/pipeline/bert_words.h"
+#include "tokenizer/pipeline/pre_tokenizer.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
+#include "tokenizer/text/byte_level.h"
+#include "tokenizer/text/utf8.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::json;
+
+WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) {
+  WordCounts raw;
+  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
+    split_words(options.pattern, line, [&](std::string_view word) { raw.add(word); });
+  });
+  WordCounts words;
+  for (const auto& [word, count] : raw) words.add(to_byte_level(word), count);
+  return words;
+}
+
+json pre_tokenizer(SplitPattern pattern) {
+  if (pattern == SplitPattern::gpt2) return byte_level_json(false, true, true);
+  const json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", expression_of(pattern)}}},
+                      {"behavior", "Isolated"},
+                      {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_json(false, true, false)}}};
+}
+
+using nlohmann::json;
+
+constexpr const char* kPrefix = "##";
+
+WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& options) {
+  const BertWords bert_words(options.normalizer);
+  const Normalizer normalize = bert_normalizer(options.normalizer);
+  const PreTokenizer pre_tokenize = bert_pre_tokenizer();
+  WordCounts words;
+  std::vector<std::string> of_line;
+  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
+    of_line.clear();
+    if (bert_words.split(line, [&](std::string_view word) { of_line.emplace_back(word); })) {
+      for (const std::string& word : of_line) words.add(word);
+      return;
+    }
+    SplitText split{AlignedText(line, 0, /*tracks=*/false), {}};
+    normalize(split.text);
+    split.words = {{0, static_cast<std::uint32_t>(split.text.text.size())}};
+    pre_tokenize(split);
+    for (const Word& word : split.words) words.add(split.view(word));
+  });
+  return words;
+}
+
+void require_special_tokens(const WordPieceTrainerOptions& options) {
+  const auto& special = options.special_tokens;
+  for (const char* token : {"[UNK]", "[CLS]", "[SEP]"}) {
+    if (std::find(special.begin(), special.end(), token) == special.end())
+      throw Error("the special tokens of a WordPiece vocabulary lack ", token);
+  }
+}
+
+std::size_t id_of(const std::vector<std::string>& tokens, std::string_view token) {
+  return static_cast<std::size_t>(std::find(tokens.begin(), tokens.end(), token) - tokens.begin());
+}
+
+// [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
+json post_processor(const std::vector<std::string>& tokens) {
+  return template_json({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"},
+                       [&](const std::string& token) { return id_of(tokens, token); });
+}
+
+json normalizer(const BertNormalizerOptions& options) {
+  json normalizer = {{"type", "BertNormalizer"},
+                     {"clean_text", options.clean_text},
+                     {"handle_chinese_chars", options.handle_chinese_chars},
+                     {"strip_accents", nullptr},
+                     {"lowercase", options.lowercase}};
+  if (options.strip_accents) normalizer["strip_accents"] = *options.strip_accents;
+  return normalizer;
+}
+
+json tokenizer_config(const WordPieceTrainerOptions& options) {
+  json config = {{"tokenizer_class", "BertTokenizer"},
+                 {"do_lower_case", options.normalizer.lowercase},
+                 {"tokenize_chinese_chars", options.normalizer.handle_chinese_chars},
+                 {"strip_accents", normalizer(options.normalizer)["strip_accents"]}};
+  for (const auto& [role, token] :
+       {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"),
+        std::pair("sep_token", "[SEP]"), std::pair("mask_token", "[MASK]")}) {
+    const auto& special = options.special_tokens;
+    if (std::find(special.begin(), special.end(), token) != special.end()) config[role] = token;
+  }
+  return config;
+}
+
+}  // namespace
+
+LearntMerges train_bpe(std::string_view text, const BpeTrainerOptions& options) {
+  require_utf8(text, "the training text");
+  MergeTrainerOptions merging{.vocab_size = options.vocab_size,
+                              .min_frequency = options.min_frequency,
+                              .special_tokens = options.special_tokens,
+                              .on_progress = options.on_progress};
+  for (int byte = 0; byte < 256; ++byte)
+    merging.initial_alphabet += byte_level_character(static_cast<unsigned char>(byte));
+  return learn_merges(count_words(text, options), merging);
+}
+
+void save_bpe(const LearntMerges& learnt, const BpeTrainerOptions& options,
+              const std::filesystem::path& directory) {
+  std::string lines = "#version: 0.2\n";
+  json merges = json::array();
+  for (const auto& [left, right] : learnt.merges) {
+    const std::string& first = learnt.tokens[static_cast<std::size_t>(left)];
+    const std::string& second = learnt.tokens[static_cast<std::size_t>(right)];
+    lines += first + " " + second + "\n";
+    merges.push_back({first, second});
+  }
+  write_file(directory / "merges.txt", lines);
+  write_file(directory / "vocab.json", vocabulary_json(learnt.tokens).dump() + "\n");
+
+  json config = fast_tokenizer_config();
+  if (!options.special_tokens.empty()) {
+    for (const char* role : {"bos_token", "eos_token", "unk_token"}) config[role] = options.special_tokens[0];
+  }
+  write_json(directory / "tokenizer_config.json", config);
+  write_tokenizer_json(directory, {{"added_tokens", added_tokens_json(options.special_tokens, learnt.tokens)},
+                                   {"pre_tokenizer", pre_tokenizer(options.pattern)},
+                                   {"post_processor", byte_level_json(true, false, true)},
+                                   {"decoder", byte_level_json(true, true, true)},
+                                   {"model", bpe_model_json(learnt.tokens, std::move(merges))}});
+}
+
+std::vector<std::string> train_wordpiece(std::string_view text, const WordPieceTrainerOptions& options) {
+  require_utf8(text, "the training text");
+  require_special_tokens(options);
+  return learn_merges(count_words(text, options), {.vocab_size = options.vocab_size,
+                                                   .min_frequency = options.min_frequency,
+                                                   .special_tokens = options.special_tokens,
+                                                   .limit_alphabet = options.limit_alphabet,
+                                                   .continuing_subword_prefix = kPrefix,
+                                                   .on_progress = options.on_progress})
+      .tokens;
+}
+
+void save_wordpiece(const std::vector<std::string>& tokens, const WordPieceTrainerOptions& options,
+                    const std::filesystem::path& directory) {
+  std::string lines;
+  for (const std::string& token : tokens) lines += token + "\n";
+  write_file(directory / "vocab.txt", lines);
+  write_json(directory / "tokenizer_config.json", tokenizer_config(options));
+  const json model = {{"type", "WordPiece"},
+                      {"unk_token", "[UNK]"},
+                      {"continuing_subword_prefix", kPrefix},
+                      {"max_input_chars_per_word", 100},
+                      {"vocab", vocabulary_json(tokens)}};
+  write_tokenizer_json(directory,
+                       {{"added_tokens", added_tokens_json(options.special_tokens, tokens)},
+                        {"normalizer", normalizer(options.normalizer)},
+                        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                        {"post_processor", post_processor(tokens)},
+                        {"decoder", {{"type", "WordPiece"}, {"prefix", kPrefix}, {"cleanup", true}}},
+                        {"model", model}});
+}
+
+}  // namespace zoo

@@ -10,7 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "apps/training/added_losses.h"
+#include "apps/training/disagreement_loss.h"
+#include "apps/training/distillation_loss.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/objective.h"
 #include "models/model.h"

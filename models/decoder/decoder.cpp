@@ -3,7 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
-#include "models/layers/feed_forward.h"
+#include "models/layers/experts.h"
 
 namespace zoo {
 

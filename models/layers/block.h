@@ -7,7 +7,7 @@
 ///     const at::Tensor y = block->forward(x, {.mask = {.causal = true}});  // [B, T, C] to [B, T, C]
 
 #include "models/layers/attention/attention.h"
-#include "models/layers/feed_forward.h"
+#include "models/layers/experts.h"
 #include "models/layers/interventions.h"
 #include "models/layers/norm.h"
 

@@ -1,4 +1,4 @@
-#include "apps/training/added_losses.h"
+#include "apps/training/disagreement_loss.h"
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 #include "models/layers/norm.h"

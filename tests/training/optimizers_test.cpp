@@ -5,7 +5,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/linear.h>
 
-#include "apps/training/optimizers/lean_optimizers.h"
+#include "apps/training/optimizers/momentum.h"
 #include "apps/training/optimizers/muon.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"

@@ -13,6 +13,7 @@
 #include "apps/training/batches/batches.h"
 #include "data/tokens/masking.h"
 #include "data/tokens/sampler.h"
+#include "data/tokens/span_corruption.h"
 #include "data/tokens/token_dataset.h"
 
 namespace zoo {

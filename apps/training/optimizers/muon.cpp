@@ -12,7 +12,7 @@
 #include "data/base/field_error.h"
 #include "models/kernels/parallel.h"
 #include "models/kernels/training/muon.h"
-#include "models/layers/feed_forward.h"
+#include "models/layers/experts.h"
 
 namespace zoo {
 namespace {

@@ -12,8 +12,9 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "apps/training/optimizers/adafactor.h"
 #include "apps/training/optimizers/adamw.h"
-#include "apps/training/optimizers/lean_optimizers.h"
+#include "apps/training/optimizers/momentum.h"
 #include "apps/training/optimizers/muon.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"

@@ -3,13 +3,15 @@
 #include <optional>
 
 #include "apps/command/flags.h"
-#include "apps/training/added_losses.h"
+#include "apps/training/disagreement_loss.h"
+#include "apps/training/distillation_loss.h"
 #include "apps/training/lora.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/preference_losses.h"
 #include "apps/training/trainer.h"
 #include "data/tokens/masking.h"
+#include "data/tokens/span_corruption.h"
 #include "models/family.h"
 
 namespace zoo {

@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/command/progress.h"
-#include "apps/training/added_losses.h"
+#include "apps/training/distillation_loss.h"
 #include "apps/training/lora.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/parallel/data_parallel.h"

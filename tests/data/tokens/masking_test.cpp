@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/tokens/span_corruption.h"
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 

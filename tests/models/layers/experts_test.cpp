@@ -2,7 +2,7 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/layers/feed_forward.h"
+#include "models/layers/experts.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

@@ -7,6 +7,8 @@
 namespace zoo {
 namespace {
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
 // Mean weight of key = query + offset over the queries with such a key.
 double along(std::span<const float> map, std::size_t size, int offset) {
   double sum = 0;
@@ -17,7 +19,23 @@ double along(std::span<const float> map, std::size_t size, int offset) {
     sum += static_cast<double>(map[static_cast<std::size_t>(query) * size + static_cast<std::size_t>(key)]);
     ++count;
   }
-  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+  return count > 0 ? sum / count : kNone;
+}
+
+// Mean weight, over the queries whose token stood before, of the keys `offset` after its earlier places.
+double after_repeats(std::span<const float> map, const std::vector<std::string>& tokens, std::size_t offset) {
+  double sum = 0;
+  int count = 0;
+  for (std::size_t query = 0; query < tokens.size(); ++query) {
+    bool repeats = false;
+    for (std::size_t before = 0; before < query; ++before) {
+      if (tokens[before] != tokens[query]) continue;
+      sum += static_cast<double>(map[query * tokens.size() + before + offset]);
+      repeats = true;
+    }
+    count += repeats ? 1 : 0;
+  }
+  return count > 0 ? sum / count : kNone;
 }
 
 constexpr std::size_t kMostValues = 14;    // up to this many tokens on an axis, cells show values
@@ -40,9 +58,7 @@ struct Mosaic {
 
   Mosaic(const AttentionMaps& maps, std::size_t layers, std::size_t heads)
       : height(side_of(maps.queries.size())), width(side_of(maps.keys.size())) {
-    const double nothing = std::numeric_limits<double>::quiet_NaN();
-    cells.assign(layers * (height + kGap) - kGap,
-                 std::vector<double>(heads * (width + kGap) - kGap, nothing));
+    cells.assign(layers * (height + kGap) - kGap, std::vector<double>(heads * (width + kGap) - kGap, kNone));
   }
 
   void put(const AttentionMaps& maps, std::size_t layer, std::size_t head, std::size_t top,
@@ -109,15 +125,19 @@ HeadPattern pattern_of(std::span<const float> map, std::size_t keys, bool square
   }
   pattern.entropy /= static_cast<double>(queries);
   pattern.first /= static_cast<double>(queries);
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  pattern.itself = square ? along(map, keys, 0) : none;
-  pattern.previous = square ? along(map, keys, -1) : none;
-  pattern.next = square ? along(map, keys, 1) : none;
+  pattern.itself = square ? along(map, keys, 0) : kNone;
+  pattern.previous = square ? along(map, keys, -1) : kNone;
+  pattern.next = square ? along(map, keys, 1) : kNone;
   return pattern;
 }
 
 HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t head) {
-  return pattern_of(maps.head(layer, head), maps.keys.size(), maps.name != "cross");
+  const std::span<const float> map = maps.head(layer, head);
+  const bool square = maps.name != "cross";
+  HeadPattern pattern = pattern_of(map, maps.keys.size(), square);
+  pattern.duplicate = square ? after_repeats(map, maps.keys, 0) : kNone;
+  pattern.induction = square ? after_repeats(map, maps.keys, 1) : kNone;
+  return pattern;
 }
 
 std::string token_label(const std::string& token) {

@@ -31,9 +31,13 @@ struct HeadPattern {
   double entropy = 0;  // in bits: 0 if each query sees one key, log2(S) if it sees all S equally
   double itself = 0, previous = 0, next = 0;  // weights; NaN without such a pair of positions
   double first = 0;                           // weight of key 0
+  /// Of the queries whose token stood before: weight of its earlier places, and of the places right after
+  /// these (induction heads: Olsson et al., 2022). NaN without such a query.
+  double duplicate = 0, induction = 0;
 };
 
-/// Computes this for a map with `keys` weights per row. `square`: queries and keys are the same positions.
+/// Computes this, but for the last two, for a map with `keys` weights per row. `square`: queries and keys are
+/// the same positions.
 HeadPattern pattern_of(std::span<const float> map, std::size_t keys, bool square);
 HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t head);
 

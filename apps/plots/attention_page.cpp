@@ -41,7 +41,7 @@ Json patterns_of(const AttentionMaps& maps) {
     for (std::size_t head = 0; head < maps.heads; ++head) {
       const HeadPattern p = pattern_of(maps, layer, head);
       Json row = Json::array();
-      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first})
+      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first, p.duplicate, p.induction})
         row.push_back(std::isnan(value) ? Json() : Json(std::round(value * 1e4) / 1e4));
       patterns.push_back(std::move(row));
     }

@@ -14,10 +14,11 @@ const layerOf = (map, layer) => {
 };
 const patternAt = (map, layer, head) => {
   if (head < 0) return patternsOf(layerOf(map, layer), head);
-  const [entropy, itself, previous, next, first] = map.patterns[layer * map.heads + head];
-  return { entropy, first, itself, previous, next };
+  const [entropy, itself, previous, next, first, duplicate, induction] = map.patterns[layer * map.heads + head];
+  return { entropy, first, itself, previous, next, duplicate, induction };
 };
-const kOrders = { layer: "by layer", entropy: "least entropy", itself: "on itself", previous: "on the previous", next: "on the next", first: "on the first token" };
+const kOrders = { layer: "by layer", entropy: "least entropy", itself: "on itself", previous: "on the previous", next: "on the next", first: "on the first token",
+  duplicate: "on the same token before", induction: "on what followed the same token" };
 const patternText = (pattern) => `entropy ${pattern.entropy.toFixed(2)} bits; mean weight on ` + Object.entries(pattern)
   .filter(([name, share]) => name !== "entropy" && share !== null).map(([name, share]) => `${name} ${share.toFixed(3)}`).join(", ");
 const nameOf = (head) => (head < 0 ? "mean of its heads" : `head ${head}`);

@@ -60,7 +60,8 @@ constexpr std::array kEndpoints{
     Endpoint{"/fill-mask", answer_fill_mask},       Endpoint{"/classify", answer_classify},
     Endpoint{"/answer", answer_question},           Endpoint{"/translate", answer_translate},
     Endpoint{"/look", answer_look},                 Endpoint{"/v1/rerank", answer_rerank},
-    Endpoint{"/rerank", answer_rerank},             Endpoint{"/v1/responses", answer_response}};
+    Endpoint{"/rerank", answer_rerank},             Endpoint{"/v1/responses", answer_response},
+    Endpoint{"/v1/messages/count_tokens", answer_message_count}};
 // clang-format on
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 

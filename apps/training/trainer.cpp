@@ -167,8 +167,9 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
 
     if (!writes()) seed_rank(iteration);
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
-    const auto outcome =
-        updater_.run(iteration, options_.schedule.at(iteration), [&] { return observer.stop(); });
+    const auto outcome = updater_.run(
+        iteration, options_.schedule.at(iteration), [&] { return observer.stop(); },
+        options_.schedule.weight_decay_share(iteration));
     if (outcome == Updater::Outcome::kInterrupted) return stop_at(iteration, observer);
     clock.count(updater_.tokens());
     if (logs) {

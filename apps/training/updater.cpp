@@ -55,8 +55,8 @@ double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batche
   return averaging() != nullptr ? averaging()->sum(targets) : targets;
 }
 
-Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
-                              const std::function<bool()>& stop) {
+Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate, const std::function<bool()>& stop,
+                              double decay_share) {
   objective_.module().train();
   times_ = {};
   std::vector<Batch> batches;
@@ -77,7 +77,7 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate,
   }
   done_ = 0;
   // Without a loss there were no targets at all.
-  const Outcome outcome = loss_.defined() ? apply(iteration, learning_rate) : Outcome::kSkipped;
+  const Outcome outcome = loss_.defined() ? apply(iteration, learning_rate, decay_share) : Outcome::kSkipped;
   if (local_) local_->after_update(iteration + 1);
   return outcome;
 }
@@ -101,7 +101,7 @@ void Updater::backward(const Batch& batch, double share, bool last) {
   (scaler_ ? scaler_->scaled(loss) : loss).backward();
 }
 
-Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
+Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, double decay_share) {
   const Stopwatch watch(times_.optimizer);
   if (scaler_) {
     const bool good = scaler_->unscale(optimizer_->gradients());
@@ -111,7 +111,7 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate) {
       return Outcome::kSkipped;
     }
   }
-  optimizer_->step(learning_rate);
+  optimizer_->step(learning_rate, decay_share);
   // On a GPU the check waits until the loss is read; until then the optimizer keeps the weights unchanged.
   if (!options_.device.is_cuda() && !is_finite(optimizer_->gradient_norm())) report_fault(iteration);
   optimizer_->zero_grad();

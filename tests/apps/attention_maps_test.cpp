@@ -36,6 +36,19 @@ TEST_CASE("a head's pattern: entropy in bits, and the mean weight along each lin
   CHECK(even.previous == Approx(1.0 / 3));
 }
 
+TEST_CASE("a head's weight on earlier places of the same token, and on what followed them") {
+  // Of "a b a b a", with weights of ten times the query and the key: queries 2, 3 and 4 repeat.
+  AttentionMaps maps{.name = "decoder", .queries = {"a", "b", "a", "b", "a"}, .layers = 1, .heads = 1};
+  maps.keys = maps.queries;
+  for (int query = 0; query < 5; ++query)
+    for (int key = 0; key < 5; ++key) maps.weights.push_back(static_cast<float>(10 * query + key));
+  const HeadPattern pattern = pattern_of(maps, 0, 0);
+  CHECK(pattern.duplicate == Approx((20 + 31 + (40 + 42)) / 3.0));
+  CHECK(pattern.induction == Approx((21 + 32 + (41 + 43)) / 3.0));
+  CHECK(std::isnan(pattern_of(example(), 0, 0).duplicate));
+  CHECK(std::isnan(pattern_of(example(), 0, 0).induction));
+}
+
 TEST_CASE("from one text to another nothing is itself, previous or next") {
   AttentionMaps maps{.name = "cross", .queries = {"x"}, .keys = {"a", "b"}, .layers = 1, .heads = 1};
   maps.weights = {0.25F, 0.75F};
@@ -43,6 +56,7 @@ TEST_CASE("from one text to another nothing is itself, previous or next") {
   CHECK(std::isnan(pattern.itself));
   CHECK(std::isnan(pattern.previous));
   CHECK(std::isnan(pattern.next));
+  CHECK(std::isnan(pattern.duplicate));
   CHECK(pattern.first == 0.25);
   CHECK(pattern.entropy == Approx(0.811278).epsilon(1e-6));
   CHECK(maps.strongest_key(0, 0, 0) == 1);

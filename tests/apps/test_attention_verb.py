@@ -141,6 +141,8 @@ class AttentionVerb(CommandTest):
             self.assertAlmostEqual(pattern["previous"], sum(rows[i][i - 1] for i in range(1, 5)) / 4, places=4)
             self.assertEqual(pattern["next"], 0)
             self.assertAlmostEqual(pattern["first"], sum(row[0] for row in rows) / 5, places=4)
+            self.assertAlmostEqual(pattern["duplicate"], rows[3][0], places=4)  # the second "a"
+            self.assertAlmostEqual(pattern["induction"], rows[3][1], places=4)
 
     def test_layer_and_head_choose_what_is_printed(self):
         everything = self.attention().out.split("\n\n")

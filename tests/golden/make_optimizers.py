@@ -6,6 +6,8 @@ Run by hand, with the Python of third_party/interop, when a fixture has to chang
 NAME.safetensors holds matrix.N and vector.N, the weights after N updates (0: before the first), and
 matrix.gradient.N, vector.gradient.N, the gradients of update N. The learning rate is 0.05; matrices are decayed by 0.1.
 
+Cautious weight decay (Chen et al., 2025) is of half as much in each update as in the one before, to tell its shares apart.
+
 Muon's matrices are iterated in float64 instead of bfloat16, whose rounding would decide their digits; AdamW updates the vector.
 """
 
@@ -20,7 +22,7 @@ UPDATES, RATE, DECAY = 5, 0.05, 0.1
 
 class Muon:
     def __init__(self, groups, adjust_lr_fn):
-        self.muon = torch.optim.Muon(groups[0]["params"], lr=RATE, weight_decay=DECAY, momentum=0.7, adjust_lr_fn=adjust_lr_fn)
+        self.muon = torch.optim.Muon(groups[0]["params"], lr=RATE, weight_decay=groups[0]["weight_decay"], momentum=0.7, adjust_lr_fn=adjust_lr_fn)
         self.others = torch.optim.AdamW(groups[1:], lr=RATE, betas=(0.8, 0.95), eps=1e-6)
 
     def step(self):
@@ -30,11 +32,28 @@ class Muon:
         self.others.step()
 
 
+class Cautious:
+    """A weight decays if the optimizer's own step does not grow it."""
+
+    def __init__(self, make, groups):
+        self.decayed, self.decay = groups[0]["params"], groups[0]["weight_decay"]
+        self.optimizer = make([groups[0] | {"weight_decay": 0.0}, *groups[1:]])
+
+    def step(self):
+        before = [weight.clone() for weight in self.decayed]
+        self.optimizer.step()
+        for weight, old in zip(self.decayed, before):
+            weight -= RATE * self.decay * old * ((weight - old) * old <= 0)
+        self.decay /= 2
+
+
 OPTIMIZERS = {
     "adamw": lambda groups: torch.optim.AdamW(groups, lr=RATE, betas=(0.8, 0.95), eps=1e-6),
     "adafactor": lambda groups: torch.optim.Adafactor(groups, lr=RATE),
     "muon_original": lambda groups: Muon(groups, "original"),
     "muon_match_rms_adamw": lambda groups: Muon(groups, "match_rms_adamw"),
+    "adamw_cautious": lambda groups: Cautious(OPTIMIZERS["adamw"], groups),
+    "muon_cautious": lambda groups: Cautious(OPTIMIZERS["muon_original"], groups),
     "sgd": lambda groups: torch.optim.SGD(groups, lr=RATE, momentum=0.7),
 }
 

@@ -74,6 +74,14 @@ class AnthropicTest(ServeTest):
         self.assertEqual([raw[0], raw[1], *raw[-3:]], ["message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop"])
         self.assertEqual(set(raw[2:-3]), {"content_block_delta"})
 
+    def test_tokens_are_counted(self):
+        for fields in ({}, {"system": "Be brief."}, {"tools": TOOLS}):
+            counted = self.client.messages.count_tokens(model="gpt", messages=QUESTION, **fields).input_tokens
+            usage = self.create(max_tokens=1, **fields).usage
+            self.assertEqual(counted, usage.input_tokens + usage.cache_read_input_tokens)
+        with self.assertRaisesRegex(anthropic.BadRequestError, "messages"):
+            self.client.messages.count_tokens(model="gpt", messages=[])
+
     def test_stop_sequences(self):
         text = self.create().content[0].text
         stop = text[5:8]

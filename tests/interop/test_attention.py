@@ -91,6 +91,25 @@ class AttentionTest(unittest.TestCase):
         written = model.generate(source, max_new_tokens=6, do_sample=False)
         check(self.maps("--text", "the cat sat on", "--max_new_tokens", "6"), written[:, :-1])
 
+    @torch.no_grad()
+    def test_heads_that_look_at_repeats(self):
+        """Duplicate-token and induction heads by matrices of the pairs that they look at, in float64."""
+        tokenizer().save_pretrained(self.directory)
+        config = transformers.GPT2Config(vocab_size=10, n_embd=12, n_layer=3, n_head=2, n_positions=20)
+        model = randomized(transformers.GPT2LMHeadModel._from_config(config, attn_implementation="eager"))
+        model.save_pretrained(self.directory)
+        ids = torch.tensor([3, 4, 5, 6, 3, 8, 3, 4, 5, 9, 9])
+        self.maps("--text", " ".join(WORDS[i] for i in ids))
+        patterns = json.loads((self.directory / "out/attention.json").read_text())["maps"][0]["patterns"]
+        duplicate = (ids[:, None] == ids[None]).tril(-1)
+        induction = duplicate.roll(1, dims=1)  # no token repeats one that comes later: the last column is empty
+        attentions = model.double()(ids[None], output_attentions=True).attentions
+        for pattern in patterns:
+            weights = attentions[pattern["layer"]][0, pattern["head"]]
+            for name, pairs in (("duplicate", duplicate), ("induction", induction)):
+                share = (weights * pairs).sum() / duplicate.any(1).sum()
+                self.assertAlmostEqual(pattern[name], share.item(), delta=1e-5)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -101,6 +101,11 @@ class AttentionPage(unittest.TestCase):
         self.assertAlmostEqual(first, mean[:, 0].mean().item(), delta=0.003)
         itself = float(re.search(r"itself (\S+?),", self.browser.one("#pattern").text)[1])
         self.assertAlmostEqual(itself, mean.diagonal().mean().item(), delta=0.003)
+        tokens = ["[CLS]", *TEXT.split(), "[SEP]"]
+        repeats = torch.tensor([[k < q and tokens[k] == tokens[q] for k in range(len(tokens))] for q in range(len(tokens))])
+        for name, pairs in (("duplicate", repeats), ("induction", repeats.roll(1, dims=1))):
+            share = float(re.search(rf"{name} (\S+?)(,|$)", self.browser.one("#pattern").text)[1])
+            self.assertAlmostEqual(share, (mean * pairs).sum().item() / repeats.any(1).sum().item(), delta=0.003)
         self.browser.script("const s = document.getElementById('order'); s.value = 'itself'; s.dispatchEvent(new Event('change'))")
         shown = [caption.text.split(" · ") for caption in self.browser.all("#grid figcaption")]
         own = {f"{layer}.{head}": self.weights[layer, head].diagonal().mean().item() for layer in range(3) for head in range(2)}

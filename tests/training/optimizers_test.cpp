@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -12,8 +14,10 @@
 #include "data/base/error.h"
 #include "models/registry.h"
 #include "tests/support/catch.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
+using Catch::Contains;
 using zoo::OptimizerKind;
 
 namespace {
@@ -64,6 +68,47 @@ TEST_CASE("AdamW, Adafactor, Muon and SGD follow torch.optim's, update for updat
     CHECK(difference(module.matrix, golden.tensor("matrix." + after)) < 2e-5);
     CHECK(difference(module.vector, golden.tensor("vector." + after)) < 2e-5);
   }
+}
+
+TEST_CASE("Cautious weight decay leaves out weights that their step grows") {
+  const auto [name, kind] = GENERATE(std::pair("adamw_cautious", OptimizerKind::kAdamW),
+                                     std::pair("muon_cautious", OptimizerKind::kMuon));
+  const bool kernels = GENERATE(true, false);
+  INFO(name << (kernels ? "" : ", LibTorch's operators"));
+  const zoo::SafetensorsFile golden(std::string(ZOO_SOURCE_DIR "/tests/golden/optimizers/") + name +
+                                    ".safetensors");
+  // With views that are not contiguous LibTorch's operators run.
+  const auto laid_out = [&](const std::string& tensor) {
+    const at::Tensor x = golden.tensor(tensor);
+    return kernels || x.dim() < 2 ? x : x.t().contiguous().t();
+  };
+  MatrixAndVector module(laid_out("matrix.0"), golden.tensor("vector.0"));
+  module.matrix.set_data(laid_out("matrix.0"));
+  const auto optimizer = zoo::make_optimizer(module, {.kind = kind,
+                                                      .beta1 = 0.8,
+                                                      .beta2 = 0.95,
+                                                      .eps = 1e-6,
+                                                      .momentum = 0.7,
+                                                      .muon_scale = zoo::MuonScale::kOriginal,
+                                                      .weight_decay = 0.1,
+                                                      .cautious_weight_decay = true,
+                                                      .grad_clip = 0});
+  for (int update = 0; update < 5; ++update) {
+    const std::string number = std::to_string(update), after = std::to_string(update + 1);
+    module.matrix.mutable_grad() = laid_out("matrix.gradient." + number);
+    module.vector.mutable_grad() = golden.tensor("vector.gradient." + number);
+    optimizer->step(0.05, std::pow(0.5, update));
+    CHECK(difference(module.matrix, golden.tensor("matrix." + after)) < 2e-5);
+    CHECK(difference(module.vector, golden.tensor("vector." + after)) < 2e-5);
+  }
+}
+
+TEST_CASE("An optimizer without cautious weight decay says so") {
+  torch::nn::Linear module(2, 2);
+  CHECK_THAT(zoo::test::message_of([&] {
+               zoo::make_optimizer(*module, {.kind = OptimizerKind::kLion, .cautious_weight_decay = true});
+             }),
+             Contains("'cautious_weight_decay': 'optimizer' lion has none"));
 }
 
 TEST_CASE("Muon orthogonalizes matrices of all shapes, on the kernels and on LibTorch's operators") {

@@ -1,5 +1,7 @@
 #include "apps/training/optimizers/schedule.h"
 
+#include <cmath>
+
 #include "data/base/error.h"
 #include "tests/support/catch.h"
 
@@ -73,6 +75,27 @@ TEST_CASE("A schedule that does not decay keeps its peak, without a warm-up") {
   Schedule flat = schedule(ScheduleKind::kCosine);
   flat.decays = false;
   for (const std::int64_t iteration : {0, 3, 9, 20}) CHECK(flat.at(iteration) == 1.0);
+}
+
+TEST_CASE("A trapezoid is another name of wsd") {
+  Schedule wsd{.kind = ScheduleKind::kWsd, .decay_iters = 30, .cooldown_iters = 7}, trapezoid = wsd;
+  trapezoid.kind = ScheduleKind::kTrapezoid;
+  for (int i = 0; i < 32; ++i) CHECK(trapezoid.at(i) == wsd.at(i));
+}
+
+TEST_CASE("The share of the weight decay is whole, or falls to nothing at decay_iters") {
+  Schedule schedule{.peak = 3, .floor = 2, .warmup_iters = 5, .decay_iters = 8};
+  CHECK(schedule.weight_decay_share(0) == 1);
+  CHECK(schedule.weight_decay_share(9) == 1);
+  schedule.weight_decay = ScheduleKind::kLinear;
+  CHECK(schedule.weight_decay_share(0) == 1);
+  CHECK(schedule.weight_decay_share(6) == Approx(0.25));
+  CHECK(schedule.weight_decay_share(8) == 0);
+  CHECK(schedule.weight_decay_share(9) == 0);
+  schedule.weight_decay = ScheduleKind::kCosine;
+  CHECK(schedule.weight_decay_share(2) == Approx(0.5 * (1 + std::sqrt(0.5))));
+  schedule.decays = false;  // of the learning rate
+  CHECK(schedule.weight_decay_share(4) == Approx(0.5));
 }
 
 TEST_CASE("Without cooldown_iters the last tenth of wsd falls") {

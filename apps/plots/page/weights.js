@@ -23,6 +23,17 @@ const patternsOf = (map, head) => {
     first += weight(q, 0) / queries;
     for (let k = 0; k < keys; ++k) if (weight(q, k) > 0) entropy -= weight(q, k) * Math.log2(weight(q, k)) / queries;
   }
-  const square = map.kind !== "cross";
-  return { entropy, first, itself: square ? along(0) : null, previous: square ? along(-1) : null, next: square ? along(1) : null };
+  // Of the queries whose token stood before: the weight of its earlier places, or of the places after these.
+  const afterRepeats = (offset) => {
+    let sum = 0, repeated = 0;
+    for (let q = 0; q < queries; ++q) {
+      const before = Array.from({ length: q }, (_, k) => k).filter((k) => map.keys[k] === map.queries[q]);
+      for (const k of before) sum += weight(q, k + offset);
+      if (before.length > 0) ++repeated;
+    }
+    return repeated > 0 ? sum / repeated : null;
+  };
+  const ofSelf = (share, offset) => (map.kind !== "cross" ? share(offset) : null);
+  return { entropy, first, itself: ofSelf(along, 0), previous: ofSelf(along, -1), next: ofSelf(along, 1), duplicate: ofSelf(afterRepeats, 0),
+    induction: ofSelf(afterRepeats, 1) };
 };

@@ -90,14 +90,19 @@ ordered_json renamed_fields(RequestFields& fields, const FieldNames& names) {
   return chat;
 }
 
-WebReply answer_in_dialect(ServerState& state, const WebRequest& request, ordered_json fields,
-                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect) {
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, ordered_json fields,
+                                                const FieldNames& names) {
   try {
     RequestFields chat(std::make_shared<const ordered_json>(std::move(fields)));
-    dialect->chat = read_chat(state, chat);
+    return read_chat(state, chat);
   } catch (const ApiError& error) {
     throw renamed(error, names);
   }
+}
+
+WebReply answer_in_dialect(ServerState& state, const WebRequest& request, ordered_json fields,
+                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect) {
+  dialect->chat = read_chat(state, std::move(fields), names);
   const auto& chat = dialect->chat;
   dialect->call =
       std::make_shared<GenerationCall>(chat->writing, *chat->serving->batch, state.writing_place(request));

@@ -72,7 +72,11 @@ using FieldNames = std::vector<std::pair<std::string, std::string>>;
 /// The fields whose values are the same. The chat checks them.
 nlohmann::ordered_json renamed_fields(RequestFields& fields, const FieldNames& names);
 
-/// Answers a chat request in a dialect: on the way of /v1/chat/completions. Throws ApiError with own names.
+/// Reads the chat that a request of another API became. Throws ApiError with that API's names.
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, nlohmann::ordered_json fields,
+                                                const FieldNames& names);
+
+/// Answers it on the way of /v1/chat/completions.
 WebReply answer_in_dialect(ServerState& state, const WebRequest& request, nlohmann::ordered_json fields,
                            const FieldNames& names, std::shared_ptr<ChatDialect> dialect);
 

@@ -62,6 +62,7 @@ struct ServerState {
 WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
 WebReply answer_message(ServerState& state, const WebRequest& request);          // /v1/messages
+WebReply answer_message_count(ServerState& state, const WebRequest& request);    // /v1/messages/count_tokens
 WebReply answer_response(ServerState& state, const WebRequest& request);         // /v1/responses
 WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
 WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize

@@ -171,4 +171,10 @@ WebReply answer_message(ServerState& state, const WebRequest& request) {
   return answer_in_dialect(state, request, std::move(chat), kMessageFields, dialect);
 }
 
+WebReply answer_message_count(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  const auto chat = read_chat(state, chat_of(fields), kMessageFields);
+  return {.body = json_text(ordered_json{{"input_tokens", chat->writing.batch->prompts[0].size()}})};
+}
+
 }  // namespace zoo

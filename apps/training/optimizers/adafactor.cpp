@@ -52,7 +52,7 @@ void Adafactor::update(const Update& update) {
   for (const std::size_t i : update.active) {
     const at::Tensor g = gradient(i, update);
     const double size = std::max(options_.smallest_scale, root_mean_square(parameter(i))) * relative;
-    if (decays(i)) parameter(i).mul_(1 - update.learning_rate * options_.weight_decay);
+    if (decays(i)) parameter(i).mul_(1 - update.learning_rate * update.decay_share * options_.weight_decay);
     const at::Tensor change = inverse_root(i, g, forget).mul_(g);
     const double excess = std::max(1.0, root_mean_square(change) / options_.clipping_threshold);
     parameter(i).sub_(change, size / excess);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty_like.h>
 
@@ -49,7 +50,8 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
         .one_minus_beta1 = static_cast<float>(1 - options_.beta1),
         .one_minus_beta2 = static_cast<float>(1 - options_.beta2),
         .eps = static_cast<float>(options_.eps),
-        .kept = static_cast<float>(decayed ? 1 - rate * options_.weight_decay : 1.0),
+        .kept = static_cast<float>(decayed ? 1 - rate * update.decay_share * options_.weight_decay : 1.0),
+        .cautious = options_.cautious,
         .step_size = static_cast<float>(rate / (1 - std::pow(options_.beta1, step))),
         .square_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, step))),
         .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F};
@@ -83,11 +85,28 @@ void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tenso
       exp_avg_sqs.push_back(exp_avg_sqs_.tensors[i]);
     }
     if (parameters.empty()) continue;
+    double weight_decay = decayed ? update.decay_share * options_.weight_decay : 0.0;
+    if (options_.cautious && weight_decay > 0) {
+      decay_cautiously(update, weight_decay, parameters, gradients, exp_avgs);
+      weight_decay = 0;
+    }
     const std::vector<at::Tensor> steps(parameters.size(), step_);
     at::_fused_adamw_(parameters, gradients, exp_avgs, exp_avg_sqs, /*max_exp_avg_sqs=*/{}, steps,
-                      update.learning_rate, options_.beta1, options_.beta2,
-                      decayed ? options_.weight_decay : 0.0, options_.eps, /*amsgrad=*/false,
-                      /*maximize=*/false, grad_scale, update.found_inf);
+                      update.learning_rate, options_.beta1, options_.beta2, weight_decay, options_.eps,
+                      /*amsgrad=*/false, /*maximize=*/false, grad_scale, update.found_inf);
+  }
+}
+
+// Before the kernel's step, whose sign is that of the first moment to come.
+void AdamW::decay_cautiously(const Update& update, double weight_decay,
+                             const std::vector<at::Tensor>& parameters,
+                             const std::vector<at::Tensor>& gradients,
+                             const std::vector<at::Tensor>& exp_avgs) const {
+  const at::Tensor lost = update.learning_rate * weight_decay * (1 - update.found_inf);
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const at::Tensor g = update.divisor.defined() ? gradients[k] / update.divisor : gradients[k];
+    const at::Tensor agrees = (exp_avgs[k].lerp(g, 1 - options_.beta1) * parameters[k]).ge(0);
+    parameters[k].mul_(1 - lost * agrees);
   }
 }
 

@@ -23,6 +23,7 @@ class AdamW : public Optimizer {
   struct Options {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
     double weight_decay = 0.1;
+    bool cautious = false;  // weights decay only where their step does not grow them
     double grad_clip = 1.0;
   };
 
@@ -36,6 +37,9 @@ class AdamW : public Optimizer {
  private:
   void update_together(const Update& update, const std::vector<at::Tensor>& gradients);
   void update_by_libtorch(const Update& update, const std::vector<at::Tensor>& gradients);
+  void decay_cautiously(const Update& update, double weight_decay, const std::vector<at::Tensor>& parameters,
+                        const std::vector<at::Tensor>& gradients,
+                        const std::vector<at::Tensor>& exp_avgs) const;
 
   Options options_;
   State &exp_avgs_, &exp_avg_sqs_;

@@ -129,6 +129,7 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
     kernels::MuonMatrix matrix;
     std::size_t memory;
   };
+  const double lost = update.learning_rate * update.decay_share * options_.adamw.weight_decay;
   std::vector<at::Tensor> gradients;
   std::vector<Job> jobs;
   for (const std::size_t i : active) {
@@ -140,7 +141,8 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
       jobs.push_back(
           {.update = {.momentum = static_cast<float>(options_.momentum),
                       .nesterov = options_.nesterov,
-                      .kept = static_cast<float>(1 - update.learning_rate * options_.adamw.weight_decay),
+                      .kept = static_cast<float>(1 - lost),
+                      .cautious = options_.adamw.cautious,
                       .step_size = static_cast<float>(step_size(rows, columns, update.learning_rate)),
                       .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F},
            .matrix = {.rows = height,
@@ -164,17 +166,21 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
 }
 
 void Muon::update_by_libtorch(const Update& update, const std::vector<std::size_t>& active) {
+  const double lost = update.learning_rate * update.decay_share * options_.adamw.weight_decay;
   for (const std::size_t i : active) {
     const at::Tensor g = gradient(i, update), &momentum = momenta_.tensors[i];
     momentum.lerp_(g, 1 - options_.momentum);
     const at::Tensor direction = options_.nesterov ? g.lerp(momentum, options_.momentum) : momentum;
-    parameter(i).mul_(1 - update.learning_rate * options_.adamw.weight_decay);
     std::int64_t first = 0;
     for (const std::int64_t rows : rows_[i]) {
-      parameter(i)
-          .narrow(0, first, rows)
-          .sub_(orthogonalized(direction.narrow(0, first, rows)),
-                step_size(rows, direction.size(1), update.learning_rate));
+      const at::Tensor part = parameter(i).narrow(0, first, rows),
+                       step = orthogonalized(direction.narrow(0, first, rows));
+      if (options_.adamw.cautious) {
+        part.mul_(1 - lost * (step * part).ge(0));
+      } else {
+        part.mul_(1 - lost);
+      }
+      part.sub_(step, step_size(rows, direction.size(1), update.learning_rate));
       first += rows;
     }
   }

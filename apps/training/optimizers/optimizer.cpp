@@ -80,9 +80,9 @@ std::vector<at::Tensor> Optimizer::gradients() const {
   return gradients;
 }
 
-void Optimizer::step(double learning_rate) {
+void Optimizer::step(double learning_rate, double decay_share) {
   const at::NoGradGuard no_grad;
-  Update now{.learning_rate = learning_rate};
+  Update now{.learning_rate = learning_rate, .decay_share = decay_share};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameter(i).grad().defined()) now.active.push_back(i);
   if (now.active.empty()) return;
@@ -145,7 +145,12 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
                              .beta2 = o.beta2,
                              .eps = o.eps,
                              .weight_decay = o.weight_decay,
+                             .cautious = o.cautious_weight_decay,
                              .grad_clip = o.grad_clip};
+  if (o.cautious_weight_decay && o.kind != OptimizerKind::kAdamW && o.kind != OptimizerKind::kMuon)
+    throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
+                     kOptimizerNames[static_cast<std::size_t>(o.kind)],
+                     " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
   switch (o.kind) {
     case OptimizerKind::kAdafactor:
       return std::make_unique<Adafactor>(

@@ -32,8 +32,9 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update. Skips weights without a gradient; if any gradient is not finite, no weight changes.
-  void step(double learning_rate);
+  /// One update, with this share of the weight decay. Skips weights without a gradient; if any gradient is
+  /// not finite, no weight changes.
+  void step(double learning_rate, double decay_share = 1.0);
 
   /// Drops the gradients; the next backward pass creates new ones instead of adding to them.
   void zero_grad();
@@ -62,7 +63,7 @@ class Optimizer {
   /// Inputs of an update.
   struct Update {
     std::vector<std::size_t> active;  // indices of parameters with a gradient
-    double learning_rate;
+    double learning_rate, decay_share;
     at::Tensor divisor;    // divides the gradients, [], at least 1; undefined: no clipping
     at::Tensor found_inf;  // [], float32: 1 if a gradient is not finite, else 0
   };
@@ -118,6 +119,8 @@ struct OptimizerOptions {
   /// For Muon, by name: rows of the matrices that a weight stacks (models/checkpoint/named_tensors.h).
   std::map<std::string, std::vector<std::int64_t>> stacked_rows = {};
   double weight_decay = 0.1;
+  /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
+  bool cautious_weight_decay = false;
   double grad_clip = 1.0;
 };
 

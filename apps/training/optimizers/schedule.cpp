@@ -26,7 +26,7 @@ double Schedule::at(std::int64_t iteration) const {
   if (iteration >= last) return floor;
   const auto end = static_cast<double>(last);
   double left = 1;
-  if (kind == ScheduleKind::kWsd) {
+  if (kind == ScheduleKind::kWsd || kind == ScheduleKind::kTrapezoid) {
     const std::int64_t cooldown = std::max<std::int64_t>(1, cooldown_iters.value_or(last / 10));
     left = std::min(1.0, (end - i) / static_cast<double>(cooldown));
   } else {
@@ -35,6 +35,10 @@ double Schedule::at(std::int64_t iteration) const {
     left = kind == ScheduleKind::kLinear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   }
   return floor + left * (peak - floor);
+}
+
+double Schedule::weight_decay_share(std::int64_t iteration) const {
+  return Schedule{.kind = weight_decay, .peak = 1, .floor = 0, .decay_iters = decay_iters}.at(iteration);
 }
 
 }  // namespace zoo

@@ -13,10 +13,11 @@
 
 namespace zoo {
 
-enum class ScheduleKind { kConstant, kLinear, kCosine, kInverseSqrt, kWsd };
+enum class ScheduleKind { kConstant, kLinear, kCosine, kInverseSqrt, kWsd, kTrapezoid };
 
 /// In the order of ScheduleKind.
-inline const std::vector<std::string> kScheduleNames{"constant", "linear", "cosine", "inverse_sqrt", "wsd"};
+inline const std::vector<std::string> kScheduleNames{"constant",     "linear", "cosine",
+                                                     "inverse_sqrt", "wsd",    "trapezoid"};
 
 /// Learning rate by iteration: a linear warm-up to `peak`, then
 ///   constant      peak
@@ -26,15 +27,22 @@ inline const std::vector<std::string> kScheduleNames{"constant", "linear", "cosi
 ///                 warm-up peak sqrt(w / (i + w)) with w = 10000. Never below `floor`.
 ///   wsd           peak, then a straight line to `floor` over the last cooldown_iters before decay_iters
 ///                 (warm-up, stable, decay: Hu et al., 2024)
+///   trapezoid     another name of wsd
 /// linear and cosine decay `cycles` times over equal stretches, each starting at `peak`: warm restarts.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3, floor = 1e-4;
   std::int64_t warmup_iters = 0;
   std::optional<std::int64_t> decay_iters;     // none: the Trainer's max_iters
-  std::optional<std::int64_t> cooldown_iters;  // for wsd; none: a tenth of decay_iters
+  std::optional<std::int64_t> cooldown_iters;  // of wsd; none: a tenth of decay_iters
   std::int64_t cycles = 1;                     // for linear and cosine
   bool decays = true;                          // false: `peak` at every iteration, without warm-up
+
+  ScheduleKind weight_decay = ScheduleKind::kConstant;  // constant, linear or cosine
+
+  /// Share of the weight decay, in [0, 1]: 1, or from 1 in a straight line or half a cosine to 0 at
+  /// decay_iters.
+  double weight_decay_share(std::int64_t iteration) const;
 
   /// As in nanoGPT: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).
   double at(std::int64_t iteration) const;

@@ -162,11 +162,12 @@ void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
   if (maps.name == "cross") std::cout << " to " << maps.keys.size();
   std::cout << "\n";
   Table table({number("layer"), number("head"), number("entropy, bits"), number("itself"), number("previous"),
-               number("next"), number("first token")});
+               number("next"), number("first token"), number("duplicate"), number("induction")});
   for (const auto [layer, head] : chosen(flags, maps)) {
     const HeadPattern p = pattern_of(maps, layer, head);
     table.row({std::to_string(layer), std::to_string(head), decimal(p.entropy, 3), decimal(p.itself, 3),
-               decimal(p.previous, 3), decimal(p.next, 3), decimal(p.first, 3)});
+               decimal(p.previous, 3), decimal(p.next, 3), decimal(p.first, 3), decimal(p.duplicate, 3),
+               decimal(p.induction, 3)});
   }
   table.print(std::cout);
 }
@@ -200,6 +201,8 @@ Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
                                 {"previous", rounded(p.previous)},
                                 {"next", rounded(p.next)},
                                 {"first", rounded(p.first)},
+                                {"duplicate", rounded(p.duplicate)},
+                                {"induction", rounded(p.induction)},
                                 {"strongest_key", std::move(strongest)}});
   }
   return json;

@@ -152,7 +152,7 @@ void add_fields(Flags& flags, TrainerOptions& options, std::string_view first, s
 void declare_optimisation(Flags& flags, TrainFlags& v) {
   flags.group("Optimisation");
   flags.add("batch_size", v.batch_size, "examples per micro batch", between(1, kMostBatchRows));
-  add_fields(flags, v.trainer, "gradient_accumulation_steps", "weight_decay");
+  add_fields(flags, v.trainer, "gradient_accumulation_steps", "cautious_weight_decay");
   flags.choice("disagreement", v.disagreement, kDisagreementNames,
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");

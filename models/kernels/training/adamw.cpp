@@ -14,7 +14,10 @@ void adamw(const AdamWUpdate& update, const AdamWWeights& w, std::size_t size) {
     write(w.exp_avg + i, m);
     write(w.exp_avg_sq + i, v);
     const Lanes step = update.step_size * m / (square_root(v) * update.square_scale + update.eps);
-    write(w.weight + i, read(w.weight + i) * update.kept - step);
+    const Lanes weight = read(w.weight + i);
+    const Lanes kept =
+        update.cautious ? select(step * weight < 0.0F, all(1.0F), all(update.kept)) : all(update.kept);
+    write(w.weight + i, weight * kept - step);
   });
 }
 

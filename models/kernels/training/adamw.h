@@ -9,6 +9,7 @@ struct AdamWUpdate {
   float beta2, one_minus_beta1, one_minus_beta2;
   float eps;
   float kept;          // weight decay factor: 1 - learning rate * weight decay
+  bool cautious;       // only where the step does not grow the weight
   float step_size;     // learning rate / (1 - beta1^t)
   float square_scale;  // 1 / sqrt(1 - beta2^t)
   float divisor;       // divides the gradients

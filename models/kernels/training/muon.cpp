@@ -136,7 +136,10 @@ void muon(const MuonUpdate& update, const MuonMatrix& m, float* memory) {
   });
   orthogonalize(shape, x, direction, direction + shape.elements());
   for_each_vector(m.rows * m.columns, [&](std::size_t i, const auto& read, const auto& write) {
-    write(m.weight + i, update.kept * read(m.weight + i) - update.step_size * read(direction + i));
+    const Lanes weight = read(m.weight + i), step = read(direction + i);
+    const Lanes kept =
+        update.cautious ? select(step * weight < 0.0F, all(1.0F), all(update.kept)) : all(update.kept);
+    write(m.weight + i, kept * weight - update.step_size * step);
   });
 }
 

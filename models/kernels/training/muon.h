@@ -21,6 +21,7 @@ struct MuonUpdate {
   float momentum;
   bool nesterov;
   float kept;       // weight decay factor: 1 - learning rate * weight decay
+  bool cautious;    // only where the step does not grow the weight
   float step_size;  // the learning rate, adjusted to the shape
   float divisor;    // divides the gradient
 };

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::falcon {

@@ -2,6 +2,7 @@
 // by side, rotary positions over a quarter of each head; the rows of queries, keys and values alternate by
 // head.
 
+#include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt_neox {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mixtral {

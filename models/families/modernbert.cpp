@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/encoder/encoder.h"
+#include "models/families/kinds/rotary_keys.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::modernbert {

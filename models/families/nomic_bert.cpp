@@ -3,7 +3,7 @@
 
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
-#include "models/families/kinds/shared.h"
+#include "models/families/kinds/rotary_keys.h"
 
 namespace zoo::family::nomic_bert {
 

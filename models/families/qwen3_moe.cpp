@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen3_moe {

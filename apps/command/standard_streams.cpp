@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <utility>
 
 #include <editline/readline.h>
 #include <poll.h>
@@ -36,10 +37,9 @@ std::optional<std::string> edited_line(const std::string& prompt) {
 }
 #endif
 
-std::optional<std::string> plain_line() {
+std::optional<std::string> plain_line(bool first) {
   std::string line;
-  if (!std::getline(std::cin, line)) return std::nullopt;
-  return line;
+  return next_line(std::cin, line, first) ? std::optional(line) : std::nullopt;
 }
 
 }  // namespace
@@ -122,9 +122,17 @@ std::istream& standard_input() {
 
 std::string read_standard_input() { return {std::istreambuf_iterator<char>(standard_input()), {}}; }
 
+bool next_line(std::istream& input, std::string& line, bool first) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (!std::getline(input, line)) return false;
+  if (line.ends_with('\r')) line.pop_back();
+  if (first && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+  return true;
+}
+
 void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
   std::string line;
-  for (std::int64_t number = 1; std::getline(input, line); ++number) {
+  for (std::int64_t number = 1; next_line(input, line, number == 1); ++number) {
     try {
       use(line, number);
     } catch (const Error& error) {
@@ -139,12 +147,12 @@ LineReader::LineReader(std::string prompt)
     : prompt_(std::move(prompt)), at_terminal_(::isatty(STDIN_FILENO) == 1) {}
 
 std::optional<std::string> LineReader::next() {
-  if (!at_terminal_) return plain_line();
+  if (!at_terminal_) return plain_line(std::exchange(first_, false));
 #ifdef ZOO_EDITLINE
   std::optional<std::string> line = edited_line(prompt_);
 #else
   std::cerr << prompt_ << std::flush;
-  std::optional<std::string> line = plain_line();
+  std::optional<std::string> line = plain_line(/*first=*/false);
 #endif
   if (!line) std::cerr << "\n";
   return line;

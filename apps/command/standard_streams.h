@@ -46,10 +46,13 @@ std::istream& standard_input();
 /// All of standard_input().
 std::string read_standard_input();
 
-/// Calls `use(line, number)` for each line, numbered from 1. Only '\n' ends a line and is not part of it; a
-/// last line without '\n' is included. Flushes std::cout before it waits for input, so that a program can
-/// wait for each answer. Prefixes the message of an Error from `use` with the line number; a failed read is
-/// an Error.
+/// Reads a line of a text file or of standard input, without its end "\n" or "\r\n" and, if it is the first,
+/// without a byte order mark. False at the end of the input.
+bool next_line(std::istream& input, std::string& line, bool first);
+
+/// Calls `use(line, number)` for each of these lines, numbered from 1. Flushes std::cout before it waits for
+/// input, so that a program can wait for each answer. Prefixes the message of an Error from `use` with the
+/// line number; a failed read is an Error.
 void for_each_line(std::istream& input,
                    const std::function<void(const std::string& line, std::int64_t number)>& use);
 
@@ -64,7 +67,7 @@ class LineReader {
 
  private:
   std::string prompt_;
-  bool at_terminal_;
+  bool at_terminal_, first_ = true;
 };
 
 }  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
@@ -16,6 +17,20 @@ namespace {
 
 bool fits_any(const std::vector<std::string>& patterns, const std::string& name) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits(p, name); });
+}
+
+// Throws for a pattern that none fits: what it was to adapt would silently not learn.
+void require_projections(const torch::nn::Module& module, const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const auto& entry : module.named_modules("", /*include_self=*/false))
+    if (entry.value()->as<LinearImpl>() != nullptr) names.push_back(entry.key());
+  constexpr std::size_t kMostNames = 8;
+  for (const std::string& pattern : patterns) {
+    if (std::ranges::any_of(names, [&](const std::string& name) { return fits(pattern, name); })) continue;
+    const std::span<const std::string> some(names.data(), std::min(names.size(), kMostNames));
+    throw FieldError(Field{"lora_targets"}, ": no projection of the model fits '", pattern,
+                     "'; their names are ", joined(some), names.size() > kMostNames ? ", …" : "");
+  }
 }
 
 }  // namespace
@@ -45,6 +60,7 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
 }
 
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
+  require_projections(module, options.targets);
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->trains_ = options.trains;
   adapters->base_ = options.base;
@@ -56,8 +72,6 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
     if (projection && fits_any(options.targets, entry.key()))
       adapters->adapt(entry.key(), projection, generator, options);
   }
-  if (adapters->adapted_.empty())
-    throw FieldError(Field{"lora_targets"}, ": no projection of the model fits ", joined(options.targets));
   module.register_module("lora", adapters);
   return adapters;
 }

@@ -46,6 +46,9 @@ TEST_CASE("Adapters begin as nothing, are all that is trained, and merged weight
 TEST_CASE("Patterns that fit nothing are refused") {
   Curve curve;
   CHECK_THROWS_WITH(LoraAdapters::add_to(curve, {.targets = {"*.query"}}), Catch::Contains("*.query"));
+  CHECK_THROWS_WITH(
+      LoraAdapters::add_to(curve, {.targets = {"first", "third.*"}}),
+      Catch::Contains("no projection of the model fits 'third.*'; their names are first, second"));
   CHECK_THROWS_WITH(zoo::freeze(curve, {"first.*", "third.*"}), Catch::Contains("third.*"));
   Curve other;
   CHECK(zoo::freeze(other, {"second.*"}) == 9);

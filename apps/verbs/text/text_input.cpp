@@ -77,7 +77,7 @@ std::vector<std::string> TextInput::next(std::size_t most) {
   if (stream_ == nullptr) return found;
   if (fault_) std::rethrow_exception(fault_);
   std::string line;
-  while (found.size() < most && std::getline(*stream_, line)) {
+  while (found.size() < most && next_line(*stream_, line, line_ == 0)) {
     ++line_;
     try {
       add(read_line(line));

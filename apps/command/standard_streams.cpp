@@ -1,7 +1,3 @@
-#ifdef ZOO_EDITLINE
-
-#endif
-
 #include "apps/command/standard_streams.h"
 
 #include <cerrno>
@@ -12,10 +8,12 @@
 #include <iostream>
 #include <utility>
 
-#include <editline/readline.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef ZOO_EDITLINE
+#include <editline/readline.h>
+#endif
 
 #include "apps/command/terminal.h"
 #include "data/base/error.h"

@@ -1,4 +1,5 @@
 #include "apps/training/disagreement_loss.h"
+
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 #include "models/layers/norm.h"

@@ -1,8 +1,9 @@
+#include "models/layers/experts.h"
+
 #include <cmath>
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/layers/experts.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 

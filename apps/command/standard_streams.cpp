@@ -130,7 +130,7 @@ bool next_line(std::istream& input, std::string& line, bool first) {
 
 void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
   std::string line;
-  for (std::int64_t number = 1; next_line(input, line, number == 1); ++number) {
+  for (std::int64_t number = 1; std::getline(input, line); ++number) {
     try {
       use(line, number);
     } catch (const Error& error) {

@@ -50,9 +50,9 @@ std::string read_standard_input();
 /// without a byte order mark. False at the end of the input.
 bool next_line(std::istream& input, std::string& line, bool first);
 
-/// Calls `use(line, number)` for each of these lines, numbered from 1. Flushes std::cout before it waits for
-/// input, so that a program can wait for each answer. Prefixes the message of an Error from `use` with the
-/// line number; a failed read is an Error.
+/// Calls `use(line, number)` for each line, numbered from 1, as a tokenizer is asked about it: only '\n' ends
+/// it and is not part of it. Flushes std::cout before it waits for input, so that a program can wait for each
+/// answer. Prefixes the message of an Error from `use` with the line number; a failed read is an Error.
 void for_each_line(std::istream& input,
                    const std::function<void(const std::string& line, std::int64_t number)>& use);
 

@@ -179,8 +179,9 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
   for (const auto& [path, bytes] : files_) {
     const std::string name = fs::path(path).begin()->string();
     const FileKind kind = kind_of(name).value_or(FileKind::kSentences);
-    const bool has_texts = kind == FileKind::kTokenizer || kind == FileKind::kTemplate;
-    if (kind != FileKind::kGeneration && !(has_texts && format == SingleFile::kGguf)) names.insert(name);
+    const bool has_it = (kind == FileKind::kTokenizer && format != SingleFile::kTorchScript) ||
+                        (kind == FileKind::kTemplate && format == SingleFile::kGguf);
+    if (kind != FileKind::kGeneration && !has_it) names.insert(name);
   }
   if (files_.contains(kGenerationFile)) {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));

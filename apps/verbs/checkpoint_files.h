@@ -15,8 +15,9 @@ void check_export_target(const std::filesystem::path& source, const std::filesys
 /// Throws Error if `output` is a file of the model, which would be lost.
 void check_output_file(const std::filesystem::path& model, const std::filesystem::path& output);
 
-/// Formats that are one file: TorchScript has the weights alone, GGUF also tokenizer and chat templates.
-enum class SingleFile { kTorchScript, kGguf };
+/// Formats that are one file: TorchScript has the weights alone, a page also the tokenizer, GGUF chat
+/// templates, too.
+enum class SingleFile { kTorchScript, kHtml, kGguf };
 
 /// What a model's directory carries beside its weights: all keys of config.json, generation_config.json, the
 /// tokenizer's files, chat templates, the files and folders of Sentence-Transformers, model card and license.

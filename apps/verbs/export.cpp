@@ -282,7 +282,8 @@ Exported export_page(const ExportFlags& values) {
   const std::int64_t tensors = export_html(values.model, values.output, values.weights);
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
           .tensors = tensors,
-          .type = values.weights};
+          .type = values.weights,
+          .not_carried = left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml)};
 }
 
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.

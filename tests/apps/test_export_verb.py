@@ -81,6 +81,8 @@ class TorchScriptTest(ExportTest):
         write_json(self.model, "chat_template.jinja", "")
         said = self.succeed(*self.export("torchscript", self.path("model.pt")))
         self.assertIn("not in a file of this format: chat_template.jinja, generation_config.json (temperature, top_p), tokenizer.json\n", said)
+        said = self.succeed(*self.export("html", self.path("model.html")))
+        self.assertIn("not in a file of this format: chat_template.jinja, generation_config.json (temperature, top_p)\n", said)
 
     def test_bfloat16_takes_half_the_bytes_of_the_weights(self):
         def weights(*words):

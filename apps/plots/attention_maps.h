@@ -36,8 +36,8 @@ struct HeadPattern {
   double duplicate = 0, induction = 0;
 };
 
-/// Computes this, but for the last two, for a map with `keys` weights per row. `square`: queries and keys are
-/// the same positions.
+/// The pattern of a map with `keys` weights per row, without duplicate and induction, for which it has no
+/// tokens. `square`: queries and keys are the same positions.
 HeadPattern pattern_of(std::span<const float> map, std::size_t keys, bool square);
 HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t head);
 

@@ -1,6 +1,6 @@
-#include <sstream>
+#include "apps/serve/server_metrics.h"
 
-#include "apps/serve/generation_call.h"
+#include <sstream>
 
 namespace zoo {
 namespace {

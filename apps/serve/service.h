@@ -2,7 +2,7 @@
 
 #include "apps/command/arguments.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "apps/serve/web/web_server.h"
+#include "apps/serve/web/access_rules.h"
 
 namespace zoo {
 

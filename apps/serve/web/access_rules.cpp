@@ -1,8 +1,9 @@
+#include "apps/serve/web/access_rules.h"
+
 #include <algorithm>
 
 #include <arpa/inet.h>
 
-#include "apps/serve/web/web_server.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -64,6 +64,26 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
+// Where a directory is while another one takes its place, on a file system that cannot exchange two names.
+fs::path aside_of(const fs::path& target) {
+  return target.parent_path() / ("." + target.filename().string() + ".tmp-old");
+}
+
+// False, with errno, if the old directory is still in its place.
+bool replace_in_two_steps(const fs::path& target, const fs::path& temporary) {
+  const fs::path aside = aside_of(target);
+  if (::rename(target.c_str(), aside.c_str()) != 0) return false;
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    const int error = errno;
+    ::rename(aside.c_str(), target.c_str());
+    errno = error;
+    return false;
+  }
+  std::error_code ignored;
+  fs::remove_all(aside, ignored);
+  return true;
+}
+
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw Error("cannot write ", path, ": ", std::strerror(error));
 }
@@ -176,6 +196,9 @@ AtomicDirectory::AtomicDirectory(fs::path target)
   std::error_code error;
   remove_leftovers(target_);
   fs::remove_all(temporary_, error);
+  // Of a process that was killed in replace_in_two_steps().
+  if (const fs::path aside = aside_of(target_); fs::exists(target_, error)) fs::remove_all(aside, error);
+  else fs::rename(aside, target_, error);
   make_directories(temporary_);
   lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
@@ -189,12 +212,15 @@ AtomicDirectory::~AtomicDirectory() {
 
 void AtomicDirectory::commit() {
   sync_directory(temporary_);
-  // RENAME_EXCHANGE needs a target; without one the plain rename is already atomic.
+  // RENAME_EXCHANGE needs a target; without one the plain rename is already atomic. NFS, for example, has no
+  // exchange.
   const bool replaces = type_of(target_) == fs::file_type::directory;
   const int result =
       replaces ? ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE)
                : ::rename(temporary_.c_str(), target_.c_str());
-  if (result != 0) fail(target_, errno);
+  const bool lacks = result != 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP);
+  const bool done = replaces && lacks ? replace_in_two_steps(target_, temporary_) : result == 0;
+  if (!done) fail(target_, errno);
   sync_directory(parent_of(target_));
 }
 

@@ -59,8 +59,9 @@ std::string read_model_file(const std::filesystem::path& path, std::size_t most 
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
-/// in one step. A kill at any instant leaves either the old or the new directory under the name. Leftovers of
-/// killed processes for the same target are removed first.
+/// in one step. A kill at any instant leaves either the old or the new directory under the name; where the
+/// file system cannot exchange names (NFS) there may be none, and the next AtomicDirectory puts the old one
+/// back. Leftovers of killed processes for the same target are removed first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);

@@ -85,6 +85,15 @@ extern "C" int fsync(int descriptor) {
   return real<int(int)>("fsync")(descriptor);
 }
 
+// As on NFS, with FAULTY_DISK_PLAIN.
+extern "C" int renameat2(int from, const char* old_name, int to, const char* name, unsigned flags) noexcept {
+  if (flags == 0 || number_of("FAULTY_DISK_PLAIN") == 0)
+    return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from, old_name, to, name,
+                                                                                flags);
+  errno = EINVAL;
+  return -1;
+}
+
 extern "C" ssize_t write(int descriptor, const void* bytes, std::size_t size) {
   if (!is_full(descriptor))
     return real<ssize_t(int, const void*, std::size_t)>("write")(descriptor, bytes, size);

@@ -39,7 +39,7 @@ class Disk:
         self.kept.mkdir()
 
     def run(self, words, **faults):
-        """Faults: cut and full, the numbers of an fsync and of a write."""
+        """Faults: cut and full, the numbers of an fsync and of a write; plain, 1: no exchange of two names."""
         environment = {**os.environ, "LD_PRELOAD": os.environ["FAULTY_DISK"], "FAULTY_DISK_DIR": str(self.kept)}
         environment |= {f"FAULTY_DISK_{name.upper()}": str(number) for name, number in faults.items()}
         return subprocess.run([TZOO, *words], cwd=self.folder, env=environment, capture_output=True, text=True)
@@ -132,19 +132,24 @@ def pairs(folder):
     (folder / "pairs.tsv").write_text("".join(f"{a} {b}\t{b} {a}\n" for a in "abcde" for b in "fghi"))
 
 
-def whole_run(words, prepare, output):
+def whole_run(words, prepare, output, **faults):
     """What the command writes to `output` if nothing cuts it."""
     with tempfile.TemporaryDirectory() as place:
         disk = Disk(pathlib.Path(place))
         prepare(disk.folder)
-        done = disk.run(words)
+        done = disk.run(words, **faults)
         assert done.returncode == 0, done.stderr
         return files(disk.folder / output)
 
 
 def training(every):
     words = ["train", *TRAIN, "--dataset", "pairs.tsv", "--out_dir", "runs/one"]
-    wanted = {name: data for name, data in whole_run(words, pairs, "runs/one").items() if name.endswith(".safetensors")}
+
+    def weights(**faults):
+        return {name: data for name, data in whole_run(words, pairs, "runs/one", **faults).items() if name.endswith(".safetensors")}
+
+    wanted = weights()
+    assert weights(plain=1) == wanted, "without an exchange of names there are other files or weights"
 
     def steps(folder):
         return sorted(path.name for path in (folder / "runs/one/checkpoints").glob("step-*"))

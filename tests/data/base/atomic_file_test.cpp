@@ -138,6 +138,19 @@ TEST_CASE("an AtomicDirectory takes the place of the old one in one step") {
   CHECK(count_entries(folder.path()) == 1);
 }
 
+TEST_CASE("an AtomicDirectory puts back what a killed process has put aside") {
+  const TemporaryDirectory folder;
+  fs::create_directory(folder / ".best.tmp-old");
+  write_bytes(folder / ".best.tmp-old/weights", "old");
+  { zoo::AtomicDirectory directory(folder / "best"); }
+  CHECK(read_bytes(folder / "best/weights") == "old");
+  // The new one was there already, the old one not yet removed.
+  fs::create_directory(folder / ".best.tmp-old");
+  { zoo::AtomicDirectory directory(folder / "best/"); }
+  CHECK(read_bytes(folder / "best/weights") == "old");
+  CHECK(count_entries(folder.path()) == 1);
+}
+
 TEST_CASE("an AtomicDirectory makes a first one, parents included, and nothing without commit") {
   const TemporaryDirectory folder;
   {

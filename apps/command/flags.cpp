@@ -135,7 +135,8 @@ void Flags::add_compute(ComputeOptions& options) {
        .holds = is_device,
        .expected = "auto, cpu, cuda or cuda:N"});
   choice("dtype", options.dtype, {"float32", "bfloat16", "float16"}, "number format that is computed in");
-  add("threads", options.threads, "threads on the CPU; default: one per core", between(1, 1024));
+  add("threads", options.threads, "threads on the CPU; default: one per core, within a container's quota",
+      between(1, 1024));
   add("seed", options.seed, "seed of the random generators", {.range = at_least(0), .any_size = true});
   group(before);
 }

@@ -4,13 +4,15 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <sys/resource.h>
+
+#include "data/base/environment.h"
+#include "data/base/processors.h"
 
 namespace zoo {
 namespace {
@@ -70,10 +72,14 @@ Cost cost_of(const std::function<void()>& compute) {
 }
 
 void apply_threads(const ComputeOptions& options) {
-  if (!options.threads) return;
-  const std::int64_t processors = std::thread::hardware_concurrency();
+  const std::int64_t processors = usable_processors();
+  if (!options.threads) {
+    if (environment("OMP_NUM_THREADS").empty() && processors < at::get_num_threads())
+      at::set_num_threads(static_cast<int>(processors));
+    return;
+  }
   static bool told = false;
-  if (processors > 0 && *options.threads > processors && !std::exchange(told, true))
+  if (*options.threads > processors && !std::exchange(told, true))
     std::cerr << "note: --threads " << *options.threads << " on " << processors
               << " processors: threads that wait for one another are slower than " << processors << "\n";
   at::set_num_threads(static_cast<int>(*options.threads));

@@ -27,8 +27,8 @@ struct Cost {
 /// thread.
 Cost cost_of(const std::function<void()>& compute);
 
-/// Sets LibTorch's number of threads to --threads; without the flag one per core. The first time, a number
-/// above that of the processors is noted on standard error.
+/// Sets LibTorch's number of threads to --threads; without the flag and OMP_NUM_THREADS one per core that
+/// this process can use. The first time, a number above that of these cores is noted on standard error.
 void apply_threads(const ComputeOptions& options);
 
 }  // namespace zoo

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/base/error.h"
+#include "data/base/processors.h"
 
 namespace zoo {
 namespace {
@@ -105,7 +106,7 @@ TextEncoder TextEncoder::of(const Tokenizer& tokenizer) {
 
 void encode_in_parts(std::string_view text, const TextEncoder& encoder, std::size_t threads,
                      const TakeIds& take) {
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  if (threads == 0) threads = static_cast<std::size_t>(usable_processors());
   threads = std::min(threads, text.size() / kPartBytes + 1);
   Parts parts(text, encoder, 2 * threads);
   std::vector<std::jthread> workers;

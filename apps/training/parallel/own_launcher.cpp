@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iostream>
 #include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +20,7 @@
 #include "apps/training/parallel/rank_watch.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
+#include "data/base/processors.h"
 
 extern char** environ;
 
@@ -159,7 +159,7 @@ std::vector<Process> start(const std::vector<std::string>& words, std::int64_t c
                                      "TORCHELASTIC_USE_AGENT_STORE=True",
                                      kRestarts + ("=" + std::to_string(restart)),
                                      std::string(kOwnLauncher) + "=" + std::to_string(count)};
-  const std::int64_t processors = std::thread::hardware_concurrency();
+  const std::int64_t processors = usable_processors();
   if (environment("OMP_NUM_THREADS").empty())
     variables.push_back("OMP_NUM_THREADS=" + std::to_string(std::max<std::int64_t>(processors / count, 1)));
   std::vector<Process> processes;

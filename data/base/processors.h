@@ -1,0 +1,23 @@
+#pragma once
+
+/// @file
+/// Use:
+///
+///     at::set_num_threads(static_cast<int>(zoo::usable_processors()));
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace zoo {
+
+/// Processors that this process can use at once: those on which it may run, or, if that is less, its control
+/// group's share of time (`docker run --cpus`) rounded up. At least 1.
+std::int64_t usable_processors();
+
+/// Processors that a quota leaves to the groups in `groups`, a file such as /proc/self/cgroup, and to the
+/// groups above them; `root` is the directory of version 2, with the controllers of version 1 below it.
+/// Nothing if there is no quota.
+std::optional<double> processor_quota(const std::filesystem::path& groups, const std::filesystem::path& root);
+
+}  // namespace zoo

@@ -1,5 +1,6 @@
 # Installs the build tree BUILD to a temporary prefix; builds and runs the programs in consumer/ against it, with
 # find_package and with the pkg-config file; runs the installed tzoo.
+cmake_minimum_required(VERSION 3.25)  # else a script has the policies of CMake 2
 set(work ${BUILD}/tests/package/work)
 file(REMOVE_RECURSE ${work})
 

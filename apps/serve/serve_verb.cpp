@@ -136,7 +136,7 @@ struct ServeFlags {
   std::string api_key, api_key_file;
   bool no_api_key = false;
   std::vector<std::string> allow_origin, allow_host;
-  std::int64_t parallel = 8, context = 0, piece = 64, queue = 64, max_new_tokens = 0;
+  std::int64_t parallel = 8, context = 0, piece = 64, queue = 64, max_new_tokens = 0, cache_mb = 512;
   std::int64_t connections = 128, max_body_kb = 4096;
   double request_seconds = 20, seconds = 600;
   ServeOptions options;
@@ -168,6 +168,11 @@ void add_limits(Flags& flags, ServeFlags& values) {
             "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
             "4096. The KV cache has room for --parallel texts of it",
             at_least(0));
+  flags.add(
+      "cache_mb", values.cache_mb,
+      "most megabytes of the KV cache for texts that have ended, so that a conversation that goes on is not "
+      "read again; the oldest go first",
+      between(0, 1 << 20));
   flags.add("piece", values.piece,
             "tokens of prompts that are read between two tokens of the texts in progress", at_least(1));
   flags.add("queue", values.queue, "requests that may wait; further ones are answered 429", at_least(1));
@@ -236,7 +241,8 @@ void load_models(const ServeFlags& flags, ServerState& state) {
   state.options.batch = {.slots = flags.parallel,
                          .context = flags.context,
                          .piece = flags.piece,
-                         .queue = static_cast<std::size_t>(flags.queue)};
+                         .queue = static_cast<std::size_t>(flags.queue),
+                         .held_bytes = static_cast<std::size_t>(flags.cache_mb) << 20};
   state.options.most_new_tokens = flags.max_new_tokens;
   state.options.seconds = flags.seconds;
   for (const GivenModel& given : name_models(flags.models)) {

@@ -61,6 +61,7 @@ ContinuousBatch::~ContinuousBatch() = default;
 
 void ContinuousBatch::begin_session() {
   session_ = model_.begin(options_.slots, options_.context);
+  session_->hold(options_.held_bytes);
   session_->select({0});
 }
 

@@ -73,6 +73,12 @@ void PackedCache::forget(std::size_t slot, std::size_t length) {
   }
 }
 
+void PackedCache::clear(std::size_t slot) {
+  for (std::size_t layer = 0; layer < shape_.layers; ++layer)
+    Memory::give_back(head(layer, slot, 0).keys, shape_.heads * head_bytes_);
+  restart(slot);
+}
+
 bool PackedCache::serves(std::size_t slot, std::size_t length) const {
   return length == 0 || forgotten_[slot] == 0 || forgotten_[slot] + shape_.window <= length + 1;
 }

@@ -37,6 +37,12 @@ class PackedCache {
   /// except the last kSpare of them.
   void forget(std::size_t slot, std::size_t length);
 
+  /// Frees all that a slot holds.
+  void clear(std::size_t slot);
+
+  /// Memory of a position of a slot, in all layers.
+  std::size_t position_bytes() const { return head_bytes_ / shape_.capacity * shape_.heads * shape_.layers; }
+
   /// True if a slot still has all positions that the token after the first `length` sees.
   bool serves(std::size_t slot, std::size_t length) const;
 

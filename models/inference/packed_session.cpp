@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include "data/base/error.h"
 #include "models/inference/packed_decoder.h"
@@ -13,6 +15,9 @@ namespace {
 
 // Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
 constexpr std::size_t kRowsAtOnce = 512;
+
+// Slots for what is held of rows that have left: at most so many, and address space for so many times it.
+constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
 
 }  // namespace
 
@@ -164,16 +169,13 @@ class PackedSession : public DecodingSession {
       taken[slot] = owned[slot] = true;
     }
     rows_ = std::move(chosen);
+    drop_oldest();
   }
 
   void add_row() override {
     if (model_.encoder_) return DecodingSession::add_row();
-    const std::vector<bool> taken = taken_slots();
-    std::size_t oldest = taken.size();  // free slot whose last write is the oldest
-    for (std::size_t slot = 0; slot < taken.size(); ++slot)
-      if (!taken[slot] && (oldest == taken.size() || last_writing(slot) < last_writing(oldest)))
-        oldest = slot;
-    if (oldest == taken.size()) resize_cache(taken.size() + 1, held_.cache.shape().capacity);
+    const std::size_t oldest = oldest_slot(taken_slots()), slots = held_.cache.shape().slots;
+    if (oldest == slots) resize_cache(slots + 1, held_.cache.shape().capacity);
     rows_.push_back({.slot = oldest, .source = oldest});
   }
 
@@ -192,16 +194,26 @@ class PackedSession : public DecodingSession {
         most = common;
       }
     }
-    if (best != row.slot && most > 0) {
-      // A slot that has no row and would lose less than it gives is taken over, any other one copied.
-      if (!taken_slots()[best] && 2 * most >= held_.tokens[best].size()) {
-        row.slot = row.source = best;
-      } else {
-        copy_slot(best, row.slot, most);
-      }
-    }
+    // A slot that no other row has, and that would lose less than it gives, is taken over. Otherwise the
+    // oldest one is.
+    std::vector<bool> taken = taken_slots();
+    taken[row.slot] = false;
+    const bool takes_over = most > 0 && !taken[best] && 2 * most >= held_.tokens[best].size();
+    row.slot = row.source = takes_over ? best : oldest_slot(taken);
+    if (row.slot != best && held_.tokens[row.slot].size() > tokens.size()) drop(row.slot);
+    if (row.slot != best && most > 0) copy_slot(best, row.slot, most);
     row.length = most;
     return static_cast<std::int64_t>(most);
+  }
+
+  void hold(std::size_t bytes) override {
+    if (model_.encoder_) return;
+    most_held_ = bytes / held_.cache.position_bytes();
+    const std::size_t more = std::min(kHeldSlots, kHeldShare * *most_held_ / capacity_);
+    try {
+      resize_cache(rows_.size() + more, held_.cache.shape().capacity);
+    } catch (const c10::Error&) {  // no address space for more: the rows' own slots hold what they can
+    }
   }
 
   void keep() override {
@@ -263,6 +275,37 @@ class PackedSession : public DecodingSession {
     return held_.tokens[slot].empty() ? 0 : held_.tokens[slot].back().writing;
   }
 
+  // Free slot that was written least recently; the number of all slots if none is free.
+  std::size_t oldest_slot(const std::vector<bool>& taken) const {
+    std::size_t oldest = taken.size();
+    for (std::size_t slot = 0; slot < taken.size(); ++slot)
+      if (!taken[slot] && (oldest == taken.size() || last_writing(slot) < last_writing(oldest)))
+        oldest = slot;
+    return oldest;
+  }
+
+  // Frees the oldest slots without a row until the others hold no more than they may.
+  void drop_oldest() {
+    if (!most_held_) return;
+    std::vector<bool> kept = taken_slots();
+    std::size_t held = 0;
+    for (std::size_t slot = 0; slot < kept.size(); ++slot) {
+      if (held_.tokens[slot].empty()) kept[slot] = true;
+      if (!kept[slot]) held += held_.tokens[slot].size();
+    }
+    while (held > *most_held_) {
+      const std::size_t slot = oldest_slot(kept);
+      held -= held_.tokens[slot].size();
+      drop(slot);
+      kept[slot] = true;
+    }
+  }
+
+  void drop(std::size_t slot) {
+    held_.tokens[slot].clear();
+    held_.cache.clear(slot);
+  }
+
   // Gives slot `to` the first `length` tokens of slot `from`.
   void copy_slot(std::size_t from, std::size_t to, std::size_t length) {
     held_.cache.copy(held_.cache, from, to, alike(from, to, length), length);
@@ -285,7 +328,7 @@ class PackedSession : public DecodingSession {
     for (std::size_t slot = 0; slot < taken.size(); ++slot) {
       if (taken[slot]) continue;
       const std::size_t held = alike(row.slot, slot, row.length);
-      if (best == taken.size() || held > most) {
+      if (best == taken.size() || held > most || (held == most && last_writing(slot) < last_writing(best))) {
         best = slot;
         most = held;
       }
@@ -312,8 +355,9 @@ class PackedSession : public DecodingSession {
   std::size_t capacity_;
   std::vector<Row> rows_;
   HeldSlots held_;
-  bool keeps_ = false;       // leaves held_ to the model's next session that keeps
-  bool is_reading_ = false;  // also after a read that failed: held_ names tokens that it lacks
+  std::optional<std::size_t> most_held_;  // tokens of slots without a row
+  bool keeps_ = false;                    // leaves held_ to the model's next session that keeps
+  bool is_reading_ = false;               // also after a read that failed: held_ names tokens that it lacks
   PackedCache memory_;
   std::vector<std::size_t> memory_lengths_;
   Memory x_, hidden_;

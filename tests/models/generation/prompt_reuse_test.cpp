@@ -101,6 +101,42 @@ TEST_CASE("A conversation reads each of its turns once") {
   }
 }
 
+TEST_CASE("Conversations that take turns are held while there is memory for them") {
+  const auto model = random_model(0);
+  const auto packed = pack(*model, {});
+  // A token has keys and values of 3 layers in float32.
+  const std::size_t token = 2 * 3 * 64 * sizeof(float);
+  const bool scarce = GENERATE(false, true);
+  const std::int64_t slots = GENERATE(1, 3);
+  CAPTURE(scarce, slots);
+  const GenerationOptions options{.max_new_tokens = 5, .sampling = {.temperature = 0}};
+  ContinuousBatch batch(
+      *packed, {.slots = slots, .context = 400, .held_bytes = scarce ? 150 * token : std::size_t{16} << 20});
+  std::vector<TokenIds> said;
+  for (std::uint64_t i = 0; i < 7; ++i) said.push_back(prompt_of(60, i));
+  for (int turn = 0; turn < 3; ++turn) {
+    for (TokenIds& text : said) {
+      Client client({text}, options);
+      std::int64_t reused = -1;
+      client.request->on_reuse = [&](std::size_t, std::int64_t tokens) { reused = tokens; };
+      REQUIRE(batch.submit(client.request));
+      run(batch);
+      CHECK(client.ids == alone(*packed, client));
+      // All but the answer's last token and the new word; of seven conversations, memory for two is too
+      // little.
+      if (turn > 0) CHECK((reused == static_cast<std::int64_t>(text.size()) - 2) == !scarce);
+      text.insert(text.end(), client.ids[0].begin(), client.ids[0].end());
+      text.push_back(turn);
+    }
+  }
+  // The last conversations are the ones that are held.
+  Client client({said.back()}, options);
+  const std::int64_t before = batch.prompt_tokens();
+  REQUIRE(batch.submit(client.request));
+  run(batch);
+  CHECK(batch.prompt_tokens() - before == 2);
+}
+
 TEST_CASE("A prompt that is scored, or was just read, is read where its results are needed") {
   const auto model = random_model(0);
   const auto packed = pack(*model, {});

@@ -74,7 +74,8 @@ OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive HF_HUB_OFFLINE=1 "$root/third_party/in
   "$root/tests/runner/fork_server.py" "$ZOO_FORK_SERVERS/python" <"$ZOO_FORK_SERVERS/alive" 9>&- &
 
 result=0
-ctest --output-on-failure --no-label-summary -j"$(nproc)" "${arguments[@]}" 9>&- || result=$?
+# One more than there are processors: many tests wait for a server, a signal or the disk.
+ctest --output-on-failure --no-label-summary -j$(($(nproc) + 1)) "${arguments[@]}" 9>&- || result=$?
 grep -ho 'SKIPPED: needs .*' Testing/Temporary/LastTest.log | sort | uniq -c || true
 printf 'installing took %s s, building %s s, testing %s s\n' "$installed" $((built - installed)) $((SECONDS - built))
 "$root/third_party/interop/bin/python" "$root/tests/runner/times.py" "$ZOO_TEST_TIMES" "${arguments[@]}" || result=1

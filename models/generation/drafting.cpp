@@ -119,7 +119,7 @@ class DraftedRow {
     std::vector<at::Tensor> guesses;  // distributions that a model's drafts were drawn from
     const std::size_t model_drafts =
         draft_ ? std::min(static_cast<std::size_t>(options_.draft_tokens), most) : 0;
-    for (std::size_t i = 0; i < model_drafts; ++i) {
+    for (std::size_t i = 0; i < model_drafts && !ended(); ++i) {
       guesses.push_back(distribution(draft_->read(tokens_, 1)[0]));
       push(sampler_.draw(guesses.back(), row_));
     }
@@ -160,8 +160,8 @@ class DraftedRow {
         token.log_probability = log_probabilities_of(own.unsqueeze(0))[0][id].item<double>();
       got.push_back(token);
       push(id);
-      if (!accepted) break;
-      ++result.accepted;
+      result.accepted += accepted ? 1 : 0;
+      if (!accepted || ended()) break;
     }
     result.drafted += static_cast<std::int64_t>(count);
     target_.keep(begin + got.size() - 1);
@@ -183,6 +183,13 @@ class DraftedRow {
   at::Tensor distribution(const at::Tensor& logits) const {
     const at::Tensor allowed = rules_.apply(logits.unsqueeze(0), {{&tokens_, given_}}, {states_.back()});
     return sampler_.distribution(allowed)[0];
+  }
+
+  // After that no token is allowed where a constraint is complete.
+  bool ended() const {
+    return tokens_.size() > given_ &&
+           rules_.ends({tokens_.begin() + static_cast<std::ptrdiff_t>(given_), tokens_.end()},
+                       states_.back());
   }
 
   void push(TokenId id) {

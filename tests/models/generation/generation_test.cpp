@@ -218,6 +218,30 @@ TEST_CASE("A context that the options limit slides to half of it") {
              Contains("8 tokens") && Contains("7 tokens"));
 }
 
+TEST_CASE("Drafts end where a constraint is complete") {
+  // Four tokens, each the one after the last.
+  class Counting : public TokenConstraint {
+   public:
+    std::int64_t begin(std::int64_t) const override { return 0; }
+    at::Tensor mask(std::int64_t state, std::int64_t) const override {
+      at::Tensor mask = at::full({13}, -std::numeric_limits<float>::infinity(), at::kFloat);
+      if (state < 4) mask[state + 3].zero_();
+      return mask;
+    }
+    std::int64_t next(std::int64_t state, TokenId) const override { return state + 1; }
+    bool complete(std::int64_t state) const override { return state == 4; }
+  };
+  const auto model = tiny_model();
+  ModuleDecoder draft(*model);
+  GenerationOptions options = greedy(9);
+  options.constraint = std::make_shared<Counting>();
+  const bool looks_up = GENERATE(false, true);
+  if (looks_up) options.prompt_lookup_num_tokens = 4;
+  else options.draft = &draft;
+  options.draft_tokens = 4;
+  CHECK(generate(*model, {{3, 4, 5, 6, 7, 3}}, options).ids[0] == Ids{3, 4, 5, 6});
+}
+
 TEST_CASE("A prompt as long as the context is continued") {
   const auto model = tiny_model();
   const Ids prompt{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 1, 2, 3};

@@ -9,12 +9,12 @@ namespace {
 
 using C = TransformerConfig;
 
-// A size that both stacks must have, though each has a key for it.
-ConfigKey shared_key(const std::string& name, std::int64_t C::*field) {
+// A size that both stacks must have, though each has a key for it; `usual` is transformers' default.
+ConfigKey shared_key(const std::string& name, std::int64_t C::*field, std::int64_t usual) {
   const std::string encoder = "encoder_" + name, decoder = "decoder_" + name;
   const auto read = [=](const ConfigReader& reader, C& config) {
     config.*field = reader.require_int(encoder.c_str());
-    if (reader.get_int(decoder.c_str(), config.*field) != config.*field)
+    if (reader.get_int(decoder.c_str(), usual) != config.*field)
       reader.refuse(decoder.c_str(), "expected " + encoder + ", " + std::to_string(config.*field));
   };
   const auto write = [=](const C& config, nlohmann::json& json) {
@@ -36,7 +36,8 @@ ConfigKey decoder_layers_key() {
 
 ConfigKey embedding_scale_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
-    config.embedding_scale = reader.get_bool("scale_embedding", false) ? 0.0 : 1.0;
+    const bool usual = reader.get_string("model_type", "") == "m2m_100";  // transformers' default
+    config.embedding_scale = reader.get_bool("scale_embedding", usual) ? 0.0 : 1.0;
   };
   const auto write = [](const C& config, nlohmann::json& json) {
     json["scale_embedding"] = config.token_scale() != 1.0;
@@ -117,8 +118,8 @@ std::vector<ConfigKey> bart_keys() {
       required_key("d_model", &C::hidden_size),
       required_key("encoder_layers", &C::num_layers),
       decoder_layers_key(),
-      shared_key("attention_heads", &C::num_heads),
-      shared_key("ffn_dim", &C::intermediate_size),
+      shared_key("attention_heads", &C::num_heads, 16),
+      shared_key("ffn_dim", &C::intermediate_size, 4096),
       optional_key("max_position_embeddings", &C::max_positions),
       activation_key("activation_function"),
       optional_key("init_std", &C::initializer_range),

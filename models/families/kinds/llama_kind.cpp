@@ -75,8 +75,8 @@ TransformerConfig gemma_base() {
 
 std::vector<ConfigKey> qwen_window_keys() {
   const auto read = [](const ConfigReader& reader, C& config) {
-    config.sliding_window =
-        reader.get_bool("use_sliding_window", false) ? reader.get_int("sliding_window", 4096) : 0;
+    const bool windowed = reader.get_bool("use_sliding_window", false) && !reader.is_null("sliding_window");
+    config.sliding_window = windowed ? reader.get_int("sliding_window", 4096) : 0;
     // The default of layer_types, which stands after it.
     const std::int64_t first = reader.get_int("max_window_layers", 28);
     config.window_layers = by_layer(config.num_layers, [&](std::int64_t i) { return i >= first; });

@@ -22,7 +22,9 @@ std::string fault(const std::string& family, const nlohmann::json& changes) {
                       {"d_model", 8},
                       {"encoder_layers", 1},
                       {"encoder_attention_heads", 2},
-                      {"encoder_ffn_dim", 12}};
+                      {"decoder_attention_heads", 2},
+                      {"encoder_ffn_dim", 12},
+                      {"decoder_ffn_dim", 12}};
   json.update(changes);
   return test::error_of([&] { find_family(family).read_config(json, "config.json"); });
 }
@@ -46,11 +48,25 @@ TEST_CASE("BART's two stacks have one width, one number of heads and one token t
   CHECK_THAT(fault("bart", {{"decoder_attention_heads", 4}}),
              Contains("decoder_attention_heads") && Contains("expected encoder_attention_heads, 2"));
   CHECK_THAT(fault("bart", {{"decoder_ffn_dim", 13}}), Contains("decoder_ffn_dim") && Contains("12"));
+  // Absent, it is transformers' default.
+  CHECK_THAT(fault("bart", {{"decoder_ffn_dim", nullptr}}), Contains("decoder_ffn_dim"));
   CHECK_THAT(fault("m2m_100", {{"pad_token_id", nullptr}}), Contains("pad_token_id"));
   CHECK_THAT(fault("marian", {{"share_encoder_decoder_embeddings", false}}),
              Contains("share_encoder_decoder_embeddings"));
   CHECK_THAT(fault("marian", {{"pad_token_id", 1}, {"decoder_vocab_size", 21}}),
              Contains("decoder_vocab_size"));
+}
+
+TEST_CASE("Only M2M-100 scales its embeddings where the file says nothing, as in transformers") {
+  for (const std::string family : {"bart", "pegasus", "m2m_100"}) {
+    CAPTURE(family);
+    auto config = random_one(family)->config();
+    nlohmann::json json = find_family(family).write_config(config);
+    json["model_type"] = family;
+    json.erase("scale_embedding");
+    config = find_family(family).read_config(json, "config.json");
+    CHECK((config.token_scale() != 1.0) == (family == "m2m_100"));
+  }
 }
 
 TEST_CASE("mBART's decoder begins with each row's last label") {

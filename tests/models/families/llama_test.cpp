@@ -47,6 +47,16 @@ std::string fault(const nlohmann::json& changes) {
 
 }  // namespace
 
+TEST_CASE("A Qwen without a size of its window has none") {
+  nlohmann::json json = whole_config();
+  json.update({{"num_key_value_heads", 4},
+               {"use_sliding_window", true},
+               {"sliding_window", nullptr},
+               {"max_window_layers", 0}});
+  for (const char* family : {"qwen2", "qwen3"})
+    CHECK(find_family(family).read_config(json, "config.json").sliding_window == 0);
+}
+
 TEST_CASE("a Llama with the cache gives the logits that it gives without, padded on the left") {
   TransformerConfig config = small_llama();
   config.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4.0, .original_max_positions = 8};

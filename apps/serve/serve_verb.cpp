@@ -168,11 +168,10 @@ void add_limits(Flags& flags, ServeFlags& values) {
             "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
             "4096. The KV cache has room for --parallel texts of it",
             at_least(0));
-  flags.add(
-      "cache_mb", values.cache_mb,
-      "most megabytes of the KV cache for texts that have ended, so that a conversation that goes on is not "
-      "read again; the oldest go first",
-      between(0, 1 << 20));
+  flags.add("cache_mb", values.cache_mb,
+            "megabytes of KV cache, beyond that of --parallel texts, for texts that have ended, so that a "
+            "conversation that goes on is not read again; the oldest go first",
+            between(0, 1 << 20));
   flags.add("piece", values.piece,
             "tokens of prompts that are read between two tokens of the texts in progress", at_least(1));
   flags.add("queue", values.queue, "requests that may wait; further ones are answered 429", at_least(1));

@@ -81,7 +81,8 @@ class ContinuousBatch {
     /// that a free slot awaits, up to 512.
     std::int64_t piece = 64;
     std::size_t queue = 64;  // requests that wait
-    /// Memory for the KV cache of ended rows, which later prompts may begin with; the oldest go first.
+    /// KV cache beyond the slots' own for ended rows, which later prompts may begin with; the oldest go
+    /// first.
     std::size_t held_bytes = std::size_t{512} << 20;
   };
 

@@ -53,9 +53,8 @@ class DecodingSession {
   /// results have the same bits as if the row had read all of them. 0 if the session holds none or cannot.
   virtual std::int64_t reuse(std::int64_t /*row*/, const TokenIds& /*tokens*/) { return 0; }
 
-  /// For a session that has read nothing: keeps up to `bytes` of what rows that were left out have read, the
-  /// oldest go first, for reuse(). Without this call, it keeps what the slots of its first rows have room
-  /// for.
+  /// For a session that has read nothing: keeps for reuse() what rows that were left out have read, in their
+  /// own room and in up to `bytes` more; the oldest go first.
   virtual void hold(std::size_t /*bytes*/) {}
 
   /// For a session that has read nothing: takes over what the model's last session with this call has read,

@@ -79,7 +79,7 @@ OpenBlock& open_block() {
 Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
   if (pages == Pages::kNormal) {
-    block_ = std::make_shared<MemoryBlock>(bytes);
+    block_ = std::make_shared<MemoryBlock>(bytes, MAP_NORESERVE);  // of a cache most is never touched
     data_ = block_->data;
   } else {
     const std::lock_guard lock(open_block().mutex);

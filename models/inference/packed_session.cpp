@@ -200,7 +200,8 @@ class PackedSession : public DecodingSession {
     taken[row.slot] = false;
     const bool takes_over = most > 0 && !taken[best] && 2 * most >= held_.tokens[best].size();
     row.slot = row.source = takes_over ? best : oldest_slot(taken);
-    if (row.slot != best && held_.tokens[row.slot].size() > tokens.size()) drop(row.slot);
+    if (!takes_over && held_.tokens[row.slot].size() > tokens.size() && (most == 0 || row.slot != best))
+      drop(row.slot);
     if (row.slot != best && most > 0) copy_slot(best, row.slot, most);
     row.length = most;
     return static_cast<std::int64_t>(most);
@@ -293,7 +294,8 @@ class PackedSession : public DecodingSession {
       if (held_.tokens[slot].empty()) kept[slot] = true;
       if (!kept[slot]) held += held_.tokens[slot].size();
     }
-    while (held > *most_held_) {
+    const std::size_t rows = std::min(rows_.size(), most_rows_);
+    while (held > *most_held_ + (most_rows_ - rows) * capacity_) {
       const std::size_t slot = oldest_slot(kept);
       held -= held_.tokens[slot].size();
       drop(slot);
@@ -355,7 +357,8 @@ class PackedSession : public DecodingSession {
   std::size_t capacity_;
   std::vector<Row> rows_;
   HeldSlots held_;
-  std::optional<std::size_t> most_held_;  // tokens of slots without a row
+  std::size_t most_rows_ = rows_.size();
+  std::optional<std::size_t> most_held_;  // tokens of slots without a row, beyond the room of rows that left
   bool keeps_ = false;                    // leaves held_ to the model's next session that keeps
   bool is_reading_ = false;               // also after a read that failed: held_ names tokens that it lacks
   PackedCache memory_;

@@ -29,8 +29,13 @@ std::string StreamDecoder::push(TokenId id) {
     window_.pop_back();
     throw;
   }
-  text.erase(0, std::min(context_bytes_, text.size()));
   const bool give_up = window_.size() - context_ > kMaxPending;
+  // With byte fallback an incomplete character makes U+FFFD of all byte tokens before it, the context's too.
+  const bool broken =
+      !text.starts_with(context_text_) && text.find(kReplacementCharacter) < context_text_.size();
+  if (broken && !give_up) return {};
+  if (broken) text = tokenizer_.decode(pending());
+  else text.erase(0, std::min(context_text_.size(), text.size()));
   const std::size_t size = give_up ? text.size() : settled_size(text);
   const std::size_t begin = std::min(shown_, size);
   const std::string result = replace_invalid_utf8(std::string_view(text).substr(begin, size - begin));
@@ -43,7 +48,7 @@ std::string StreamDecoder::push(TokenId id) {
 // after a context with text: the ids shown last or, if these have no text (a space at the start, a control
 // token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
-  const TokenIds pending(window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end());
+  const TokenIds pending = this->pending();
   if (context_ == 0 && shown_ == 0) {
     // Nothing was shown so far: all ids become the context, each once.
     const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;
@@ -59,14 +64,21 @@ void StreamDecoder::shift_window(bool give_up) {
   }
   window_ = pending;
   context_ = pending.size();
-  context_bytes_ = own_text.size();
+  context_text_ = own_text;
+}
+
+TokenIds StreamDecoder::pending() const {
+  return {window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end()};
 }
 
 std::string StreamDecoder::finish() {
   std::string text = tokenizer_.decode(window_);
-  text.erase(0, std::min(context_bytes_ + shown_, text.size()));
+  if (text.starts_with(context_text_)) text.erase(0, context_text_.size());
+  else text = tokenizer_.decode(pending());
+  text.erase(0, std::min(shown_, text.size()));
   window_.clear();
-  context_ = context_bytes_ = shown_ = 0;
+  context_text_.clear();
+  context_ = shown_ = 0;
   return replace_invalid_utf8(text);
 }
 

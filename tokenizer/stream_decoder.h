@@ -30,12 +30,13 @@ class StreamDecoder {
 
  private:
   void shift_window(bool give_up);
+  TokenIds pending() const;
 
   const Tokenizer& tokenizer_;
-  TokenIds window_;                // context ids, whose text is shown already, then pending ids
-  std::size_t context_ = 0;        // number of context ids in the window
-  std::size_t context_bytes_ = 0;  // size of the context's text
-  std::size_t shown_ = 0;          // bytes of the pending ids' text that are shown already
+  TokenIds window_;          // context ids, whose text is shown already, then pending ids
+  std::size_t context_ = 0;  // number of context ids in the window
+  std::string context_text_;
+  std::size_t shown_ = 0;  // bytes of the pending ids' text that are shown already
 };
 
 }  // namespace zoo

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/support.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
@@ -115,6 +116,17 @@ TEST_CASE("A character of byte tokens between pieces is shown whole") {
   CHECK(pushes(tokenizer, {the, byte(0xE4), byte(0xB8), byte(0x96), the}) ==
         std::vector<std::string>{"the", "", "", "\u4E16", " the", ""});
   CHECK(pushes(tokenizer, {byte(0xE4), byte(0xB8)}) == std::vector<std::string>{"", "", "\uFFFD\uFFFD"});
+}
+
+TEST_CASE("Characters of several byte tokens in a row stream as they are") {
+  const test::TemporaryDirectory folder;
+  test::write_bytes(folder / "tokenizer.json", test::llama_tokenizer_json());
+  const auto tokenizer = load_tokenizer(folder.path());
+  for (const std::string text :
+       {"a\n\U0001F600 b\u00E9", "\U0001F600\U0001F600ab", "\u4E16\n\u00E9\U0001F600"}) {
+    REQUIRE(tokenizer->decode(tokenizer->encode(text)) == text);
+    CHECK(joined(pushes(*tokenizer, tokenizer->encode(text))) == text);
+  }
 }
 
 TEST_CASE("Random ids of a sentencepiece model stream to what the library decodes at once") {

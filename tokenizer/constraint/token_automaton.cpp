@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <utility>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "tokenizer/text/byte_level.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -15,6 +16,15 @@ namespace {
 constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 // States times tokens. Up to this product, every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
+
+// The byte of a byte token, as in fallback_token(); empty for another token.
+std::string fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x")) return "";
+  const auto byte = number_in<unsigned>(token.substr(3, 2), 16);
+  return byte && token == fallback_token(static_cast<unsigned char>(*byte))
+             ? std::string(1, static_cast<char>(*byte))
+             : "";
+}
 
 // Breadth-first search from the ends. forward[s] are the successors of s.
 std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
@@ -145,25 +155,23 @@ TokenAutomaton::State TokenAutomaton::next(State state, std::string_view bytes) 
 
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   const auto count = static_cast<TokenId>(tokenizer.vocab_size());
-  // Decodes each token after another token, because some tokenizers drop a space at the beginning of a text.
+  std::vector<std::string> bytes(static_cast<std::size_t>(count));
+  // Each other token is decoded after one that is a letter, because some tokenizers drop a space at the
+  // beginning of a text. A byte token would not do: bytes in a row are decoded as one run.
   TokenId before = 0;
+  bool has_letter = false;
   for (TokenId id = 0; id < count; ++id) {
-    const std::string text = tokenizer.decode(TokenIds{id});
+    const std::string text = tokenizer.decode(TokenIds{id}), token = tokenizer.token_text(id);
+    if (token != text) bytes[static_cast<std::size_t>(id)] = fallback_byte(token);
+    if (has_letter || !bytes[static_cast<std::size_t>(id)].empty()) continue;
     before = id;
-    if (text.size() == 1 && ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'))) break;
+    has_letter = text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
   }
   const std::size_t begin = tokenizer.decode(TokenIds{before}).size();
-  std::vector<std::string> bytes;
-  for (TokenId id = 0; id < count; ++id) {
-    const std::string both = tokenizer.decode(TokenIds{before, id});
-    bytes.push_back(both.size() > begin ? both.substr(begin) : std::string());
-  }
   for (TokenId id = 0; id < count; ++id) {
     std::string& own = bytes[static_cast<std::size_t>(id)];
-    if (own != kReplacementCharacter) continue;  // what a byte token (byte fallback) decodes to
-    const std::string token = tokenizer.token_text(id);
-    for (int byte = 0x80; byte < 0x100; ++byte)
-      if (token == fallback_token(static_cast<unsigned char>(byte))) own = static_cast<char>(byte);
+    const std::string both = own.empty() ? tokenizer.decode(TokenIds{before, id}) : "";
+    if (both.size() > begin) own = both.substr(begin);
   }
   return bytes;
 }

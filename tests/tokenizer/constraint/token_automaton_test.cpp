@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/tokenizer/constraint/constraint_support.h"
+#include "tests/tokenizer/support.h"
 #include "tokenizer/constraint/stop_strings.h"
 
 using namespace zoo;
@@ -36,6 +38,18 @@ TEST_CASE("Tokens may follow where they leave a way to an end") {
              }),
              Contains("vocabulary"));
   CHECK_THAT(test::message_of([] { TokenAutomaton(choice({}), {"a"}); }), Contains("no text fits"));
+}
+
+TEST_CASE("The bytes of a token are those that it adds to a text") {
+  const test::TemporaryDirectory folder;
+  test::write_bytes(folder / "tokenizer.json", test::llama_tokenizer_json());
+  const auto tokenizer = load_tokenizer(folder.path());
+  const std::vector<std::string> bytes = token_bytes(*tokenizer);
+  for (int byte = 0; byte < 256; ++byte)
+    CHECK(bytes[static_cast<std::size_t>(byte) + 1] == std::string(1, static_cast<char>(byte)));
+  CHECK(bytes[257] == " ");
+  CHECK(bytes[258] == "a");
+  CHECK(bytes[260] == " b");
 }
 
 TEST_CASE("Stop strings are found, and what may become one is held back") {

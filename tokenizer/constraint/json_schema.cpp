@@ -14,6 +14,9 @@ namespace {
 
 using Json = SchemaJson;
 
+// Of an object whose schema says nothing of its properties; each level makes the automaton four times larger.
+constexpr int kLevelsOfRoot = 2, kLevels = 1;
+
 constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also exact as a double
 
 std::vector<std::string> types_of(const Json& branch) {
@@ -35,7 +38,7 @@ PatternPtr written(const Json& value, const std::string& place) {
 }
 
 PatternPtr string(const Json& branch) {
-  const PatternPtr any = one_of(complement({{0, 0x1F}}));
+  const PatternPtr any = one_of(complement({{0, 8}, {0xB, 0xC}, {0xE, 0x1F}}));  // with \t, \n and \r
   PatternPtr characters =
       repeat(any, branch.value("minLength", 0), branch.value("maxLength", Pattern::kEndless));
   for (const Json& expression : branch.value("pattern", Json::array()))
@@ -97,7 +100,34 @@ class SchemaReader {
     return sequence({literal("["), least == 0 ? optional(items) : items, literal("]")});
   }
 
+  // Any value; arrays and objects to this depth.
+  PatternPtr any(int depth) {
+    std::vector<PatternPtr> values;
+    for (const char* type : {"string", "number", "boolean", "null"})
+      values.push_back(value(Json::object(), type, ""));
+    if (depth > 0) {
+      const PatternPtr inner = any(depth - 1);
+      values.push_back(sequence({literal("["), list_of(inner), literal("]")}));
+      values.push_back(object_of(inner));
+    }
+    return choice(std::move(values));
+  }
+
+  static PatternPtr list_of(const PatternPtr& one) {
+    return optional(sequence({one, repeat(sequence({literal(","), one}), 0, Pattern::kEndless)}));
+  }
+
+  static PatternPtr object_of(const PatternPtr& value) {
+    return sequence(
+        {literal("{"), list_of(sequence({string(Json::object()), literal(":"), value})), literal("}")});
+  }
+
   PatternPtr object(const Json& branch, const std::string& place) {
+    const bool is_open = branch.value("additionalProperties", Json()) != Json(false);
+    if (is_open && !branch.contains("properties") && !branch.contains("required"))
+      return branch.contains("additionalProperties")
+                 ? object_of(read(branch["additionalProperties"], place + "/additionalProperties"))
+                 : object_of(any(place == "#" ? kLevelsOfRoot : kLevels));
     const Json properties = branch.value("properties", Json::object());
     const Json required = branch.value("required", Json::array());
     for (const Json& name : required) {

@@ -17,11 +17,10 @@ namespace zoo {
 ///
 ///   type (one or a list), enum, const, true and false as schemas;
 ///   allOf, anyOf, and oneOf whose alternatives exclude each other by type, value, bound or required
-///   property; properties, required (names in properties), additionalProperties (others are never written);
-///   items, minItems, maxItems;
-///   minLength, maxLength (in characters), pattern;
-///   minimum, maximum, exclusiveMinimum, exclusiveMaximum, which must be integers;
-///   $ref to a path in the same file ("#/$defs/…"), not recursive;
+///   property; properties, required (names in properties), additionalProperties (beside properties, others
+///   are never written; an object without both has any, with arrays and objects to a small depth); items,
+///   minItems, maxItems; minLength, maxLength (in characters), pattern; minimum, maximum, exclusiveMinimum,
+///   exclusiveMaximum, which must be integers; $ref to a path in the same file ("#/$defs/…"), not recursive;
 ///   and, without effect: $schema, $id (at the root), $anchor, $defs, definitions, title, description,
 ///   default, examples, deprecated, readOnly, writeOnly, $comment.
 ///

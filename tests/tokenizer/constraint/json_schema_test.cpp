@@ -46,6 +46,8 @@ TEST_CASE("A schema allows the JSON that it should") {
   CHECK(allows(R"({"type": "string", "maxLength": 2})", R"("\"é")"));
   CHECK_FALSE(allows(R"({"type": "string", "maxLength": 2})", R"("abc")"));
   CHECK_FALSE(allows(R"({"type": "string"})", "\"a\nb\""));
+  CHECK(allows(R"({"type": "string"})", R"("a\nb\t")"));
+  CHECK(allows(R"({"type": "string", "pattern": "^a\\nb$"})", R"("a\nb")"));
   CHECK(allows(R"({"type": "string", "pattern": "b+$"})", R"("a\\bb")"));
   CHECK_FALSE(allows(R"({"type": "string", "pattern": "b+$"})", R"("abba")"));
   CHECK(allows(R"({"enum": ["é", 1, {"k": [null]}]})", R"({"k":[null]})"));
@@ -55,6 +57,17 @@ TEST_CASE("A schema allows the JSON that it should") {
   CHECK(allows(R"({"oneOf": [{"type": "null"}, {"type": "integer", "exclusiveMinimum": 3}]})", "4"));
   CHECK_FALSE(allows(R"({"oneOf": [{"type": "null"}, {"type": "integer", "exclusiveMinimum": 3}]})", "3"));
   CHECK(allows(R"({"$ref": "#/definitions/a", "definitions": {"a": {"const": true}}})", "true"));
+}
+
+TEST_CASE("An object of which a schema says nothing more has any properties") {
+  for (const char* text : {"{}", R"({"a":1})", R"({"a":"x","b":[1,{"c":null}],"d":{"e":[true]}})"})
+    CHECK(allows(R"({"type": "object"})", text));
+  CHECK_FALSE(allows(R"({"type": "object"})", R"({"a":1,})"));
+  CHECK_FALSE(allows(R"({"type": "object"})", "[]"));
+  CHECK(allows(R"({"properties": {"o": {"type": "object"}}})", R"({"o":{"a":[1],"b":{"c":2}}})"));
+  CHECK_FALSE(allows(R"({"type": "object", "additionalProperties": false})", R"({"a":1})"));
+  CHECK(allows(R"({"additionalProperties": {"type": "integer"}, "type": "object"})", R"({"a":1,"b":2})"));
+  CHECK_FALSE(allows(R"({"additionalProperties": {"type": "integer"}, "type": "object"})", R"({"a":"b"})"));
 }
 
 TEST_CASE("Unsupported keywords of a schema are named with their path") {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/unicode.h"
@@ -38,10 +39,13 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) {
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  // Of contents that normalization has made equal, the first special one counts, else the first.
+  std::ranges::stable_partition(tokens_, &AddedToken::special);
   std::vector<ByteTrie::Entry> entries;
+  std::set<std::string_view> contents;
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& content = tokens_[i].content;
-    if (content.empty()) continue;
+    if (content.empty() || !contents.insert(content).second) continue;
     entries.push_back({content, static_cast<TokenId>(i)});
     begins_[static_cast<unsigned char>(content[0])] = true;
   }

@@ -252,6 +252,9 @@ class ChatTest(unittest.TestCase):
         self.assertEqual(self.prompt(question)["prompt"], "of the processor")
         config_path.write_text(json.dumps(config | {"chat_template": "{{ bos_token }}config{{ cls_token }}"}))
         check()
+        config_path.write_text(json.dumps(config | {"chat_template": "{{ image_token }}{{ eot_token }}", "image_token": "<image>",
+                                                    "extra_special_tokens": {"eot_token": "<|eot|>"}}))
+        check()
         named = [{"name": "default", "template": "first"}, {"name": "tool_use", "template": "{{ tools }}"}]
         config_path.write_text(json.dumps(config | {"chat_template": named}))
         check()

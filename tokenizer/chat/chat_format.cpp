@@ -216,6 +216,20 @@ void ChatFormat::read_settings(const fs::path& directory) {
     const auto token = settings.roles.find(role.role);
     if (token != settings.roles.end()) special_tokens_.emplace_back(role.variable, token->second.content);
   }
+  const fs::path file = directory / "tokenizer_config.json";
+  if (!fs::exists(file)) return;
+  const auto add_named = [&](const nlohmann::json& tokens, bool is_config) {
+    for (const auto& [name, token] : tokens.items()) {
+      const bool is_role = std::ranges::any_of(kRoles, [&](const RoleName& r) { return name == r.variable; });
+      const nlohmann::json text = token.is_object() ? token.value("content", nlohmann::json()) : token;
+      if ((!is_config || name.ends_with("_token")) && !is_role && text.is_string())
+        special_tokens_.emplace_back(name, text.get<std::string>());
+    }
+  };
+  const nlohmann::json config = read_json(file);
+  add_named(config, /*is_config=*/true);
+  if (const auto extra = config.find("extra_special_tokens"); extra != config.end() && extra->is_object())
+    add_named(*extra, /*is_config=*/false);
 }
 
 void ChatFormat::read_gguf(const fs::path& path) {

@@ -114,9 +114,12 @@ nlohmann::json merged_config(const CheckpointConfig& source, const nlohmann::jso
   for (const auto& [key, value] : before.items())
     if (!saved.contains(key)) merged.erase(key);
   for (const auto& [key, value] : saved.items()) {
-    const bool changed = before.contains(key) && before.at(key) != value;
+    // The plain labels are a default, which only the source's file may state.
+    const bool is_label = key == "id2label" || key == "label2id";
+    const bool changed = before.contains(key) ? before.at(key) != value : is_label;
     if (changed || (!merged.contains(key) && !value.is_null())) merged[key] = value;
   }
+  if (merged.contains("id2label")) merged.erase("num_labels");
   merged["architectures"] = saved.at("architectures");
   merged["dtype"] = saved.at("dtype");
   // The key's name in transformers 4.

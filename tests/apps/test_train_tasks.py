@@ -135,6 +135,14 @@ class LearningTest(TaskTest):
         self.assertFalse([name for name in changed if "encoder.layer" in name])
         self.assertIn("bert.embeddings.word_embeddings.weight", changed)
 
+        # A base whose file states the labels that a model without names has.
+        path = self.folder / "mlm/final/config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "num_labels": 2}))
+        self.train("stated", max_iters=2, **common)
+        config = json.loads((self.folder / "stated/final/config.json").read_text())
+        self.assertEqual(config["id2label"], {"0": "neg", "1": "pos"})
+        self.assertNotIn("num_labels", config)
+
     def tensors(self, path):
         data = path.read_bytes()
         size = struct.unpack("<Q", data[:8])[0]

@@ -47,14 +47,14 @@ void compare_greedy(torch::jit::Module& script, Model& model, const at::Device& 
     const auto* first = prompt[row].const_data_ptr<std::int64_t>();
     prompts.emplace_back(first, first + prompt.size(1));
   }
-  GenerationOptions options{.max_new_tokens = kGreedyTokens, .sampling = {.temperature = 0}};
-  const auto ends = script.attr("eos_ids").toIntVector();
-  options.eos_token_ids.assign(ends.begin(), ends.end());
+  const bool ends = config.shape == Shape::kEncoderDecoder && config.has_position_table();
+  const std::int64_t count = ends ? std::min(kGreedyTokens, config.max_length()) : kGreedyTokens;
+  GenerationOptions options{.max_new_tokens = count, .sampling = {.temperature = 0}};
+  const auto end_ids = script.attr("eos_ids").toIntVector();
+  options.eos_token_ids.assign(end_ids.begin(), end_ids.end());
   const auto expected = generate(model, prompts, options).ids;
   const at::Tensor found =
-      script.get_method("generate")({prompt.to(device), kGreedyTokens, 0.0, std::int64_t{0}})
-          .toTensor()
-          .cpu();
+      script.get_method("generate")({prompt.to(device), count, 0.0, std::int64_t{0}}).toTensor().cpu();
   for (std::size_t row = 0; row < expected.size(); ++row) {
     for (std::size_t i = 0; i < expected[row].size(); ++i) {
       const auto column = static_cast<std::int64_t>(i);

@@ -307,9 +307,17 @@ class Interactive(Generated):
         first = self.texts_of("ab")
         self.assertEqual(result.out, first + "\n" + self.texts_of("ab" + first + "\ncd") + "\n")
 
-    def texts_of(self, prompt):
+    def test_a_length_counts_what_was_said(self):
+        result = run("generate", "--model", self.chars, "--temperature", 0, "--interactive", "--max_length", 8, stdin="ab\nc\n")
+        self.assertEqual(result.code, 0, result)
+        first = self.texts_of("ab", 6)
+        # The context of 8 is full: it goes on from the end of what was said, which leaves room for one.
+        self.assertEqual(result.out.split("\n")[0], first)
+        self.assertIn("sees 7 tokens at most", result.err)
+
+    def texts_of(self, prompt, count=5):
         return json.loads(self.succeed("generate", "--model", self.chars, "--prompt", prompt, "--json", "--temperature", 0,
-                                       "--max_new_tokens", 5))["text"][0]
+                                       "--max_new_tokens", count))["text"][0]
 
     def test_a_line_that_cannot_be_read_does_not_end_the_session(self):
         result = run("generate", "--model", self.chars, "--interactive", "--temperature", 0, "--max_new_tokens", 5,

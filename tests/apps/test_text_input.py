@@ -31,6 +31,11 @@ class TextInput(CommandTest):
             self.assertEqual(run("embed", "--model", self.model, stdin=text.encode()), plain)
         self.assertEqual(self.embed("the cat\r\n\r\n")[0].err, "error: standard input, line 2: the text is empty\n")
 
+    def test_texts_come_from_flags_or_from_a_file(self):
+        result = run("embed", "--model", self.model, "--text", "the cat", "--input", "/nowhere")
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertIn("--text and --input: give only one of them", result.err)
+
     def test_an_input_without_texts_is_no_silence(self):
         result, texts = self.embed("")
         self.assertEqual((result.code, texts, result.err), (0, [], "note: standard input holds no texts\n"))

@@ -74,7 +74,7 @@ int run_generate(const Arguments& arguments) {
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (flags.interactive) {
-    run_interactive(model, session, options, flags.color);
+    run_interactive(model, session, options, flags.max_length, flags.color);
     return 0;
   }
   options.interrupted = [] { return StopSignal::received() != 0 || reader_left(); };

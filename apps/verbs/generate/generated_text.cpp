@@ -35,14 +35,18 @@ double per_second(std::int64_t count, double seconds) {
 
 class Conversation {
  public:
-  Conversation(DecodingModel& model, const GenerateSession& session, GenerationOptions options, bool color)
-      : model_(model), session_(session), color_(color), options_(std::move(options)) {}
+  Conversation(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
+               std::optional<std::int64_t> max_length, bool color)
+      : model_(model), session_(session), color_(color), options_(std::move(options)) {
+    if (!session.has_encoder()) max_length_ = max_length;
+  }
 
   void reply_to(const std::string& line) {
     TokenIds ids = said_;
     const TokenIds next = encode(line);
     ids.insert(ids.end(), next.begin(), next.end());
     forget_beginning(ids);
+    if (max_length_) options_.max_new_tokens = *max_length_ - static_cast<std::int64_t>(ids.size());
     ++options_.sampling.seed;  // so that the same line gets another reply
     const GenerationResult result = stream_reply(model_, session_, options_, ids, color_);
     if (session_.has_encoder()) return;
@@ -63,7 +67,8 @@ class Conversation {
   }
 
   void forget_beginning(TokenIds& ids) const {
-    const std::int64_t limit = context_limit(model_.config(), options_.context);
+    std::int64_t limit = context_limit(model_.config(), options_.context);
+    if (max_length_) limit = std::min(limit, std::max<std::int64_t>(1, *max_length_ - 1));
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
     ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
     std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
@@ -74,6 +79,7 @@ class Conversation {
   const GenerateSession& session_;
   bool color_;
   GenerationOptions options_;
+  std::optional<std::int64_t> max_length_;  // of what was said and the reply, in tokens
   TokenIds said_;
 };
 
@@ -170,8 +176,8 @@ GenerationResult stream_reply(DecodingModel& model, const GenerateSession& sessi
 }
 
 void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-                     bool color) {
-  Conversation conversation(model, session, std::move(options), color);
+                     std::optional<std::int64_t> max_length, bool color) {
+  Conversation conversation(model, session, std::move(options), max_length, color);
   answer_lines([&](const std::string& line) {
     if (!line.empty()) conversation.reply_to(line);
     return true;

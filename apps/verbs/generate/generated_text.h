@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,8 +59,9 @@ GenerationResult stream_reply(DecodingModel& model, const GenerateSession& sessi
 
 /// `tzoo generate --interactive`: a decoder continues the whole conversation with each line of standard
 /// input; an encoder-decoder answers each line alone. Ctrl-C stops a reply, the end of input ends the
-/// session. An invalid line gives an error on standard error, and the session continues.
+/// session. An invalid line gives an error on standard error, and the session continues. `max_length`: as in
+/// GenerationSettings, of each reply with what was said before.
 void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-                     bool color);
+                     std::optional<std::int64_t> max_length, bool color);
 
 }  // namespace zoo

@@ -21,6 +21,8 @@ void add_text_flags(Flags& flags, TextFlags& values) {
 }
 
 TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::move(columns)) {
+  if (!flags.texts.empty() && flags.input != "-")
+    throw UsageError("--", flags.text_flag, " and --", flags.input_flag, ": give only one of them");
   if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())
     throw UsageError("--text_pair: expected one for each --text, got ", flags.pairs.size(), " for ",
                      flags.texts.size());

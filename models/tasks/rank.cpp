@@ -96,8 +96,7 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
                                  const RunPiece& run) {
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
-    at::Tensor vectors;
-    run([&] { vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size)); });
+    at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size), run);
     if (embedders.normalizes) vectors = unit_vectors(vectors);
     return vectors;
   };

@@ -105,7 +105,8 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
   return features.sentence;
 }
 
-at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size) const {
+at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size,
+                               const RunPiece& run) const {
   const std::vector<Encoding> encodings = encode(texts);
   const std::vector<std::size_t> order = by_length(encodings);
   std::vector<at::Tensor> vectors(texts.size());
@@ -113,7 +114,8 @@ at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_
     std::vector<const Encoding*> batch;
     for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i)
       batch.push_back(&encodings[order[i]]);
-    const at::Tensor rows = embed_batch(batch);
+    at::Tensor rows;
+    run([&] { rows = embed_batch(batch); });
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const at::Tensor row = rows[static_cast<std::int64_t>(i)];
       if (!row.isfinite().all().item<bool>())

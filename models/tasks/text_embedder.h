@@ -15,6 +15,7 @@
 
 #include "models/model_io.h"
 #include "models/tasks/sentence_modules.h"
+#include "models/tasks/text_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -42,7 +43,8 @@ class TextEmbedder {
 
   /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
   /// tokens.
-  at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32) const;
+  at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32,
+                   const RunPiece& run = run_at_once) const;
 
   /// embed() in parts: the tokens of the prompt and each text, all of them or max_length() at most.
   std::vector<Encoding> encode(const std::vector<std::string>& texts, bool truncates = true) const;

@@ -144,7 +144,7 @@ AutomatonCache::Automaton automaton_of(const WritingModel& model, const Generate
 
 WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
                                     const GenerateSession& session) {
-  WritingRequest request{.session = std::make_shared<GenerateSession>(session)};
+  WritingRequest request{.model = &model, .session = std::make_shared<GenerateSession>(session)};
   GenerationSettings settings = model.defaults;
   read_sampling(fields, settings, model.draws_seeds);
   read_stream(fields, request);

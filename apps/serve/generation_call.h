@@ -16,9 +16,11 @@ namespace zoo {
 
 /// How a request wants its text to be written.
 struct WritingRequest {
+  const WritingModel* model = nullptr;
   std::shared_ptr<GenerateSession> session;  // with the request's stop strings
   std::shared_ptr<BatchRequest> batch = std::make_shared<BatchRequest>();
   bool stream = false, include_usage = false;
+  bool continues = false;  // the text goes on from the prompt's, instead of being one by itself
 };
 
 /// Reads the fields that /v1/completions and /v1/chat/completions share: how tokens are chosen and where a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <numeric>
+#include <random>
 
 #include "apps/answers/answers.h"
 #include "apps/hub/hub_cache.h"
@@ -77,12 +78,23 @@ std::unique_ptr<WritingModel> load_writing(const CheckpointConfig& checkpoint, c
 
 // As `tzoo translate` does.
 std::unique_ptr<TranslatingModel> load_translating(const TextModel& text, const ServeOptions& options) {
-  const GenerationConfig config = read_generation_config(text.checkpoint.directory, text.checkpoint.json);
-  GenerationSettings settings = translation_settings();
-  if (options.generation_defaults == "file")
-    apply_generation_config(settings, config, [](std::string_view) { return false; });
   auto model = std::make_unique<TranslatingModel>();
-  model->options = translation_options(settings, text.checkpoint, config);
+  model->options = [&text, reads_file = options.generation_defaults == "file",
+                    config = read_generation_config(text.checkpoint.directory, text.checkpoint.json),
+                    seed = options.draws_seeds ? std::nullopt : std::optional(options.compute.seed)](
+                       std::optional<std::int64_t> num_beams, std::optional<std::int64_t> length) {
+    GenerationSettings settings = translation_settings();
+    if (num_beams) settings.options.beams.num_beams = *num_beams;
+    if (length) settings.options.max_new_tokens = *length;
+    const auto given = [&](std::string_view name) {
+      return (num_beams && name == "num_beams") || (length && name == "max_new_tokens");
+    };
+    if (reads_file) apply_generation_config(settings, config, given);
+    settings.options.sampling.seed =
+        seed ? static_cast<std::uint64_t>(*seed) : std::uint64_t{std::random_device()()} << 16;
+    return translation_options(settings, text.checkpoint, config);
+  };
+  model->options({}, {});  // what it cannot do ends the loading
   model->decoder = decoding_model({.model = text.model, .stored = text.stored}, options.compute);
   const std::int64_t reads = std::min(context_limit(text.model->config()), kUsualContext);
   model->most_tokens = static_cast<std::size_t>(options.batch.context > 0 ? options.batch.context : reads);

@@ -89,7 +89,9 @@ struct TranslatingModel {
   static constexpr std::ptrdiff_t kMost = 4;
 
   std::unique_ptr<DecodingModel> decoder;
-  GenerationOptions options;
+  /// As those of `tzoo translate` with these flags.
+  std::function<GenerationOptions(std::optional<std::int64_t> num_beams, std::optional<std::int64_t> length)>
+      options;
   std::size_t most_tokens = 0;  // of a text
   std::counting_semaphore<kMost> places{kMost};
 

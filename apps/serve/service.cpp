@@ -169,10 +169,12 @@ WebReply Service::answer(const WebRequest& request) {
 WebReply Service::route(const WebRequest& request) {
   if (request.method == "OPTIONS")
     return {.status = 204,
-            .headers = {
-                {"Access-Control-Allow-Methods", "GET, POST"},
-                {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version"},
-                {"Access-Control-Max-Age", "600"}}};
+            .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
+                        // Clients in a browser send headers of their own.
+                        {"Access-Control-Allow-Headers",
+                         request.header("Access-Control-Request-Headers")
+                             .value_or("Authorization, Content-Type, X-Api-Key, Anthropic-Version")},
+                        {"Access-Control-Max-Age", "600"}}};
   const bool is_post = request.method == "POST";
   for (const Endpoint& endpoint : kEndpoints) {
     if (request.path != endpoint.path) continue;

@@ -26,7 +26,12 @@ class EventStream {
   EventStream(const WritingAnswer& answer, GenerationCall& call, const StreamWords& words,
               const std::function<bool(std::string_view)>& write)
       : answer_(answer), call_(call), words_(words), write_(write) {
-    for (std::size_t row = 0; row < call.rows(); ++row) texts_.emplace_back(*call.request().session);
+    const WritingRequest& request = call.request();
+    for (std::size_t row = 0; row < call.rows(); ++row) {
+      texts_.emplace_back(*request.session);
+      const std::size_t prompt = row / static_cast<std::size_t>(request.batch->samples);
+      if (request.continues) texts_.back().push_given(request.batch->prompts[prompt].back());
+    }
   }
 
   void run() {
@@ -139,8 +144,10 @@ std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer) {
   return tokenizer.decode_with_special_tokens(TokenIds{id});
 }
 
-std::string text_of_token(TokenId id, const Tokenizer& tokenizer) {
-  return replace_invalid_utf8(bytes_of_token(id, tokenizer));
+std::string WritingAnswer::bytes_of(TokenId id) const {
+  const std::vector<std::string>& all = writing.model->token_bytes();
+  const auto place = static_cast<std::size_t>(id);
+  return place < all.size() && !all[place].empty() ? all[place] : bytes_of_token(id, tokenizer());
 }
 
 }  // namespace zoo

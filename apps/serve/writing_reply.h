@@ -22,6 +22,8 @@ struct WritingAnswer {
   WritingRequest writing;
 
   const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+  /// What a token adds to a text, a space included; of a special token its name. Perhaps part of a character.
+  std::string bytes_of(TokenId id) const;
   nlohmann::ordered_json envelope(nlohmann::ordered_json choices) const;
 };
 
@@ -63,8 +65,7 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
 /// An id such as "cmpl-1f…", unique to this process.
 std::string new_reply_id(const std::string& prefix);
 
-/// The text of one token, and its bytes.
+/// The bytes of one token decoded by itself.
 std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer);
-std::string text_of_token(TokenId id, const Tokenizer& tokenizer);
 
 }  // namespace zoo

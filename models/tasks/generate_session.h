@@ -20,6 +20,7 @@
 ///     const zoo::TokenIds ids = session.tokenizer->encode(format.prompt(request));
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,10 @@ class TextIds {
   const Tokenizer& tokenizer_;
 };
 
-/// The text of a row of new ids, up to the first stop string.
-std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
+/// The text of a row of new ids, up to the first stop string: by itself, or as it goes on after the prompt's
+/// last token `before`, with the space that many tokenizers drop at the beginning of a text.
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session,
+                        std::optional<TokenId> before = std::nullopt);
 
 /// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
 /// two.

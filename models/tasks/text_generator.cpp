@@ -26,6 +26,7 @@ TextGenerator::TextGenerator(const CheckpointConfig& checkpoint, const ComputeOp
       settings_(settings_of(config_)),
       session_(open_generate_session(checkpoint, config_, settings_.stop, TokenizerUse::kNeeded)) {
   if (!session_.tokenizer) throw Error(checkpoint.directory, " holds no tokenizer, which texts need");
+  settings_.options.sampling.seed = static_cast<std::uint64_t>(compute.seed);
   model_ = load_decoding_model(checkpoint, compute);
 }
 

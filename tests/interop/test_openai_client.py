@@ -63,6 +63,8 @@ class OpenAiTest(ServeTest):
                                    decoder_start_token_id=0, eos_token_id=3, pad_token_id=0)
         writer = shaken(transformers.T5ForConditionalGeneration(t5))
         save(writer, cls.words, cls.folder / "t5")
+        path = cls.folder / "t5/generation_config.json"  # which only counts with beams
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"length_penalty": -2.0, "early_stopping": True}))
         writer.generation_config.min_new_tokens = 4000
         save(writer, cls.words, cls.folder / "endless")
         models = [word for name in ("gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless") for word in ("--model", cls.folder / name)]
@@ -151,6 +153,8 @@ class OpenAiTest(ServeTest):
             entry = found.choices[0].logprobs.content[0]
             self.assertAlmostEqual(entry.logprob, torch.log_softmax(logits[0].double(), 0)[new[0]].item(), places=4)
             self.assertEqual(bytes(entry.bytes).decode(errors="replace"), entry.token)
+            of_tokens = b"".join(bytes(each.bytes) for each in found.choices[0].logprobs.content)
+            self.assertEqual(of_tokens.decode(errors="replace").replace("<|im_end|>", "").replace("</s>", ""), expected)
             self.assertEqual(len(entry.top_logprobs), 2)
             chunks = list(self.client.chat.completions.create(
                 model="gpt", messages=MESSAGES, max_completion_tokens=40, temperature=0, stream=True, **more))
@@ -178,9 +182,11 @@ class OpenAiTest(ServeTest):
             value = json.loads(found.choices[0].message.content)
             self.assertIn(value["word"], ("earth", "void"))
             self.assertEqual(found.choices[0].finish_reason, "stop")
-            found = self.client.chat.completions.create(model="gpt", messages=MESSAGES, seed=seed, max_tokens=60,
-                                                        response_format={"type": "json_object"})
-            self.assertIsInstance(json.loads(found.choices[0].message.content), dict)
+        # Any object, not only the empty one.
+        found = self.client.chat.completions.create(
+            model="gpt", messages=MESSAGES, temperature=0, max_tokens=60, response_format={"type": "json_object"},
+            logit_bias={str(self.tokenizer.convert_tokens_to_ids('"')): 100})
+        self.assertIn("", json.loads(found.choices[0].message.content))
 
     def test_embeddings(self):
         batch = self.words(TEXTS, padding=True, return_tensors="pt")
@@ -318,6 +324,8 @@ class OpenAiTest(ServeTest):
              ["classify", "--text", TEXTS[0], "--text_pair", TEXTS[1], "--text", TEXTS[1], "--text_pair", TEXTS[2]]),
             ("/answer", {"model": "answers", "question": "who?", "context": TEXTS[0], "top_k": 3},
              ["answer", "--question", "who?", "--context", TEXTS[0], "--top_k", "3", "--json"]),
+            ("/translate", {"model": "t5", "text": TEXTS, "max_new_tokens": 12, "num_beams": 4},
+             ["translate", *(word for text in TEXTS for word in ("--text", text)), "--max_new_tokens", "12", "--num_beams", "4", "--json"]),
             ("/translate", {"model": "t5", "text": TEXTS[:2], "prefix": "the ", "max_new_tokens": 9},
              ["translate", "--text", TEXTS[0], "--text", TEXTS[1], "--prefix", "the ", "--max_new_tokens", "9", "--json"]),
         ]:

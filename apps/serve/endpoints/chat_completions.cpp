@@ -64,20 +64,19 @@ void read_logprobs(RequestFields& fields, BatchRequest& batch) {
   if (wanted) batch.likeliest = top.value_or(0);
 }
 
-ordered_json scored(TokenId id, double value, const Tokenizer& tokenizer) {
-  ordered_json bytes = ordered_json::array();
-  for (const char byte : bytes_of_token(id, tokenizer))
-    bytes.push_back(static_cast<int>(static_cast<unsigned char>(byte)));
-  return {{"token", text_of_token(id, tokenizer)}, {"logprob", value}, {"bytes", std::move(bytes)}};
+ordered_json scored(TokenId id, double value, const WritingAnswer& answer) {
+  const std::string text = answer.bytes_of(id);
+  const std::vector<unsigned char> bytes(text.begin(), text.end());
+  return {{"token", replace_invalid_utf8(text)}, {"logprob", value}, {"bytes", bytes}};
 }
 
-ordered_json logprobs_of(std::span<const ScoredToken> tokens, const Tokenizer& tokenizer) {
+ordered_json logprobs_of(std::span<const ScoredToken> tokens, const WritingAnswer& answer) {
   ordered_json content = ordered_json::array();
   for (const ScoredToken& token : tokens) {
-    ordered_json entry = scored(token.id, token.log_probability, tokenizer);
+    ordered_json entry = scored(token.id, token.log_probability, answer);
     entry["top_logprobs"] = ordered_json::array();
     for (const auto& [id, value] : token.likeliest)
-      entry["top_logprobs"].push_back(scored(id, value, tokenizer));
+      entry["top_logprobs"].push_back(scored(id, value, answer));
     content.push_back(std::move(entry));
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};
@@ -125,7 +124,7 @@ ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
                                ? message_with_calls(chat, rows[row].ids, reader.emplace(*chat.tools.format))
                                : message_of(text_of_row(rows[row].ids, *chat.writing.session));
     ordered_json logprobs;
-    if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat.tokenizer());
+    if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat);
     choices.push_back(
         {{"index", row},
          {"message", std::move(message)},
@@ -166,7 +165,7 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::si
   };
   words.token = [chat, chunk, readers](std::size_t row, const std::string& text, const ScoredToken* token) {
     ordered_json logprobs;
-    if (token != nullptr) logprobs = logprobs_of({token, 1}, chat->tokenizer());
+    if (token != nullptr) logprobs = logprobs_of({token, 1}, *chat);
     std::vector<ToolCallPiece> pieces{{.text = text}};
     if (!readers->empty()) pieces = (*readers)[row].push(text);
     if (pieces.empty() && token != nullptr) pieces.emplace_back();

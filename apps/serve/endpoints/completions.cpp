@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
@@ -78,6 +80,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
                          .model = served.name,
                          .writing = read_writing_request(fields, model, model.session)}};
   BatchRequest& batch = *completion.writing.batch;
+  completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);
   batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);
   batch.scores_prompt = batch.likeliest && completion.echo;
@@ -95,10 +98,10 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
 // OpenAI's four lists. An echoed prompt's first token has no probability.
 class LogProbs {
  public:
-  LogProbs(const Tokenizer& tokenizer, std::size_t offset) : tokenizer_(tokenizer), offset_(offset) {}
+  LogProbs(const WritingAnswer& answer, std::size_t offset) : answer_(answer), offset_(offset) {}
 
   void add(TokenId id, const ScoredToken* scores) {
-    const std::string text = text_of_token(id, tokenizer_);
+    const std::string bytes = answer_.bytes_of(id), text = replace_invalid_utf8(bytes);
     json_["tokens"].push_back(text);
     json_["token_logprobs"].push_back(scores != nullptr ? ordered_json(scores->log_probability)
                                                         : ordered_json());
@@ -106,25 +109,35 @@ class LogProbs {
     if (scores != nullptr) {
       likeliest = ordered_json::object();
       for (const auto& [other, value] : scores->likeliest) {
-        const std::string name = text_of_token(other, tokenizer_);
+        const std::string name = replace_invalid_utf8(answer_.bytes_of(other));
         if (!likeliest.contains(name)) likeliest[name] = value;
       }
+      if (!likeliest.empty() && !likeliest.contains(text)) likeliest[text] = scores->log_probability;
     }
     json_["top_logprobs"].push_back(likeliest);
-    json_["text_offset"].push_back(offset_);
-    offset_ += count_characters(text);
+    // A token may begin within a character. Special tokens are not in the text.
+    const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+    const bool within = offset_ > 0 && !bytes.empty() && !begins(bytes[0]);
+    json_["text_offset"].push_back(offset_ - (within ? 1 : 0));
+    if (!answer_.tokenizer().decode(TokenIds{id}).empty())
+      offset_ += static_cast<std::size_t>(std::ranges::count_if(bytes, begins));
   }
 
-  void add_prompt(const TokenIds& prompt, const std::vector<ScoredToken>& scores) {
-    for (std::size_t i = 0; i < prompt.size(); ++i)
+  void add_prompt(const TokenIds& prompt, const std::vector<ScoredToken>& scores, const std::string& text) {
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+      const bool at_begin = offset_ == 0;
       add(prompt[i], i > 0 && i <= scores.size() ? &scores[i - 1] : nullptr);
+      // The space that the tokenizer has put before the text.
+      if (at_begin && offset_ > 0 && answer_.bytes_of(prompt[i]).starts_with(' ') && !text.starts_with(' '))
+        --offset_;
+    }
   }
 
   const ordered_json& json() const { return json_; }
   std::size_t offset() const { return offset_; }
 
  private:
-  const Tokenizer& tokenizer_;
+  const WritingAnswer& answer_;
   std::size_t offset_;
   ordered_json json_{{"tokens", ordered_json::array()},
                      {"token_logprobs", ordered_json::array()},
@@ -148,14 +161,15 @@ ordered_json whole(const Completion& completion, GenerationCall& call) {
     const std::string echoed = completion.echo ? completion.prompts[prompt] : "";
     ordered_json logprobs;
     if (completion.writing.batch->likeliest) {
-      LogProbs lists(completion.tokenizer(), 0);
+      LogProbs lists(completion, 0);
       if (completion.echo)
-        lists.add_prompt(completion.writing.batch->prompts[prompt], rows[row].prompt_scores);
+        lists.add_prompt(completion.writing.batch->prompts[prompt], rows[row].prompt_scores, echoed);
       for (const ScoredToken& token : rows[row].tokens) lists.add(token.id, &token);
       logprobs = lists.json();
     }
-    choices.push_back(choice(row, echoed + text_of_row(rows[row].ids, *completion.writing.session),
-                             std::move(logprobs), finish_reason(rows[row].end)));
+    const std::string text = text_of_row(rows[row].ids, *completion.writing.session,
+                                         completion.writing.batch->prompts[prompt].back());
+    choices.push_back(choice(row, echoed + text, std::move(logprobs), finish_reason(rows[row].end)));
     count += static_cast<std::int64_t>(rows[row].ids.size());
   }
   ordered_json reply = completion.envelope(std::move(choices));
@@ -179,7 +193,7 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
   words.token = [completion, offsets](std::size_t row, const std::string& text, const ScoredToken* token) {
     ordered_json logprobs;
     if (token != nullptr) {
-      LogProbs lists(completion->tokenizer(), (*offsets)[row]);
+      LogProbs lists(*completion, (*offsets)[row]);
       lists.add(token->id, token);
       (*offsets)[row] = lists.offset();
       logprobs = lists.json();

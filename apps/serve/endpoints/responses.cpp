@@ -88,7 +88,8 @@ struct ResponsesAnswer : ChatDialect {
         {"output_tokens_details", {{"reasoning_tokens", 0}}},
         {"total_tokens", read + new_tokens}};
     if (response["store"] == true) {
-      for (const ChatPart& part : parts) add_part(part);
+      const bool is_cut = reason == RowEnd::kLength && !parts.empty() && parts.back().is_call;
+      for (std::size_t i = 0; i + (is_cut ? 1 : 0) < parts.size(); ++i) add_part(parts[i]);
       store->put(response["id"], json_text(messages));
     }
     tell("response." + std::string(status()), {{"response", response}});

@@ -181,9 +181,8 @@ WebReply answer_translate(ServerState& state, const WebRequest& request) {
   const auto length = fields.integer("max_new_tokens", 1, kMostTokens);
   const auto beams = fields.integer("num_beams", 1, kMostBeams);
   fields.refuse_others();
-  GenerationOptions options = served.translator->options;
-  options.max_new_tokens = length.value_or(std::min(options.max_new_tokens, kMostTokens));
-  options.beams.num_beams = beams.value_or(options.beams.num_beams);
+  GenerationOptions options = served.translator->options(beams, length);
+  options.max_new_tokens = std::min(options.max_new_tokens, kMostTokens);
   const Languages languages = languages_of(*model.tokenizer, source, target);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   std::vector<TokenIds> sources;

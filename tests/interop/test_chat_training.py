@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -105,6 +106,10 @@ class ChatTrainingTest(unittest.TestCase):
         chats = [conversation(draw) for _ in range(4)]
         template = TEMPLATES["chatml"]
         dataset = self.write("chats.jsonl", "".join(json.dumps({"messages": m}) + "\n" for m in chats))
+        others = self.root / "model/additional_chat_templates"
+        others.mkdir()
+        self.addCleanup(shutil.rmtree, others)
+        (others / "tool_use.jinja").write_text("{% for m in messages %}old {{ m.role }}{% endfor %}")
         done, run = self.train(dataset, "--batch_size", "4", template=written(template, True))
         self.assertEqual(done.returncode, 0, done.stderr)
         ours = [json.loads(line)["train_loss"] for line in (run / "metrics.jsonl").read_text().splitlines()][:3]
@@ -126,7 +131,8 @@ class ChatTrainingTest(unittest.TestCase):
         for a, b in zip(ours, theirs):
             self.assertAlmostEqual(a / b, 1, delta=1e-5)
 
-        # The model keeps the template that it has learnt.
+        # The model keeps the template that it has learnt, and no other.
+        self.assertFalse((run / "final/additional_chat_templates").exists())
         final = transformers.AutoTokenizer.from_pretrained(run / "final")
         self.assertEqual(final.chat_template, written(template, True))
 

@@ -318,7 +318,17 @@ class RefusalTest(TaskTest):
                             "span_corruption": ["--documents", "pack"]}.items():
             result = run("train", *self.words("run", task=task, dataset=pairs), *words)
             self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
+        for task, words, said in (("question_answering", ["--label_smoothing", 0.1], "--label_smoothing: not for the task question_answering"),
+                                  ("lm", ["--lora_alpha", 32], "--lora_alpha, --lora_targets: only with --lora_rank"),
+                                  ("lm", ["--lora_targets", "*"], "--lora_alpha, --lora_targets: only with --lora_rank")):
+            self.assert_one_error(run("train", *self.words("run", task=task, dataset=pairs), *words), 2, said)
+        tokens = self.folder / "tokens"
+        self.succeed("data", "prepare", self.write("t.txt", ["a b c"] * 40), "--tokenizer", "char", "--out_dir", tokens)
+        words = self.words("run", dataset=tokens, block_size=8, max_iters=1)
+        for more in (["--val_dataset", pairs], ["--columns", "text=a"], ["--tokenizer", "byte"], ["--tokenizer", tokens]):
+            self.assert_one_error(run("train", *words, *more), 2, more[0], "not with token files", str(tokens))
         self.assertFalse((self.folder / "run").exists())
+        self.assertEqual(run("train", *words, "--tokenizer", "char").code, 0)  # as a recipe may have it
 
     def test_a_table_with_other_names_is_refused_or_read_by_columns(self):
         lines = ["sentence1\tsentence2\tlabel", *(f"{text}\tindeed\t{label}" for text, label in self.reviews(24))]

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -62,6 +63,49 @@ class EvaluateTest(TaskTest):
         moved = self.folder / "moved"
         (self.folder / "text/final").rename(moved)
         self.assert_one_error(run("evaluate", "--model", moved), 2, "--dataset", "moved")
+
+    def without_names(self, name):
+        """A copy of the model whose classes have no names, as those of many published models."""
+        shutil.copytree(self.folder / name / "final", self.folder / "plain/final")
+        path = self.folder / "plain/final/config.json"
+        config = json.loads(path.read_text())
+        names = [name for _, name in sorted(config["id2label"].items(), key=lambda entry: int(entry[0]))]
+        labels = {str(i): f"LABEL_{i}" for i in range(len(names))}
+        path.write_text(json.dumps(config | {"id2label": labels, "label2id": {label: int(i) for i, label in labels.items()}}))
+        return names
+
+    def test_a_head_without_names_knows_its_classes_by_number(self):
+        lines = [(f"{word} {word}", name) for word, name in zip("king sea tree house red old new dog cat fish bird corn".split(), "abcdefghijkl")]
+        table = self.write("named.tsv", ["\t".join(line) for line in lines * 12])
+        self.train("run", task="classification", dataset=table, val_dataset=table, block_size=8, max_iters=60, eval_interval=60)
+        names = self.without_names("run")
+        self.assertGreater(self.evaluate("run", "--dataset", table)["accuracy"], 0)
+        for rows in (lines, lines[2:9:6]):  # c and i alone
+            known = self.evaluate("run", "--dataset", self.write("known.tsv", ["\t".join(line) for line in rows]))
+            for prefix in ("", "LABEL_"):
+                numbered = self.write("numbered.tsv", [f"{text}\t{prefix}{names.index(name)}" for text, name in rows])
+                found = self.evaluate("plain", "--dataset", numbered)
+                self.assertEqual((found["loss"], found["accuracy"]), (known["loss"], known["accuracy"]))
+        named = ("evaluate", "--model", self.folder / "plain/final", "--dataset", table)
+        self.assert_one_error(run(*named), 1, "line 1: unknown label 'a'", "LABEL_11")
+        self.assertEqual(run(*named, *(word for name in names for word in ("--labels", name))).code, 0)
+        self.assert_one_error(run(*named, "--labels", "a", "--labels", "b"), 2, "--labels: the model has 12 classes, got 2")
+
+    def test_nor_does_the_order_of_tags_without_names_depend_on_the_data(self):
+        tags = ["Anna\tB-PER", "lives\tO", "Rome\tB-LOC", ""]
+        table = self.write("tags.tsv", tags * 30)
+        self.train("run", task="token_classification", dataset=table, block_size=8, vocab_size=60, max_iters=20)
+        names = self.without_names("run")
+        known = self.evaluate("run", "--dataset", self.write("two.tsv", tags[1:] * 3))
+        numbered = [line if not line else f"{line.split()[0]}\t{names.index(line.split()[1])}" for line in tags[1:] * 3]
+        self.assertEqual(self.evaluate("plain", "--dataset", self.write("numbered.tsv", numbered))["loss"], known["loss"])
+
+    def test_packed_weights_do_not_read_packed_documents(self):
+        table = self.write("texts.jsonl", [json.dumps({"text": "ab " * (1 + i % 5)}) for i in range(40)])
+        self.train("run", dataset=table, tokenizer="byte_bpe", vocab_size=260, documents="pack", block_size=32, max_iters=1)
+        packed = ("evaluate", "--model", self.folder / "run/final", "--weights", "float32")
+        self.assert_one_error(run(*packed), 2, "--weights, --documents pack")
+        self.assertEqual(run(*packed, "--dataset", table, "--documents", "stream").code, 0)
 
 
 class LearningTest(TaskTest):

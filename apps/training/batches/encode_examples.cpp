@@ -43,8 +43,9 @@ Example example_of(Encoding encoding) {
 }
 
 std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
-  const auto found = std::find(labels.begin(), labels.end(), label);
-  if (found != labels.end()) return found - labels.begin();
+  for (const std::string& name : {label, "LABEL_" + label})  // "3" is LABEL_3, a class without a name
+    if (const auto found = std::ranges::find(labels, name); found != labels.end())
+      return found - labels.begin();
   throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
               ")");
 }

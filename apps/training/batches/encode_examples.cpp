@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -34,9 +35,11 @@ std::vector<Example> encode_each(const std::vector<Record>& records, const std::
 
 Example example_of(Encoding encoding) {
   Example example{.input_ids = std::move(encoding.ids), .type_ids = std::move(encoding.type_ids)};
-  example.words = encoding.words.size() == example.input_ids.size()
-                      ? std::move(encoding.words)
-                      : std::vector<std::int32_t>(example.input_ids.size(), 0);
+  example.words = std::move(encoding.words);
+  example.words.resize(example.input_ids.size());
+  // Where words are not known, or the text is a single one, each token is a word.
+  if (std::ranges::none_of(example.words, [](std::int32_t word) { return word > 0; }))
+    std::iota(example.words.begin(), example.words.end(), 0);
   for (std::size_t i = 0; i < example.words.size(); ++i)
     if (encoding.texts[i] < 0) example.words[i] = -1;
   return example;

@@ -249,6 +249,57 @@ class ResumeTest(TaskTest):
             whole, half = (self.folder / run_name / "final/adapter" / name for run_name in ("whole", "half"))
             self.assertEqual(whole.read_bytes(), half.read_bytes())
 
+    def test_a_run_with_a_new_head_begins_again_if_it_has_no_checkpoint(self):
+        table = self.write("reviews.tsv", ["\t".join(pair) for pair in self.reviews()])
+        self.train("base", task="mlm", dataset=self.write("t.txt", [line for line, _ in self.reviews()]), block_size=16, vocab_size=60,
+                   max_iters=1)
+        for more in ({}, {"lora_rank": 2}):
+            self.train("run", task="classification", dataset=table, block_size=16, max_iters=3, init_from=self.folder / "base/final", **more)
+            weights = (self.folder / "run/final/model.safetensors").read_bytes()
+            for folder in ("checkpoints", "best", "final"):
+                shutil.rmtree(self.folder / "run" / folder)
+            done = run("train", "--init_from", "resume", "--out_dir", self.folder / "run")
+            self.assertEqual(done.code, 0, done.err)
+            self.assertIn("no checkpoint in", done.err)
+            self.assertEqual((self.folder / "run/final/model.safetensors").read_bytes(), weights)
+            shutil.rmtree(self.folder / "run")
+
+    def test_a_model_with_several_dropout_rates_goes_on(self):
+        lines = self.reviews(40)
+        self.train("base", task="mlm", model_type="distilbert", dropout=0.1, dataset=self.write("t.txt", [line for line, _ in lines]),
+                   block_size=16, vocab_size=60, max_iters=1)
+        path = self.folder / "base/final/config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seq_classif_dropout": 0.2}))  # as the published
+        words = dict(task="classification", dataset=self.write("reviews.tsv", ["\t".join(line) for line in lines]), block_size=16,
+                     init_from=self.folder / "base/final", max_iters=1)
+        self.assert_one_error(run("train", *self.words("run", **words, dropout=0.1)), 1, "--dropout 0.1", "0.2")
+        self.train("run", **words)
+        self.train("run", init_from="resume", max_iters=2)
+        config = json.loads((self.folder / "run/final/config.json").read_text())
+        self.assertEqual((config["dropout"], config["seq_classif_dropout"]), (0.1, 0.2))
+
+
+class TargetTest(TaskTest):
+    def test_an_update_without_a_target_is_skipped_by_all_ranks(self):
+        table = self.write("short.jsonl", ['{"text": "a b"}'] * 40)
+        words = self.words("run", task="mlm", dataset=table, vocab_size=30, block_size=8, batch_size=1, max_iters=10, eval_interval=10,
+                           eval_iters=40, log_interval=1)
+        result = run("train", *words, "--processes", 2)
+        self.assertEqual(result.code, 0, result.err)
+        losses = [json.loads(line)["train_loss"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertIn(0, losses)
+        self.assertGreater(max(losses), 1)
+
+    def test_an_evaluation_without_a_target_is_an_error(self):
+        table = self.write("short.jsonl", ['{"text": "a b"}'] * 12)
+        result = run("train", *self.words("run", task="mlm", dataset=table, vocab_size=30, block_size=8, max_iters=1, mlm_probability=0.001))
+        self.assert_one_error(result, 1, "nothing to predict", "--eval_iters")
+
+    def test_a_token_is_a_word_where_words_are_not_known(self):
+        table = self.write("t.jsonl", ['{"text": "the old house of the king"}'] * 40)
+        end = self.train("run", task="mlm", dataset=table, tokenizer="char", block_size=32, max_iters=2, whole_word="true")
+        self.assertGreater(end["val_loss"], 1)
+
 
 class RecordTest(TaskTest):
     def test_tensorboard_gets_what_metrics_get(self):

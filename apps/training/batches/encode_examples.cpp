@@ -11,6 +11,7 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "tokenizer/chat/chat_tokens.h"
+#include "tokenizer/files/file_readers.h"
 
 namespace zoo {
 namespace {
@@ -171,7 +172,7 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
     Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-    TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+    TokenIds target = encode_target(tokenizer, record.fields[1]);
     if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
     if (target.size() > limits.max_target_length) {
       target.resize(limits.max_target_length);

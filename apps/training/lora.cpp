@@ -19,13 +19,15 @@ bool fits_any(const std::vector<std::string>& patterns, const std::string& name)
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits(p, name); });
 }
 
-// Throws for a pattern that none fits: what it was to adapt would silently not learn.
-void require_projections(const torch::nn::Module& module, const std::vector<std::string>& patterns) {
+// The module's projections, except those that are trained themselves, such as a new head. Throws for a
+// pattern that none fits: what it was to adapt would silently not learn.
+void require_projections(const torch::nn::Module& module, const LoraAdapters::Options& options) {
   std::vector<std::string> names;
   for (const auto& entry : module.named_modules("", /*include_self=*/false))
-    if (entry.value()->as<LinearImpl>() != nullptr) names.push_back(entry.key());
+    if (entry.value()->as<LinearImpl>() != nullptr && !fits_any(options.trains, entry.key() + ".weight"))
+      names.push_back(entry.key());
   constexpr std::size_t kMostNames = 8;
-  for (const std::string& pattern : patterns) {
+  for (const std::string& pattern : options.targets) {
     if (std::ranges::any_of(names, [&](const std::string& name) { return fits(pattern, name); })) continue;
     const std::span<const std::string> some(names.data(), std::min(names.size(), kMostNames));
     throw FieldError(Field{"lora_targets"}, ": no projection of the model fits '", pattern,
@@ -60,7 +62,7 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
 }
 
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
-  require_projections(module, options.targets);
+  require_projections(module, options);
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->trains_ = options.trains;
   adapters->base_ = options.base;
@@ -69,7 +71,8 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
   for (const auto& entry : module.named_modules("", /*include_self=*/false)) {
     const auto projection = std::dynamic_pointer_cast<LinearImpl>(entry.value());
-    if (projection && fits_any(options.targets, entry.key()))
+    if (projection && fits_any(options.targets, entry.key()) &&
+        !fits_any(options.trains, entry.key() + ".weight"))
       adapters->adapt(entry.key(), projection, generator, options);
   }
   module.register_module("lora", adapters);

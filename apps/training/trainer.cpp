@@ -97,7 +97,9 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
   const auto sum = [](const at::Tensor& x) {
     return std::accumulate(x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel(), 0.0);
   };
-  SplitEvaluation evaluation{.loss = sum(targets) > 0 ? sum(losses) / sum(targets) : 0};
+  if (sum(targets) == 0)
+    throw FieldError("nothing to predict in an evaluation; more ", Field{"eval_iters"}, " or texts may help");
+  SplitEvaluation evaluation{.loss = sum(losses) / sum(targets)};
   evaluation.scores = objective.take_scores(evaluation.loss);
   return evaluation;
 }
@@ -231,8 +233,7 @@ bool Trainer::stopped(TrainingObserver& observer) const {
 }
 
 double Trainer::last_loss() const {
-  if (!updater_.loss().defined()) return 0;
-  const double loss = updater_.loss().item<double>();
+  const double loss = updater_.loss().defined() ? updater_.loss().item<double>() : 0;
   // Each rank's loss is already weighted by the targets of all ranks, times the number of ranks.
   const double mean = options_.ranks != nullptr
                           ? options_.ranks->sum(loss) / static_cast<double>(options_.ranks->size())

@@ -66,8 +66,9 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate, cons
   for (; done_ < options_.accumulation; ++done_) {
     Batch& batch = batches[static_cast<std::size_t>(done_)];
     const bool last = done_ + 1 == options_.accumulation;
-    // With ranks, no batch is skipped, because the other ranks wait for it.
-    if (batch.targets > 0 || averaging() != nullptr) backward(batch, ranks * batch.targets / targets, last);
+    // With ranks, only an update without any target skips a batch, because the other ranks wait for it.
+    if (batch.targets > 0 || (averaging() != nullptr && targets > 0))
+      backward(batch, ranks * batch.targets / targets, last);
     batch.loss = nullptr;  // frees memory that is no longer needed
     // With ranks, do not stop here, because the others wait for this rank's gradients.
     if (!last && ranks_ == nullptr && stop()) {

@@ -39,7 +39,7 @@ class LineReader {
 
   Conversation read() {
     ordered_json messages = ordered_json::array();
-    if (has("system") && !has("messages")) add(messages, "system", text("system"));
+    if (has("system")) add(messages, "system", text("system"));
     if (has("messages")) {
       add_all(messages, "messages");
     } else if (has("conversations")) {
@@ -55,6 +55,9 @@ class LineReader {
       refuse(
           "expected 'messages', 'conversations', 'instruction' and 'output', or 'prompt' and 'completion'");
     }
+    const auto is_system = [](const auto& message) { return message["role"] == "system"; };
+    if (has("system") && std::ranges::count_if(messages, is_system) > 1)
+      refuse("'system' stands beside messages with a system message of their own; leave one out");
     if (std::ranges::none_of(messages, [](const auto& message) { return message["role"] == "assistant"; }))
       refuse("no message is the assistant's, so there is nothing to learn");
     return {line_.number, request(std::move(messages))};

@@ -160,6 +160,14 @@ class Prepare(DataTest):
         self.assert_one_error(run(*prepare[:2], broken, *prepare[3:], "--overwrite"), 1, "broken.jsonl, line 15001")
         self.assert_one_error(run(*prepare[:2], source, "--tokenizer", "char", "--out_dir", self.path("chars")), 1, "no token that ends")
 
+    def test_a_long_last_document_validates(self):
+        rows = ['{"text": "in the beginning"}'] * 5 + [json.dumps({"text": "and the earth was without form " * 9})]
+        for end in ("\n", ""):
+            source = self.write("few.jsonl", ("\n".join(rows) + end).encode())
+            self.succeed("data", "prepare", source, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("few"), "--overwrite")
+            decoded = self.succeed("tokenizer", "decode", "--model", self.path("few"), stdin=json.dumps(self.ids("few/val.bin")))
+            self.assertEqual(decoded, json.loads(rows[-1])["text"] + "\n")
+
     def test_mistakes_are_named_and_nothing_is_written(self):
         source = self.write("text.txt", b"some text")
         bad = self.write("bad.txt", b"line\nline \xff\n")

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -62,6 +63,49 @@ class EvaluateTest(TaskTest):
         moved = self.folder / "moved"
         (self.folder / "text/final").rename(moved)
         self.assert_one_error(run("evaluate", "--model", moved), 2, "--dataset", "moved")
+
+    def without_names(self, name):
+        """A copy of the model whose classes have no names, as those of many published models."""
+        shutil.copytree(self.folder / name / "final", self.folder / "plain/final")
+        path = self.folder / "plain/final/config.json"
+        config = json.loads(path.read_text())
+        names = [name for _, name in sorted(config["id2label"].items(), key=lambda entry: int(entry[0]))]
+        labels = {str(i): f"LABEL_{i}" for i in range(len(names))}
+        path.write_text(json.dumps(config | {"id2label": labels, "label2id": {label: int(i) for i, label in labels.items()}}))
+        return names
+
+    def test_a_head_without_names_knows_its_classes_by_number(self):
+        lines = [(f"{word} {word}", name) for word, name in zip("king sea tree house red old new dog cat fish bird corn".split(), "abcdefghijkl")]
+        table = self.write("named.tsv", ["\t".join(line) for line in lines * 12])
+        self.train("run", task="classification", dataset=table, val_dataset=table, block_size=8, max_iters=60, eval_interval=60)
+        names = self.without_names("run")
+        self.assertGreater(self.evaluate("run", "--dataset", table)["accuracy"], 0)
+        for rows in (lines, lines[2:9:6]):  # c and i alone
+            known = self.evaluate("run", "--dataset", self.write("known.tsv", ["\t".join(line) for line in rows]))
+            for prefix in ("", "LABEL_"):
+                numbered = self.write("numbered.tsv", [f"{text}\t{prefix}{names.index(name)}" for text, name in rows])
+                found = self.evaluate("plain", "--dataset", numbered)
+                self.assertEqual((found["loss"], found["accuracy"]), (known["loss"], known["accuracy"]))
+        named = ("evaluate", "--model", self.folder / "plain/final", "--dataset", table)
+        self.assert_one_error(run(*named), 1, "line 1: unknown label 'a'", "LABEL_11")
+        self.assertEqual(run(*named, *(word for name in names for word in ("--labels", name))).code, 0)
+        self.assert_one_error(run(*named, "--labels", "a", "--labels", "b"), 2, "--labels: the model has 12 classes, got 2")
+
+    def test_nor_does_the_order_of_tags_without_names_depend_on_the_data(self):
+        tags = ["Anna\tB-PER", "lives\tO", "Rome\tB-LOC", ""]
+        table = self.write("tags.tsv", tags * 30)
+        self.train("run", task="token_classification", dataset=table, block_size=8, vocab_size=60, max_iters=20)
+        names = self.without_names("run")
+        known = self.evaluate("run", "--dataset", self.write("two.tsv", tags[1:] * 3))
+        numbered = [line if not line else f"{line.split()[0]}\t{names.index(line.split()[1])}" for line in tags[1:] * 3]
+        self.assertEqual(self.evaluate("plain", "--dataset", self.write("numbered.tsv", numbered))["loss"], known["loss"])
+
+    def test_packed_weights_do_not_read_packed_documents(self):
+        table = self.write("texts.jsonl", [json.dumps({"text": "ab " * (1 + i % 5)}) for i in range(40)])
+        self.train("run", dataset=table, tokenizer="byte_bpe", vocab_size=260, documents="pack", block_size=32, max_iters=1)
+        packed = ("evaluate", "--model", self.folder / "run/final", "--weights", "float32")
+        self.assert_one_error(run(*packed), 2, "--weights, --documents pack")
+        self.assertEqual(run(*packed, "--dataset", table, "--documents", "stream").code, 0)
 
 
 class LearningTest(TaskTest):
@@ -127,6 +171,12 @@ class LearningTest(TaskTest):
                          for of in (("--model", self.folder / "lora/final"), ("--adapter", adapter)))
         for label, own in (("neg", "LABEL_0"), ("pos", "LABEL_1")):
             self.assertAlmostEqual(merged[label], alone[own], places=5)
+
+        # A new head gets no adapter, whatever the pattern: it is trained itself.
+        self.train("all", max_iters=2, **common, lora_rank=2, lora_targets="*")
+        merged, alone = (json.loads(run("classify", *of, *text).out)["scores"]
+                         for of in (("--model", self.folder / "all/final"), ("--adapter", self.folder / "all/final/adapter")))
+        self.assertAlmostEqual(merged["neg"], alone["LABEL_0"], places=5)
 
         # Frozen parts stay as they are.
         self.train("frozen", max_iters=10, freeze="stack.*", **common)
@@ -206,6 +256,57 @@ class ResumeTest(TaskTest):
         for name in ("adapter_model.safetensors", "adapter_config.json"):
             whole, half = (self.folder / run_name / "final/adapter" / name for run_name in ("whole", "half"))
             self.assertEqual(whole.read_bytes(), half.read_bytes())
+
+    def test_a_run_with_a_new_head_begins_again_if_it_has_no_checkpoint(self):
+        table = self.write("reviews.tsv", ["\t".join(pair) for pair in self.reviews()])
+        self.train("base", task="mlm", dataset=self.write("t.txt", [line for line, _ in self.reviews()]), block_size=16, vocab_size=60,
+                   max_iters=1)
+        for more in ({}, {"lora_rank": 2}):
+            self.train("run", task="classification", dataset=table, block_size=16, max_iters=3, init_from=self.folder / "base/final", **more)
+            weights = (self.folder / "run/final/model.safetensors").read_bytes()
+            for folder in ("checkpoints", "best", "final"):
+                shutil.rmtree(self.folder / "run" / folder)
+            done = run("train", "--init_from", "resume", "--out_dir", self.folder / "run")
+            self.assertEqual(done.code, 0, done.err)
+            self.assertIn("no checkpoint in", done.err)
+            self.assertEqual((self.folder / "run/final/model.safetensors").read_bytes(), weights)
+            shutil.rmtree(self.folder / "run")
+
+    def test_a_model_with_several_dropout_rates_goes_on(self):
+        lines = self.reviews(40)
+        self.train("base", task="mlm", model_type="distilbert", dropout=0.1, dataset=self.write("t.txt", [line for line, _ in lines]),
+                   block_size=16, vocab_size=60, max_iters=1)
+        path = self.folder / "base/final/config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seq_classif_dropout": 0.2}))  # as the published
+        words = dict(task="classification", dataset=self.write("reviews.tsv", ["\t".join(line) for line in lines]), block_size=16,
+                     init_from=self.folder / "base/final", max_iters=1)
+        self.assert_one_error(run("train", *self.words("run", **words, dropout=0.1)), 1, "--dropout 0.1", "0.2")
+        self.train("run", **words)
+        self.train("run", init_from="resume", max_iters=2)
+        config = json.loads((self.folder / "run/final/config.json").read_text())
+        self.assertEqual((config["dropout"], config["seq_classif_dropout"]), (0.1, 0.2))
+
+
+class TargetTest(TaskTest):
+    def test_an_update_without_a_target_is_skipped_by_all_ranks(self):
+        table = self.write("short.jsonl", ['{"text": "a b"}'] * 40)
+        words = self.words("run", task="mlm", dataset=table, vocab_size=30, block_size=8, batch_size=1, max_iters=10, eval_interval=10,
+                           eval_iters=40, log_interval=1)
+        result = run("train", *words, "--processes", 2)
+        self.assertEqual(result.code, 0, result.err)
+        losses = [json.loads(line)["train_loss"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertIn(0, losses)
+        self.assertGreater(max(losses), 1)
+
+    def test_an_evaluation_without_a_target_is_an_error(self):
+        table = self.write("short.jsonl", ['{"text": "a b"}'] * 12)
+        result = run("train", *self.words("run", task="mlm", dataset=table, vocab_size=30, block_size=8, max_iters=1, mlm_probability=0.001))
+        self.assert_one_error(result, 1, "nothing to predict", "--eval_iters")
+
+    def test_a_token_is_a_word_where_words_are_not_known(self):
+        table = self.write("t.jsonl", ['{"text": "the old house of the king"}'] * 40)
+        end = self.train("run", task="mlm", dataset=table, tokenizer="char", block_size=32, max_iters=2, whole_word="true")
+        self.assertGreater(end["val_loss"], 1)
 
 
 class RecordTest(TaskTest):
@@ -320,7 +421,17 @@ class RefusalTest(TaskTest):
                             "span_corruption": ["--documents", "pack"]}.items():
             result = run("train", *self.words("run", task=task, dataset=pairs), *words)
             self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
+        for task, words, said in (("question_answering", ["--label_smoothing", 0.1], "--label_smoothing: not for the task question_answering"),
+                                  ("lm", ["--lora_alpha", 32], "--lora_alpha, --lora_targets: only with --lora_rank"),
+                                  ("lm", ["--lora_targets", "*"], "--lora_alpha, --lora_targets: only with --lora_rank")):
+            self.assert_one_error(run("train", *self.words("run", task=task, dataset=pairs), *words), 2, said)
+        tokens = self.folder / "tokens"
+        self.succeed("data", "prepare", self.write("t.txt", ["a b c"] * 40), "--tokenizer", "char", "--out_dir", tokens)
+        words = self.words("run", dataset=tokens, block_size=8, max_iters=1)
+        for more in (["--val_dataset", pairs], ["--columns", "text=a"], ["--tokenizer", "byte"], ["--tokenizer", tokens]):
+            self.assert_one_error(run("train", *words, *more), 2, more[0], "not with token files", str(tokens))
         self.assertFalse((self.folder / "run").exists())
+        self.assertEqual(run("train", *words, "--tokenizer", "char").code, 0)  # as a recipe may have it
 
     def test_a_table_with_other_names_is_refused_or_read_by_columns(self):
         lines = ["sentence1\tsentence2\tlabel", *(f"{text}\tindeed\t{label}" for text, label in self.reviews(24))]

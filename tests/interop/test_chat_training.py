@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -105,6 +106,10 @@ class ChatTrainingTest(unittest.TestCase):
         chats = [conversation(draw) for _ in range(4)]
         template = TEMPLATES["chatml"]
         dataset = self.write("chats.jsonl", "".join(json.dumps({"messages": m}) + "\n" for m in chats))
+        others = self.root / "model/additional_chat_templates"
+        others.mkdir()
+        self.addCleanup(shutil.rmtree, others)
+        (others / "tool_use.jinja").write_text("{% for m in messages %}old {{ m.role }}{% endfor %}")
         done, run = self.train(dataset, "--batch_size", "4", template=written(template, True))
         self.assertEqual(done.returncode, 0, done.stderr)
         ours = [json.loads(line)["train_loss"] for line in (run / "metrics.jsonl").read_text().splitlines()][:3]
@@ -126,7 +131,8 @@ class ChatTrainingTest(unittest.TestCase):
         for a, b in zip(ours, theirs):
             self.assertAlmostEqual(a / b, 1, delta=1e-5)
 
-        # The model keeps the template that it has learnt.
+        # The model keeps the template that it has learnt, and no other.
+        self.assertFalse((run / "final/additional_chat_templates").exists())
         final = transformers.AutoTokenizer.from_pretrained(run / "final")
         self.assertEqual(final.chat_template, written(template, True))
 
@@ -177,14 +183,18 @@ class ChatTrainingTest(unittest.TestCase):
                                                                                  {"from": "gpt", "value": "the"}]},
                   "alpaca": {"instruction": "hello", "input": "", "output": "the"}, "pairs": {"prompt": "hello", "completion": "the"},
                   "lists": {"prompt": plain[:1], "completion": plain[1:]}}
+        system = [{"role": "system", "content": "be brief"}, *plain]
+        advised = {"in-messages": {"messages": system}, "beside": {"system": "be brief", "messages": plain}}
         losses = {}
-        for name, shape in shapes.items():
+        for name, shape in (shapes | advised).items():
             dataset = self.write(f"{name}.jsonl", json.dumps(shape) + "\n")
             done, run = self.train(dataset, "--batch_size", "1", steps=1)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("no chat template", done.stderr)
             losses[name] = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["train_loss"]
-        self.assertEqual(len(set(losses.values())), 1, losses)
+        self.assertEqual(len({losses[name] for name in shapes}), 1, losses)
+        self.assertEqual(losses["beside"], losses["in-messages"])
+        self.assertNotEqual(losses["beside"], losses["messages"])
         prompt = tzoo("chat", "--model", str(run / "final"), "--messages", "-", "--print_prompt", stdin=json.dumps(plain[:1]))
         self.assertEqual(prompt.stdout, "User:\nhello\nAssistant:\n")
 
@@ -195,6 +205,7 @@ class ChatTrainingTest(unittest.TestCase):
                                 ({"messages": [{"content": "a"}]}, "expected messages with a 'role'"),
                                 ({"mesages": [user, answer]}, "did you mean 'messages'"),
                                 ({"conversations": [{"from": "robot", "value": "a"}]}, "unknown role 'robot'"),
+                                ({"system": "c", "messages": [dict(user, role="system"), user, answer]}, "'system' stands beside"),
                                 ({"instruction": "a"}, "'output' is missing; --columns output=NAME"),
                                 ({"messages": [user, dict(answer, content="")]}, "a message of the assistant is empty"),
                                 ({"messages": [dict(user, role="usr"), answer]}, "texts of the roles system, user and assistant"),

@@ -222,6 +222,11 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
                             ("ndcg_at_10", sum(1 / math.log2(1 + rank) for rank in ranks) / 5)]:
             self.assertAlmostEqual(first["val_" + name], value, places=6)
             self.assertAlmostEqual(self.evaluated(self.root / "bert", "--dataset", self.rows(TRIPLETS))[name], value, places=6)
+        # A document that several rows have as their positive does not rank before itself, but thrice before others.
+        thrice = self.evaluated(self.root / "bert", "--dataset", self.rows(TRIPLETS * 3))
+        ranks = [3 * rank - 2 for rank in ranks]
+        self.assertEqual(thrice["accuracy"], sum(rank == 1 for rank in ranks) / 5)
+        self.assertAlmostEqual(thrice["mrr_at_10"], sum(1 / rank for rank in ranks if rank <= 10) / 5, places=6)
         found = scores.diagonal().tolist()
         places = [sorted(found).index(x) + 1 for x in found]
         wanted = [5, 1, 3.5, 3.5, 2]

@@ -101,6 +101,31 @@ class TranslationTest(unittest.TestCase):
                 for text, line in zip(texts, out.split("\n")[:-1], strict=True):
                     self.assertEqual(json.loads(line), tokenizer(text)["input_ids"], repr(text))
 
+    def test_targets_of_a_training(self):
+        """By Marian's model of the language that is written; where the tokens around a text name the source's, there is none."""
+        words = ["--task", "seq2seq", "--dataset", str(self.marian / "pairs.tsv"), "--out_dir", str(self.marian / "run"), "--overwrite",
+                 "--learning_rate", "1e-9", "--min_lr", "1e-9", "--max_iters", "1", "--eval_interval", "1", "--log_interval", "1", "--batch_size", "2",
+                 "--block_size", "512", "--dtype", "float32", "--device", "cpu"]
+        pairs = list(zip(CORPUS[100:102], CORPUS[2000:2002]))
+        (self.marian / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
+        words += ["--val_dataset", str(self.marian / "pairs.tsv")]
+        code, _, error = tzoo("train", "--init_from", str(self.marian), *words)
+        self.assertEqual(code, 0, error)
+        ours = json.loads((self.marian / "run/metrics.jsonl").read_text().splitlines()[0])["val_loss"]
+        model = transformers.MarianMTModel.from_pretrained(self.marian).eval()
+        total = count = 0
+        for source, target in pairs:
+            batch = self.tokenizers[self.marian](source, text_target=target, return_tensors="pt")
+            self.assertNotEqual(batch["labels"].tolist(), self.tokenizers[self.marian](target, return_tensors="pt")["input_ids"].tolist())
+            with torch.no_grad():
+                total += model(**batch).loss.item() * batch["labels"].numel()
+            count += batch["labels"].numel()
+        self.assertAlmostEqual(ours / (total / count), 1, delta=1e-5)
+        for folder, language in ((self.m2m, "__en__"), (self.nllb, "eng_Latn")):
+            code, _, error = tzoo("train", "--init_from", str(folder), *words)
+            self.assertEqual(code, 1)
+            self.assertIn(f"puts {language} around texts, which is the language of sources", error)
+
     def test_texts(self):
         for folder, tokenizer in self.tokenizers.items():
             rows = [tokenizer(text)["input_ids"] for text in TEXTS[:300]]

@@ -40,6 +40,10 @@ std::vector<std::string_view> class_words(std::string_view section);
 std::unique_ptr<Tokenizer> read_marian(const std::filesystem::path& path, TokenizerSettings settings);
 std::unique_ptr<Tokenizer> read_m2m_100(const std::filesystem::path& path, TokenizerSettings settings);
 
+/// The ids of a text that a translator learns to write, of Marian by target.spm. Throws Error for a tokenizer
+/// that puts the language of sources around each text: M2M-100's, NLLB's, mBART's.
+TokenIds encode_target(const Tokenizer& tokenizer, std::string_view text);
+
 /// The tokenizer inside a GGUF file: byte-level BPE, sentencepiece's BPE ("llama") and unigram ("t5") models,
 /// and WordPiece ("bert"). It runs as the equivalent tokenizer.json, which save() writes.
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const std::filesystem::path& path);

@@ -72,6 +72,7 @@ class MappedSentencePiece final : public Tokenizer {
     template_ = {{begin, first, end}, {begin, first, second, end}};
   }
 
+  std::shared_ptr<const Tokenizer> target;  // of texts in the language that Marian writes
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
   TokenIds text_ids(std::string_view text) const override {
@@ -182,8 +183,9 @@ void set_roles(const fs::path& directory, const TokenizerSettings& settings,
   }
 }
 
-std::unique_ptr<Tokenizer> mapped(const fs::path& path, const TokenizerSettings& settings,
-                                  MappedVocabulary vocabulary, const std::vector<std::string>& names) {
+std::unique_ptr<MappedSentencePiece> mapped(const fs::path& path, const TokenizerSettings& settings,
+                                            MappedVocabulary vocabulary,
+                                            const std::vector<std::string>& names) {
   return std::make_unique<MappedSentencePiece>(SentencePieceTokenizer::load(path), std::move(vocabulary),
                                                tokenizer_files(settings, path.parent_path(), names),
                                                (path.parent_path() / "vocab.json").string());
@@ -200,7 +202,20 @@ std::unique_ptr<Tokenizer> read_marian(const fs::path& path, TokenizerSettings s
             vocabulary);
   vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
   vocabulary.reads_codes = true;
-  return mapped(path, settings, std::move(vocabulary), {"source.spm", "target.spm", "vocab.json"});
+  auto tokenizer = mapped(path, settings, std::move(vocabulary), {"source.spm", "target.spm", "vocab.json"});
+  if (path.filename() == "source.spm")
+    tokenizer->target = read_marian(path.parent_path() / "target.spm", settings);
+  return tokenizer;
+}
+
+TokenIds encode_target(const Tokenizer& tokenizer, std::string_view text) {
+  const auto* mapped = dynamic_cast<const MappedSentencePiece*>(&tokenizer);
+  if (mapped != nullptr && mapped->target) return mapped->target->encode(text, EncodeOptions{}).ids;
+  for (const TokenId id : tokenizer.encode("", EncodeOptions{}).ids)
+    if (!tokenizer.has_role(id))
+      throw Error("the tokenizer puts ", tokenizer.token_text(id), " around texts, which is the language of ",
+                  "sources; it has none for targets, so that they cannot be learnt");
+  return tokenizer.encode(text, EncodeOptions{}).ids;
 }
 
 std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings settings) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "tokenizer/chat/chat_tokens.h"
+#include "tokenizer/files/file_readers.h"
 
 namespace zoo {
 namespace {
@@ -34,17 +36,20 @@ std::vector<Example> encode_each(const std::vector<Record>& records, const std::
 
 Example example_of(Encoding encoding) {
   Example example{.input_ids = std::move(encoding.ids), .type_ids = std::move(encoding.type_ids)};
-  example.words = encoding.words.size() == example.input_ids.size()
-                      ? std::move(encoding.words)
-                      : std::vector<std::int32_t>(example.input_ids.size(), 0);
+  example.words = std::move(encoding.words);
+  example.words.resize(example.input_ids.size());
+  // Where words are not known, or the text is a single one, each token is a word.
+  if (std::ranges::none_of(example.words, [](std::int32_t word) { return word > 0; }))
+    std::iota(example.words.begin(), example.words.end(), 0);
   for (std::size_t i = 0; i < example.words.size(); ++i)
     if (encoding.texts[i] < 0) example.words[i] = -1;
   return example;
 }
 
 std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
-  const auto found = std::find(labels.begin(), labels.end(), label);
-  if (found != labels.end()) return found - labels.begin();
+  for (const std::string& name : {label, "LABEL_" + label})  // "3" is LABEL_3, a class without a name
+    if (const auto found = std::ranges::find(labels, name); found != labels.end())
+      return found - labels.begin();
   throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
               ")");
 }
@@ -167,7 +172,7 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
     Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-    TokenIds target = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false}).ids;
+    TokenIds target = encode_target(tokenizer, record.fields[1]);
     if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
     if (target.size() > limits.max_target_length) {
       target.resize(limits.max_target_length);

@@ -183,6 +183,8 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   const auto on_step = [&](std::int64_t done) { progress.update(done); };
   const bool packed = flags.compute.weights != "modules";
   if (packed && loaded.head == Head::kCausalLm) {
+    if (flags.data.documents == "pack")
+      throw UsageError("--weights, --documents pack: modules alone read packed documents; leave one out");
     const auto model = decoding_model(loaded, flags.compute);
     return evaluate_packed(*model, batches, count, *metric, exact, on_step);
   }

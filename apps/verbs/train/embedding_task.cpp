@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include <ATen/ATen.h>
@@ -66,12 +67,12 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
         options_(options) {}
 
   std::vector<Score> take_scores(double) override {
-    const std::vector<EmbeddedBatch> measured = std::exchange(measured_, {});
+    const std::vector<Measured> measured = std::exchange(measured_, {});
     measured_rows_ = 0;
     if (measured.empty()) return {};
     if (!takes_scores(options_.loss.loss)) return ranking_scores(measured);
     std::vector<at::Tensor> wanted, found;
-    for (const EmbeddedBatch& batch : measured) {
+    for (const auto& [batch, rows] : measured) {
       wanted.push_back(batch.scores);
       found.push_back(cosines(batch));
     }
@@ -79,6 +80,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
   }
 
  private:
+  using Measured = std::pair<EmbeddedBatch, Rows>;  // on the CPU
   at::Tensor loss(const Rows& rows, bool measured) override {
     std::vector<const Encoding*> anchors, documents;
     std::vector<double> scores;
@@ -96,7 +98,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     if (measured && measured_rows_ < kMostMeasuredRows) {
       measured_rows_ += batch.anchors.size(0);
       const auto kept = [](const at::Tensor& x) { return x.defined() ? x.detach().cpu() : x; };
-      measured_.push_back({kept(batch.anchors), kept(batch.documents), kept(batch.scores)});
+      measured_.push_back({{kept(batch.anchors), kept(batch.documents), kept(batch.scores)}, rows});
     }
     return options_.teacher ? taught_loss(rows, batch) : embedding_loss(options_.loss, batch);
   }
@@ -141,20 +143,29 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     return at::cat(parts);
   }
 
-  static std::vector<Score> ranking_scores(const std::vector<EmbeddedBatch>& measured) {
+  static std::vector<Score> ranking_scores(const std::vector<Measured>& measured) {
     std::vector<at::Tensor> positives, negatives;
-    for (const EmbeddedBatch& batch : measured) {
+    std::map<std::string, std::int64_t> numbers;  // of the documents' texts
+    std::vector<std::int64_t> own_texts, other_texts;
+    for (const auto& [batch, rows] : measured) {
       positives.push_back(unit_vectors(batch.documents.slice(0, 0, batch.anchors.size(0))));
       negatives.push_back(unit_vectors(batch.documents.slice(0, batch.anchors.size(0))));
+      for (const EmbeddingRow* row : rows)
+        for (std::size_t i = 1; i < row->texts.size(); ++i)
+          (i == 1 ? own_texts : other_texts)
+              .push_back(numbers.emplace(row->example->texts[i], std::ssize(numbers)).first->second);
     }
     const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)}).t();
+    const at::Tensor texts = at::cat({at::tensor(own_texts, at::kLong), at::tensor(other_texts, at::kLong)});
     std::vector<std::vector<double>> gains;
-    for (const EmbeddedBatch& batch : measured) {
+    for (const auto& [batch, texts_of_rows] : measured) {
       const at::Tensor scores = at::matmul(unit_vectors(batch.anchors), documents);
       const auto before = static_cast<std::int64_t>(gains.size()), rows = batch.anchors.size(0);
       const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
-      // The positive counts itself, so that this is its rank.
-      for (const double rank : doubles_of(scores.ge(scores.gather(1, right)).sum(1).clamp_max(kLastRank)))
+      // Before the positive rank documents of other texts: the same one may be the positive of several rows.
+      const at::Tensor others = texts.ne(texts.slice(0, before, before + rows).unsqueeze(1));
+      const at::Tensor ranks = scores.ge(scores.gather(1, right)).logical_and(others).sum(1) + 1;
+      for (const double rank : doubles_of(ranks.clamp_max(kLastRank)))
         gains.emplace_back(static_cast<std::size_t>(rank)).back() = 1;
     }
     return mean_figures(gains);
@@ -162,7 +173,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
 
   Embedders embedders_;
   EmbeddingOptions options_;
-  std::vector<EmbeddedBatch> measured_;  // on the CPU
+  std::vector<Measured> measured_;
   std::int64_t measured_rows_ = 0;
 };
 

@@ -4,6 +4,8 @@
 #include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/base/lines.h"
+#include "data/tokens/token_dataset.h"
+#include "tokenizer/tokenizer.h"
 
 namespace zoo {
 
@@ -86,6 +88,13 @@ void require_task_flags(const TrainFlags& flags) {
   if (taught && (flags.disagreement != Disagreement::kNone || embedding.loss || embedding.scale ||
                  embedding.symmetric || !embedding.matryoshka_dims.empty()))
     throw UsageError("--teacher: not with --disagreement, --loss, --scale, --symmetric, --matryoshka_dims");
+  if (is_token_dataset(data.dataset) &&
+      (data.val_dataset || !data.columns.empty() ||
+       (data.tokenizer && flags.init_from == "scratch" &&  // a recipe's may be of the files' kind
+        (!has_tokenizer(data.dataset) || load_tokenizer(data.dataset)->kind() != *data.tokenizer))))
+    throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);
+  if (flags.lora.rank == 0 && (flags.lora.alpha != TrainFlags().lora.alpha || !flags.lora.targets.empty()))
+    throw UsageError("--lora_alpha, --lora_targets: only with --lora_rank");
   if (!flags.adapter.empty() && flags.init_from == "scratch")
     throw UsageError("--adapter: needs the model that it adapts; name it with --init_from DIR");
   if (traits_of(data.task).tunes && flags.init_from == "scratch")
@@ -99,6 +108,8 @@ void require_task_flags(const TrainFlags& flags) {
     throw UsageError("--label_smoothing: only for --preference_loss dpo");
   if (prefers && flags.preference.loss == PreferenceLoss::kKto && flags.batch_size == 1)
     throw UsageError("--batch_size 1: --preference_loss kto compares the answers of a batch of at least 2");
+  if (data.task == Task::kQuestionAnswering && data.label_smoothing > 0)
+    throw UsageError("--label_smoothing: not for the task ", name_of(data.task));
   if (!contains(ranks, data.task) && !prefers) return;
   for (const auto& [name, is_set] : {std::pair("label_smoothing", data.label_smoothing > 0 && !prefers),
                                      std::pair("disagreement", flags.disagreement != Disagreement::kNone)})

@@ -272,10 +272,13 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
+    if (resolved["dropout"].is_array()) resolved.erase("dropout");  // the flag has no list
     if (const std::int64_t longest = traits_of(flags.data.task).longest; longest > 0 && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
           std::min(start.checkpoint->config.max_length(), longest);
   }
+  // Without a checkpoint the run begins again, and so does its new head.
+  if (flags.init_from == "resume" && !start.resumed) flags.init_from = origin_of(run);
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);

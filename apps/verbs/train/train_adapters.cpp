@@ -52,6 +52,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
     if (writes_tokenizer) tokenizer->save(directory);
     if (files) files->write(directory);
+    if (!templates.empty()) fs::remove_all(directory / "additional_chat_templates");  // other ones
     for (const auto& [path, bytes] : templates) {
       fs::create_directories((directory / path).parent_path());
       write_file(directory / path, bytes);

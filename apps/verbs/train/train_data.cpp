@@ -243,9 +243,14 @@ class DatasetReader {
     set_bytes(held_out.size());
   }
 
-  void choose_labels(std::vector<std::string> found) {
-    data_.label_names = !flags_.labels.empty() ? flags_.labels : known_.label_names;
-    if (data_.label_names.empty()) data_.label_names = std::move(found);
+  void choose_labels(const std::vector<std::string>& found) {
+    const std::vector<std::string>& own = known_.label_names;
+    const auto odd = [&](const auto& label) { return std::ranges::count(own, "LABEL_" + label) == 0; };
+    // A head without names learns those of the data, if they are no numbers of its classes.
+    const bool learn = own.empty() || (!evaluates_ && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));
+    data_.label_names = !flags_.labels.empty() ? flags_.labels : learn ? found : own;
+    if (evaluates_ && !flags_.labels.empty() && flags_.labels.size() != own.size())
+      throw UsageError("--labels: the model has ", own.size(), " classes, got ", flags_.labels.size());
     if (data_.label_names.size() < 2)
       throw Error(source_.name, ": a classification needs at least two labels, found ",
                   data_.label_names.size());

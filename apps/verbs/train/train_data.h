@@ -36,8 +36,8 @@ struct TaskData {
 /// Properties of a checkpoint that the data needs: tokenizer and labels.
 struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> label_names;
-  std::optional<ChatFormat> chat;  // of a model with a tokenizer
+  std::vector<std::string> label_names;  // as many as classes; LABEL_0, LABEL_1, … of a head without names
+  std::optional<ChatFormat> chat;        // of a model with a tokenizer
 };
 
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation

@@ -157,7 +157,10 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
     known.tokenizer = std::move(tokenizer);
     if (task == Task::kChat || task == Task::kPreference) known.chat = ChatFormat::read(directory);
   }
-  if (checkpoint->head == traits_of(task).head) known.label_names = checkpoint->config.label_names;
+  if (checkpoint->head != traits_of(task).head) return known;
+  known.label_names = checkpoint->config.label_names;
+  for (auto id = std::ssize(known.label_names); id < checkpoint->config.num_labels; ++id)
+    known.label_names.push_back("LABEL_" + std::to_string(id));
   return known;
 }
 

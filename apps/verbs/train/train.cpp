@@ -272,7 +272,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     require_equal(parsed.given, own, flags.init_from);
     own.erase("tokenizer");  // not a kind to train
     resolved.update(own);
-    if (resolved["dropout"].is_array()) resolved.erase("dropout");  // the flag has no list
+    const auto dropout = resolved.find("dropout");
+    if (dropout != resolved.end() && dropout->is_array()) resolved.erase(dropout);  // the flag has no list
     if (const std::int64_t longest = traits_of(flags.data.task).longest; longest > 0 && parsed.default_block)
       resolved["block_size"] = flags.data.block_size =
           std::min(start.checkpoint->config.max_length(), longest);

@@ -245,7 +245,9 @@ class DatasetReader {
 
   void choose_labels(const std::vector<std::string>& found) {
     const std::vector<std::string>& own = known_.label_names;
-    const auto odd = [&](const auto& label) { return std::ranges::count(own, "LABEL_" + label) == 0; };
+    const auto odd = [&](const auto& label) {
+      return std::ranges::count(own, label) + std::ranges::count(own, "LABEL_" + label) == 0;
+    };
     // A head without names learns those of the data, if they are no numbers of its classes.
     const bool learn = own.empty() || (!evaluates_ && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));
     data_.label_names = !flags_.labels.empty() ? flags_.labels : learn ? found : own;

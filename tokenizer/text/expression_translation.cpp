@@ -87,6 +87,8 @@ class Translator {
     if (!count.empty() && !repeatable_) refuse("a repeated anchor or lookaround");
     check_fold_of(literal);
     before_ = count.empty() ? literal : 0;
+    // Oniguruma repeats what is counted, where ICU would take it without a way back.
+    if (count.starts_with('{') && take("+")) return "(?:" + part + count + ")+";
     return part + count;
   }
 
@@ -110,7 +112,9 @@ class Translator {
     } else if (peek('{')) {
       count = interval();
     }
-    if (!count.empty() && (peek('*') || peek('+') || peek('?') || (peek('{') && !interval().empty())))
+    const bool repeats = count.starts_with('{') && peek('+');
+    if (!count.empty() && !repeats &&
+        (peek('*') || peek('+') || peek('?') || (peek('{') && !interval().empty())))
       refuse("a repetition of a repetition");
     return count;
   }

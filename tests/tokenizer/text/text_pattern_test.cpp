@@ -37,6 +37,7 @@ TEST_CASE("Classes are those of Oniguruma") {
   CHECK(found("(?i:[ks])+", "kK\u212A\u017F") == Ranges{{0, 7}});
   CHECK(found("^a$", "a\na\r\na") == Ranges{{0, 1}, {5, 6}});
   CHECK(found("a{,2}", "aaa") == Ranges{{0, 2}, {2, 3}});
+  CHECK(found("a{1,3}+", "aaaaa") == Ranges{{0, 5}});  // repeats the repetition
 }
 
 TEST_CASE("A part of an expression without an equal is named") {

@@ -89,7 +89,7 @@ void require_task_flags(const TrainFlags& flags) {
                  embedding.symmetric || !embedding.matryoshka_dims.empty()))
     throw UsageError("--teacher: not with --disagreement, --loss, --scale, --symmetric, --matryoshka_dims");
   if (is_token_dataset(data.dataset) &&
-      (data.val_dataset || !data.columns.empty() ||
+      ((data.val_dataset && *data.val_dataset != data.dataset) || !data.columns.empty() ||
        (data.tokenizer && flags.init_from == "scratch" &&  // a recipe's may be of the files' kind
         (!has_tokenizer(data.dataset) || load_tokenizer(data.dataset)->kind() != *data.tokenizer))))
     throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);

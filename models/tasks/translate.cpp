@@ -22,17 +22,6 @@ TokenId language_token(const Tokenizer& tokenizer, const char* field, const std:
   throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
-// Replaces the language among the special tokens around a text: the one without another role.
-void set_source(Encoding& encoding, const Tokenizer& tokenizer, TokenId language) {
-  bool found = false;
-  for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] >= 0 || tokenizer.has_role(encoding.ids[i])) continue;
-    encoding.ids[i] = language;
-    found = true;
-  }
-  if (!found) throw UnfitField(Field{"source_lang"}, ": this tokenizer puts no language beside a text");
-}
-
 }  // namespace
 
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target) {
@@ -42,6 +31,17 @@ Languages languages_of(const Tokenizer& tokenizer, const std::string& source, co
   languages.code = find_token(tokenizer, ">>" + target + "<<");
   if (!languages.code) languages.target = language_token(tokenizer, "target_lang", target);
   return languages;
+}
+
+// It is the one among the special tokens around a text that has no other role.
+void set_language(Encoding& encoding, const Tokenizer& tokenizer, TokenId language, const char* field) {
+  bool found = false;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.texts[i] >= 0 || tokenizer.has_role(encoding.ids[i])) continue;
+    encoding.ids[i] = language;
+    found = true;
+  }
+  if (!found) throw UnfitField(Field{field}, ": this tokenizer puts no language beside a text");
 }
 
 GenerationSettings translation_settings() {
@@ -65,7 +65,7 @@ GenerationOptions translation_options(GenerationSettings settings, const Checkpo
 TokenIds source_ids(const TextModel& model, const std::string& text, const Languages& languages) {
   Encoding encoding = model.tokenizer->encode(text, {.with_offsets = false});
   if (encoding.ids.empty()) throw Error("there is nothing to translate in an empty text");
-  if (languages.source) set_source(encoding, *model.tokenizer, *languages.source);
+  if (languages.source) set_language(encoding, *model.tokenizer, *languages.source, "source_lang");
   TokenIds prompt = encoding.ids;
   if (languages.code) prompt.insert(prompt.begin(), *languages.code);
   return prompt;

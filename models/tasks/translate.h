@@ -26,6 +26,10 @@ struct Languages {
 /// lacks.
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target);
 
+/// Replaces the language that the tokenizer puts beside a text. Throws UnfitField naming `field` if it puts
+/// none.
+void set_language(Encoding& encoding, const Tokenizer& tokenizer, TokenId language, const char* field);
+
 /// How translations are written where nobody says more: greedily, at most 128 tokens.
 GenerationSettings translation_settings();
 

@@ -90,14 +90,14 @@ class RoundTripTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def made(self, make, task, table):
+    def made(self, make, task, table, *words):
         """The model before and after two updates."""
         before = self.root / "before"
         before.mkdir()
         make(before)
         write(self.root / "data.jsonl" if task != "lm" else self.root / "data.txt", table)
         self.run_tzoo("train", "--init_from", before, "--out_dir", self.root / "run", "--task", task, "--dataset", *self.root.glob("data.*"),
-                      *"--max_iters 2 --eval_interval 2 --eval_iters 1 --batch_size 2 --block_size 16 --threads 1".split())
+                      *"--max_iters 2 --eval_interval 2 --eval_iters 1 --batch_size 2 --block_size 16 --threads 1".split(), *words)
         return before, self.root / "run/final"
 
     def export(self, model, kind, *words):
@@ -160,7 +160,7 @@ class RoundTripTest(unittest.TestCase):
         self.assertEqual(prompts[0]["ids"], theirs.apply_chat_template(json.loads(messages), add_generation_prompt=True, return_dict=False))
 
     def test_translator(self):
-        before, final = self.made(translator, "seq2seq", '{"source": "the earth", "target": "God"}\n' * 40)
+        before, final = self.made(translator, "seq2seq", '{"source": "the earth", "target": "God"}\n' * 40, "--target_lang", "fra_Latn")
         self.compare(before, final, {})
         again, packed = self.check(final, ["added_tokens.json", f"generation_config.json ({', '.join(BEAMS)})", "special_tokens_map.json",
                                            "tokenizer.json", "tokenizer_config.json"])

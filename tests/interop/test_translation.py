@@ -112,19 +112,29 @@ class TranslationTest(unittest.TestCase):
         code, _, error = tzoo("train", "--init_from", str(self.marian), *words)
         self.assertEqual(code, 0, error)
         ours = json.loads((self.marian / "run/metrics.jsonl").read_text().splitlines()[0])["val_loss"]
-        model = transformers.MarianMTModel.from_pretrained(self.marian).eval()
-        total = count = 0
-        for source, target in pairs:
-            batch = self.tokenizers[self.marian](source, text_target=target, return_tensors="pt")
-            self.assertNotEqual(batch["labels"].tolist(), self.tokenizers[self.marian](target, return_tensors="pt")["input_ids"].tolist())
-            with torch.no_grad():
-                total += model(**batch).loss.item() * batch["labels"].numel()
-            count += batch["labels"].numel()
-        self.assertAlmostEqual(ours / (total / count), 1, delta=1e-5)
-        for folder, language in ((self.m2m, "__en__"), (self.nllb, "eng_Latn")):
+
+        def theirs(folder, tokenizer):
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+            total = count = 0
+            for source, target in pairs:
+                batch = tokenizer(source, text_target=target, return_tensors="pt")
+                self.assertNotEqual(batch["labels"].tolist(), tokenizer(target, return_tensors="pt")["input_ids"].tolist())
+                with torch.no_grad():
+                    total += model(**batch).loss.item() * batch["labels"].numel()
+                count += batch["labels"].numel()
+            return total / count
+
+        self.assertAlmostEqual(ours / theirs(self.marian, self.tokenizers[self.marian]), 1, delta=1e-5)
+        for folder, own, source, target in ((self.m2m, "__en__", "de", "en"), (self.nllb, "eng_Latn", "fra_Latn", "deu_Latn")):
             code, _, error = tzoo("train", "--init_from", str(folder), *words)
             self.assertEqual(code, 1)
-            self.assertIn(f"puts {language} around texts, which is the language of sources", error)
+            self.assertIn(f"puts {own} beside texts, which is the language of sources", error)
+            code, _, error = tzoo("train", "--init_from", str(folder), *words, "--source_lang", source, "--target_lang", target)
+            self.assertEqual(code, 0, error)
+            ours = json.loads((self.marian / "run/metrics.jsonl").read_text().splitlines()[0])["val_loss"]
+            kind = transformers.M2M100Tokenizer if folder == self.m2m else transformers.AutoTokenizer
+            tokenizer = kind.from_pretrained(folder, src_lang=source, tgt_lang=target)
+            self.assertAlmostEqual(ours / theirs(folder, tokenizer), 1, delta=1e-5)
 
     def test_texts(self):
         for folder, tokenizer in self.tokenizers.items():

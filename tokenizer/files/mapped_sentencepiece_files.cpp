@@ -213,8 +213,8 @@ TokenIds encode_target(const Tokenizer& tokenizer, std::string_view text) {
   if (mapped != nullptr && mapped->target) return mapped->target->encode(text, EncodeOptions{}).ids;
   for (const TokenId id : tokenizer.encode("", EncodeOptions{}).ids)
     if (!tokenizer.has_role(id))
-      throw Error("the tokenizer puts ", tokenizer.token_text(id), " around texts, which is the language of ",
-                  "sources; it has none for targets, so that they cannot be learnt");
+      throw Error("the tokenizer puts ", tokenizer.token_text(id), " beside texts, which is the language of ",
+                  "sources; name that of the targets: target_lang");
   return tokenizer.encode(text, EncodeOptions{}).ids;
 }
 

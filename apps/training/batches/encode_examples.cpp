@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
+#include "models/tasks/translate.h"
 #include "tokenizer/chat/chat_tokens.h"
 #include "tokenizer/files/file_readers.h"
 
@@ -168,11 +169,20 @@ std::vector<Example> encode_texts(const std::vector<Record>& records, const Toke
 }
 
 std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                  TokenId eos_id, const std::string& prefix, const std::string& name,
-                                  EncodeLimits& limits) {
+                                  TokenId eos_id, const std::string& prefix, const Languages& languages,
+                                  const std::string& name, EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
-    Example example = example_of(encode(tokenizer, prefix + record.fields[0], "", limits));
-    TokenIds target = encode_target(tokenizer, record.fields[1]);
+    Encoding source = encode(tokenizer, prefix + record.fields[0], "", limits);
+    if (languages.source) set_language(source, tokenizer, *languages.source, "source_lang");
+    Example example = example_of(std::move(source));
+    TokenIds target;
+    if (languages.target) {
+      Encoding encoding = tokenizer.encode(record.fields[1], EncodeOptions{.with_offsets = false});
+      set_language(encoding, tokenizer, *languages.target, "target_lang");
+      target = std::move(encoding.ids);
+    } else {
+      target = encode_target(tokenizer, record.fields[1]);
+    }
     if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
     if (target.size() > limits.max_target_length) {
       target.resize(limits.max_target_length);

@@ -20,6 +20,8 @@
 
 namespace zoo {
 
+struct Languages;
+
 /// Limits for encoding texts as examples. Examples longer than max_length tokens are cut and counted.
 struct EncodeLimits {
   std::size_t max_length = 0;         // including special tokens
@@ -37,10 +39,10 @@ std::vector<Example> encode_texts(const std::vector<Record>& records, const Toke
                                   const std::string& name, EncodeLimits& limits);
 
 /// Pairs: source as inputs, target as labels with eos_id at the end. fields: source, target. `prefix` goes
-/// before each source.
+/// before each source; `languages` replace those that the tokenizer puts beside texts.
 std::vector<Example> encode_pairs(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                  TokenId eos_id, const std::string& prefix, const std::string& name,
-                                  EncodeLimits& limits);
+                                  TokenId eos_id, const std::string& prefix, const Languages& languages,
+                                  const std::string& name, EncodeLimits& limits);
 
 /// Texts as documents, one after another: the ids of each, then eos_id. fields: text.
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,

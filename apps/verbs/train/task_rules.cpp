@@ -49,6 +49,8 @@ void require_task_flags(const TrainFlags& flags) {
   const TaskFlag all[] = {
       {"target_size", data.target_size.has_value(), {Task::kSeq2Seq, Task::kSpanCorruption}},
       {"source_prefix", !data.source_prefix.empty(), {Task::kSeq2Seq}},
+      {"source_lang", !data.source_lang.empty(), {Task::kSeq2Seq}},
+      {"target_lang", !data.target_lang.empty(), {Task::kSeq2Seq}},
       {"chat_template", !data.chat_template.empty(), {Task::kChat, Task::kPreference}},
       {"documents", data.documents != "stream", {Task::kLm, Task::kChat}},
       {"preference_loss", flags.preference.loss != PreferenceLoss::kDpo, {Task::kPreference}},

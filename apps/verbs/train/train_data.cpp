@@ -11,6 +11,7 @@
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
 #include "data/examples/conversation_file.h"
+#include "models/tasks/translate.h"
 
 namespace zoo {
 namespace {
@@ -280,10 +281,15 @@ class DatasetReader {
     const Tokenizer& tokenizer =
         choose([&] { return texts_of(parts.train, text_of) + flags_.source_prefix; });
     if (labelled) choose_labels(labels_of(parts.train, 1));
+    const Languages languages = languages_of(tokenizer, flags_.source_lang, flags_.target_lang);
+    if (languages.code)
+      throw UsageError("--target_lang: this tokenizer reads it before a source: --source_prefix '>>",
+                       flags_.target_lang, "<< '");
     encode(parts, [&](const std::vector<Record>& records, const std::string& name) {
       if (labelled) return encode_classes(records, tokenizer, data_.label_names, name, limits_);
       if (task_ == Task::kMlm) return encode_texts(records, tokenizer, name, limits_);
-      return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, name, limits_);
+      return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, languages, name,
+                          limits_);
     });
     if (labelled) check_labels(parts.train_name);
   }

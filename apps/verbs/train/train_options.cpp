@@ -237,6 +237,12 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.add("target_size", v.target_size, "seq2seq: most tokens in a target; default: block_size",
             at_least(1));
   flags.add("source_prefix", v.source_prefix, "seq2seq: text put before each source");
+  flags.add("source_lang", v.source_lang,
+            "seq2seq: language of the sources, such as en, de_DE or fra_Latn; default: the tokenizer's",
+            {.placeholder = "LANG"});
+  flags.add("target_lang", v.target_lang,
+            "seq2seq: language of the targets, where the tokenizer puts one beside texts (NLLB, M2M-100)",
+            {.placeholder = "LANG"});
   flags.add("chat_template", v.chat_template,
             "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it",
             {.placeholder = "FILE"});

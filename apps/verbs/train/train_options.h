@@ -37,6 +37,7 @@ struct DataFlags {
   std::int64_t block_size = 64;
   std::optional<std::int64_t> target_size;
   std::vector<std::string> labels;
+  std::string source_lang, target_lang;  // of a seq2seq tokenizer that puts a language beside texts
   std::string source_prefix, class_weights = "none", documents = "stream";
   std::filesystem::path chat_template;
   double label_smoothing = 0.0;

@@ -219,7 +219,9 @@ void ChatFormat::read_settings(const fs::path& directory) {
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return;
   const auto add_named = [&](const nlohmann::json& tokens, bool is_config) {
-    for (const auto& [name, token] : tokens.items()) {
+    for (const auto& entry : tokens.items()) {
+      const std::string& name = entry.key();
+      const nlohmann::json& token = entry.value();
       const bool is_role = std::ranges::any_of(kRoles, [&](const RoleName& r) { return name == r.variable; });
       const nlohmann::json text = token.is_object() ? token.value("content", nlohmann::json()) : token;
       if ((!is_config || name.ends_with("_token")) && !is_role && text.is_string())

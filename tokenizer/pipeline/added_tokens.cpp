@@ -40,7 +40,8 @@ std::size_t skip_spaces(std::string_view text, std::size_t at) {
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   // Of contents that normalization has made equal, the first special one counts, else the first.
-  std::ranges::stable_partition(tokens_, &AddedToken::special);
+  std::stable_partition(tokens_.begin(), tokens_.end(),
+                        [](const AddedToken& token) { return token.special; });
   std::vector<ByteTrie::Entry> entries;
   std::set<std::string_view> contents;
   for (std::size_t i = 0; i < tokens_.size(); ++i) {

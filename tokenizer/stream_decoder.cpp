@@ -22,20 +22,16 @@ std::size_t settled_size(std::string_view text) {
 
 std::string StreamDecoder::push(TokenId id) {
   window_.push_back(id);
-  std::string text;
+  std::optional<std::string> after;
   try {
-    text = tokenizer_.decode(window_);
+    after = after_context();
   } catch (...) {
     window_.pop_back();
     throw;
   }
   const bool give_up = window_.size() - context_ > kMaxPending;
-  // With byte fallback an incomplete character makes U+FFFD of all byte tokens before it, the context's too.
-  const bool broken =
-      !text.starts_with(context_text_) && text.find(kReplacementCharacter) < context_text_.size();
-  if (broken && !give_up) return {};
-  if (broken) text = tokenizer_.decode(pending());
-  else text.erase(0, std::min(context_text_.size(), text.size()));
+  if (!after && !give_up) return {};
+  const std::string text = after ? *after : tokenizer_.decode(pending());
   const std::size_t size = give_up ? text.size() : settled_size(text);
   const std::size_t begin = std::min(shown_, size);
   const std::string result = replace_invalid_utf8(std::string_view(text).substr(begin, size - begin));
@@ -71,10 +67,17 @@ TokenIds StreamDecoder::pending() const {
   return {window_.begin() + static_cast<std::ptrdiff_t>(context_), window_.end()};
 }
 
-std::string StreamDecoder::finish() {
+// With byte fallback an incomplete character makes U+FFFD of all byte tokens before it, the context's too.
+std::optional<std::string> StreamDecoder::after_context() const {
   std::string text = tokenizer_.decode(window_);
-  if (text.starts_with(context_text_)) text.erase(0, context_text_.size());
-  else text = tokenizer_.decode(pending());
+  if (!text.starts_with(context_text_) && text.find(kReplacementCharacter) < context_text_.size())
+    return std::nullopt;
+  return text.erase(0, std::min(context_text_.size(), text.size()));
+}
+
+std::string StreamDecoder::finish() {
+  const std::optional<std::string> after = after_context();
+  std::string text = after ? *after : tokenizer_.decode(pending());
   text.erase(0, std::min(shown_, text.size()));
   window_.clear();
   context_text_.clear();

@@ -7,6 +7,7 @@
 ///     for (const zoo::TokenId id : ids) std::cout << decoder.push(id);
 ///     std::cout << decoder.finish() << "\n";
 
+#include <optional>
 #include <string>
 
 #include "tokenizer/tokenizer.h"
@@ -31,6 +32,8 @@ class StreamDecoder {
  private:
   void shift_window(bool give_up);
   TokenIds pending() const;
+  // The text of the pending ids; nothing while they have none without changing the context's.
+  std::optional<std::string> after_context() const;
 
   const Tokenizer& tokenizer_;
   TokenIds window_;          // context ids, whose text is shown already, then pending ids

@@ -200,9 +200,9 @@ class PackedSession : public DecodingSession {
     taken[row.slot] = false;
     const bool takes_over = most > 0 && !taken[best] && 2 * most >= held_.tokens[best].size();
     row.slot = row.source = takes_over ? best : oldest_slot(taken);
-    if (!takes_over && held_.tokens[row.slot].size() > tokens.size() && (most == 0 || row.slot != best))
-      drop(row.slot);
-    if (row.slot != best && most > 0) copy_slot(best, row.slot, most);
+    const bool has_them = most > 0 && row.slot == best;
+    if (!has_them && held_.tokens[row.slot].size() > tokens.size()) drop(row.slot);
+    if (!has_them && most > 0) copy_slot(best, row.slot, most);
     row.length = most;
     return static_cast<std::int64_t>(most);
   }

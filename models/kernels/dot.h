@@ -55,8 +55,9 @@ struct PairDot {
   static ZOO_INLINE Lanes add(const Lanes& sums, const std::byte* row, const Words& columns) {
     // Shifts a vector: one broadcast from memory instead of two from registers.
     const WordRegister pair = WordRegister{} + kernels::load<std::uint32_t>(row);
-    return add(add(sums, bits<Register>(pair << 16), low_half(columns)), bits<Register>(pair & 0xFFFF0000U),
-               high_half(columns));
+    // The second product first, as the instruction does.
+    return add(add(sums, bits<Register>(pair & 0xFFFF0000U), high_half(columns)), bits<Register>(pair << 16),
+               low_half(columns));
   }
 
  private:

@@ -152,10 +152,11 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
 
     def test_modules_and_prompts(self):
         dense = self.sentence_directory()
-        run = self.trained(PAIRS, "--query_prompt_name", "query", "--document_prompt_name", "document", model="sentences")
+        words, rate = ("--query_prompt_name", "query", "--document_prompt_name", "document"), 0.005
+        run = self.trained(PAIRS, *words, model="sentences", rate=rate)
         prompted = [{"prompt": prompt, "skip": True} for prompt in ("god said: ", "earth ")]
         losses, model = self.reference(PAIRS, ranking(), query=prompted[0], document=prompted[1],
-                                       then=lambda x: normalize(torch.tanh(dense(x)), dim=-1), more=dense.parameters())
+                                       then=lambda x: normalize(torch.tanh(dense(x)), dim=-1), more=dense.parameters(), rate=rate)
         self.check(run, losses, model)
         weights = safetensors.torch.load_file(run / "final/2_Dense/model.safetensors")
         self.assertEqual(set(weights), {"linear.weight", "linear.bias"})
@@ -176,7 +177,7 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         figures = self.evaluated(run / "final")
         self.assertEqual(figures, {name: last["val_" + name] for name in ("accuracy", "mrr_at_10", "ndcg_at_10")})
         # A resumed run has all weights of its modules.
-        half = self.trained(PAIRS, "--query_prompt_name", "query", "--document_prompt_name", "document", model="sentences", steps=2)
+        half = self.trained(PAIRS, *words, model="sentences", steps=2, rate=rate)
         done = tzoo("train", "--init_from", "resume", "--out_dir", str(half), "--max_iters", str(STEPS))
         self.assertEqual(done.returncode, 0, done.stderr)
         for file in "model.safetensors", "2_Dense/model.safetensors":

@@ -236,6 +236,8 @@ WebReply Service::show_metrics() const {
                 automata},
                {"tzoo_job_pieces_total", "counter", "Pieces of the work that no batch does.",
                 static_cast<double>(state_.thread.pieces())},
+               {"tzoo_text_passes_total", "counter", "Passes over texts, which requests share.",
+                static_cast<double>(state_.passes.count())},
                {"tzoo_steps_total", "counter", "Steps of all batches.",
                 static_cast<double>(state_.thread.steps())}})};
 }

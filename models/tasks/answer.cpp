@@ -4,12 +4,15 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 
 #include "data/base/field_error.h"
 #include "models/model.h"
 
 namespace zoo {
 namespace {
+
+constexpr std::size_t kWindowsAtOnce = 8;
 
 struct Span {
   std::size_t first, last;  // tokens of the window
@@ -105,17 +108,18 @@ std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& as
 
 }  // namespace
 
-std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPiece& run) {
+std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPass& run) {
+  const std::vector<Encoding> windows = windows_of(model, asked);
+  std::ranges::for_each(windows, require_offsets);
+  const auto logits_of = [&model](std::span<const Encoding* const> batch) {
+    const at::NoGradGuard no_grad;
+    const ModelOutput output = model.model->forward(batch_of(model, batch));
+    return at::stack({output.start_logits, output.end_logits}, 1).unbind();
+  };
+  const std::vector<at::Tensor> logits =
+      run({.compute = logits_of, .model = model.model.get(), .most_texts = kWindowsAtOnce}, windows);
   AnswerCollector collector(asked.rules, model.tokenizer->special_id(SpecialToken::cls));
-  for (const Encoding& window : windows_of(model, asked)) {
-    require_offsets(window);
-    run([&] {
-      const at::NoGradGuard no_grad;
-      const Encoding* const batch[] = {&window};
-      const ModelOutput output = model.model->forward(batch_of(model, batch));
-      collector.add(window, output.start_logits[0], output.end_logits[0]);
-    });
-  }
+  for (std::size_t i = 0; i < windows.size(); ++i) collector.add(windows[i], logits[i][0], logits[i][1]);
   return collector.best();
 }
 

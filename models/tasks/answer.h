@@ -41,6 +41,6 @@ struct AnswerRequest {
 /// UnfitField for a max_length beyond the model's, Error for a stride that leaves a window no room and for a
 /// tokenizer without offsets.
 std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked,
-                                    const RunPiece& run = run_at_once);
+                                    const RunPass& run = run_at_once);
 
 }  // namespace zoo

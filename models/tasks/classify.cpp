@@ -155,9 +155,7 @@ bool labels_texts(const TextModel& model) {
   return model.head == Head::kSequenceClassification || model.head == Head::kTokenClassification;
 }
 
-std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
-                                 const RunPiece& run) {
-  const std::size_t batch_size = rows_at_once(model, request.batch_size);
+std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request, const RunPass& run) {
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
   std::vector<Encoding> encodings;
@@ -172,25 +170,20 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
     if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no label");
     if (tokens) require_offsets(encodings.back());
   }
-  const std::vector<std::size_t> order = by_length(encodings);
+  const auto logits_of = [&model](std::span<const Encoding* const> batch) {
+    const at::NoGradGuard no_grad;
+    return model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous().unbind();
+  };
+  const std::vector<at::Tensor> logits = run({.compute = logits_of,
+                                              .model = model.model.get(),
+                                              .most_texts = rows_at_once(model, request.batch_size)},
+                                             encodings);
   std::vector<TextLabels> results(texts.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-    std::vector<const Encoding*> batch;
-    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i)
-      batch.push_back(&encodings[order[i]]);
-    run([&] {
-      const at::NoGradGuard no_grad;
-      const at::Tensor logits =
-          model.model->forward(batch_of(model, batch)).logits.to(at::kFloat).cpu().contiguous();
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        const std::size_t text = order[begin + i];
-        const at::Tensor row = logits[static_cast<std::int64_t>(i)];
-        if (tokens)
-          results[text].entities = entities_of(config, *model.tokenizer, texts[text], encodings[text],
-                                               at::softmax(row, -1), request.aggregation);
-        else results[text] = sequence_labels(config, row);
-      }
-    });
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (tokens)
+      results[i].entities = entities_of(config, *model.tokenizer, texts[i], encodings[i],
+                                        at::softmax(logits[i], -1), request.aggregation);
+    else results[i] = sequence_labels(config, logits[i]);
   }
   return results;
 }

@@ -62,6 +62,6 @@ bool labels_texts(const TextModel& model);
 /// Labels of each text, as transformers' pipelines give them. Rows are batched by length; a piece is a batch.
 /// Throws Error for a text without tokens and for a pair that the model would label word by word.
 std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
-                                 const RunPiece& run = run_at_once);
+                                 const RunPass& run = run_at_once);
 
 }  // namespace zoo

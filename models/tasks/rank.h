@@ -38,7 +38,7 @@ bool scores_pairs(const CheckpointConfig& checkpoint);
 /// sigmoid without one, as CrossEncoder.predict() gives it; a piece is a batch. Throws Error for a model that
 /// does not score pairs, an activation that is neither sigmoid nor identity, and an empty document.
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked,
-                                 const RunPiece& run = run_at_once);
+                                 const RunPass& run = run_at_once);
 
 /// One embedding model with the prompts of queries and of documents.
 struct SearchEmbedders {
@@ -55,6 +55,6 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
 
 /// The same with vectors: the score is the similarity of query and document; a piece is a thousand documents.
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
-                                 const RunPiece& run = run_at_once);
+                                 const RunPass& run = run_at_once);
 
 }  // namespace zoo

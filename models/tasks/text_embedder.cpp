@@ -87,9 +87,15 @@ std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts
   return encodings;
 }
 
-at::Tensor TextEmbedder::embed_batch(std::span<const Encoding* const> batch, bool prompted) const {
-  const at::NoGradGuard no_grad;
-  return vectors_of(batch, prompted).cpu();
+TextPass TextEmbedder::pass(std::size_t batch_size, bool prompted) const {
+  return {.compute =
+              [embedder = *this, prompted](std::span<const Encoding* const> batch) {
+                const at::NoGradGuard no_grad;
+                return embedder.vectors_of(batch, prompted).cpu().contiguous().unbind();
+              },
+          .model = model_.get(),
+          .kind = prompted ? prompt_length_ : 0,
+          .most_texts = batch_size};
 }
 
 at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool prompted) const {
@@ -106,24 +112,11 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
 }
 
 at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size,
-                               const RunPiece& run) const {
-  const std::vector<Encoding> encodings = encode(texts);
-  const std::vector<std::size_t> order = by_length(encodings);
-  std::vector<at::Tensor> vectors(texts.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += batch_size) {
-    std::vector<const Encoding*> batch;
-    for (std::size_t i = begin; i < std::min(begin + batch_size, order.size()); ++i)
-      batch.push_back(&encodings[order[i]]);
-    at::Tensor rows;
-    run([&] { rows = embed_batch(batch); });
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const at::Tensor row = rows[static_cast<std::int64_t>(i)];
-      if (!row.isfinite().all().item<bool>())
-        throw Error("the vector of the text '", texts[order[begin + i]],
-                    "' is not finite: its pooling leaves no token");
-      vectors[order[begin + i]] = row;
-    }
-  }
+                               const RunPass& run) const {
+  const std::vector<at::Tensor> vectors = run(pass(batch_size), encode(texts));
+  for (std::size_t i = 0; i < vectors.size(); ++i)
+    if (!vectors[i].isfinite().all().item<bool>())
+      throw Error("the vector of the text '", texts[i], "' is not finite: its pooling leaves no token");
   return at::stack(vectors);
 }
 

@@ -44,13 +44,13 @@ class TextEmbedder {
   /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
   /// tokens.
   at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32,
-                   const RunPiece& run = run_at_once) const;
+                   const RunPass& run = run_at_once) const;
 
   /// embed() in parts: the tokens of the prompt and each text, all of them or max_length() at most.
   std::vector<Encoding> encode(const std::vector<std::string>& texts, bool truncates = true) const;
-  /// Vectors [N, D] of one batch. `prompted` is false for encodings without the prompt.
-  at::Tensor embed_batch(std::span<const Encoding* const> batch, bool prompted = true) const;
-  /// The same with gradients, where they are enabled, on the model's device.
+  /// The vectors [D] of texts. `prompted` is false for encodings without the prompt.
+  TextPass pass(std::size_t batch_size = 32, bool prompted = true) const;
+  /// Vectors [N, D] of one batch, with gradients where they are enabled, on the model's device.
   at::Tensor vectors_of(std::span<const Encoding* const> batch, bool prompted = true) const;
 
   /// Maximum number of tokens that are read of a text; none: no limit.

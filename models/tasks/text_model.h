@@ -6,14 +6,13 @@
 ///     const zoo::TextModel model = zoo::load_text_model(zoo::read_checkpoint_config("bert-reviews"), {});
 ///     const auto labels = zoo::classify(model, {.texts = {"I did not like it"}});
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "models/checkpoint/checkpoint.h"
 #include "models/tasks/compute_options.h"
-#include "models/tasks/encoding_batch.h"
+#include "models/tasks/text_pass.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -39,10 +38,6 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
                           std::optional<Head> head = std::nullopt);
 
 ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> encodings);
-
-/// Runs a piece of a longer task: at once, or when its turn comes, as in a server.
-using RunPiece = std::function<void(const std::function<void()>& piece)>;
-inline void run_at_once(const std::function<void()>& piece) { piece(); }
 
 /// Throws FieldError if the tokenizer did not tell where the tokens lie in their text.
 void require_offsets(const Encoding& encoding);

@@ -400,5 +400,29 @@ class PackedModels(ServeTest):
         self.assertEqual([text], expected)
 
 
+class SharedPasses(ServeTest):
+    def test_texts_of_many_clients_share_passes(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"], n_positions=64)
+        server = Server("--model", model)
+        self.addCleanup(server.close)
+
+        def embedded(texts):
+            return [each["embedding"] for each in server.post("/v1/embeddings", input=texts)["data"]]
+
+        texts = [PROMPT[:length] for length in range(1, len(PROMPT) + 1)]
+        alone = [embedded(text)[0] for text in texts]
+        before = server.metric("tzoo_text_passes_total")
+        with concurrent.futures.ThreadPoolExecutor(len(texts) + 1) as clients:
+            long = clients.submit(embedded, ["a cat on a cat" * 4] * 2048)  # the others wait behind its passes
+            self.wait_until(lambda: server.metric("tzoo_text_passes_total") > before)
+            found = list(clients.map(embedded, texts))
+            self.assertEqual(len(long.result()), 2048)
+        for (actual,), expected in zip(found, alone, strict=True):
+            for ours, theirs in zip(actual, expected, strict=True):
+                self.assertAlmostEqual(ours, theirs, places=6)
+        self.assertLess(server.metric("tzoo_text_passes_total") - before, 2048 / 32 + len(texts))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -14,6 +14,7 @@
 #include "apps/serve/generation_call.h"
 #include "apps/serve/request_fields.h"
 #include "apps/serve/served_model.h"
+#include "apps/serve/shared_passes.h"
 #include "apps/serve/web/web_server.h"
 
 namespace zoo {
@@ -46,12 +47,17 @@ struct ServerState {
   std::vector<std::unique_ptr<ServedModel>> models;  // the first one is the default
   ServeOptions options;
   ComputeThread thread{64};
+  SharedPasses passes;
   ServerMetrics metrics;
   ConversationStore conversations;  // of /v1/responses
   std::atomic<bool> stopping = false;
 
   RequestWatch watch(const WebRequest& request) const {
     return {request.client_left, stopping, options.seconds};
+  }
+  /// Runs the passes of a job on the thread, shared with other requests.
+  RunPass shared(ComputeJob& job) {
+    return [this, &job](const TextPass& pass, const auto& texts) { return passes.run(job, pass, texts); };
   }
   WritingPlace writing_place(const WebRequest& request) { return {thread, metrics, watch(request)}; }
   /// The model that the field "model" names. Throws ApiError 404.

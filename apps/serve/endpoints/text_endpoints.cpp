@@ -62,10 +62,6 @@ std::vector<std::string> documents_of(RequestFields& fields) {
   return documents;
 }
 
-RunPiece pieces_of(ComputeJob& job) {
-  return [&job](const std::function<void()>& piece) { job.run(piece); };
-}
-
 // The ids that the decoder writes; each step is a piece.
 TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
                         const GenerationOptions& options, ComputeJob& job) {
@@ -120,7 +116,7 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   asked.aggregation = static_cast<Aggregation>(place - aggregation_names().begin());
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, classify(model, asked, pieces_of(job))), served);
+  return results(answers_json(asked, classify(model, asked, state.shared(job))), served);
 }
 
 WebReply answer_question(ServerState& state, const WebRequest& request) {
@@ -139,7 +135,7 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
   rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, answer_question(model, asked, pieces_of(job))), served);
+  return results(answers_json(asked, answer_question(model, asked, state.shared(job))), served);
 }
 
 WebReply answer_rerank(ServerState& state, const WebRequest& request) {
@@ -154,12 +150,12 @@ WebReply answer_rerank(ServerState& state, const WebRequest& request) {
   const bool has_head = served.text && served.text->head == Head::kSequenceClassification;
   std::vector<RankedDocument> ranked;
   if (has_head) {
-    ranked = rank(*served.text, asked, pieces_of(job));
+    ranked = rank(*served.text, asked, state.shared(job));
   } else {
     const TextEmbedder* embedder = nullptr;
     job.run([&] { embedder = &embedder_of(served, state.options); });
     const SearchEmbedders searching = search_embedders(*embedder, SentenceConfig::read(served.source));
-    ranked = rank(searching, asked, pieces_of(job));
+    ranked = rank(searching, asked, state.shared(job));
   }
   ordered_json list = ordered_json::array();
   for (const auto& [index, score] : ranked) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <ATen/ops/stack.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
@@ -16,7 +17,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostInputs = 2048;
-constexpr std::size_t kBatch = 32;  // texts of a piece
 
 // Texts, or the ids of texts as they are.
 struct EmbeddingInputs {
@@ -125,28 +125,19 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
   const TextEmbedder* embedder = nullptr;
   job.run([&] { embedder = &embedder_of(served, state.options); });
   const std::vector<Encoding> encodings = encodings_of(inputs, *embedder, truncates);
-  const std::vector<std::size_t> order = by_length(encodings);
-  ordered_json data(encodings.size(), ordered_json());
+  at::Tensor vectors = at::stack(
+      state.passes.run(job, embedder->pass(/*batch_size=*/32, /*prompted=*/inputs.ids.empty()), encodings));
+  if (!vectors.isfinite().all().item<bool>())
+    RequestFields::refuse("input", "has a text whose vector is not finite: its pooling leaves no token");
+  if (dimensions) vectors = first_numbers(vectors, *dimensions);
+  const auto width = static_cast<std::size_t>(vectors.size(1));
+  ordered_json data = ordered_json::array();
   std::size_t tokens = 0;
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
-    const std::size_t end = std::min(begin + kBatch, order.size());
-    std::vector<const Encoding*> batch;
-    for (std::size_t i = begin; i < end; ++i) batch.push_back(&encodings[order[i]]);
-    at::Tensor vectors;
-    job.run([&] {
-      vectors = embedder->embed_batch(batch, /*prompted=*/inputs.ids.empty()).contiguous();
-      if (!vectors.isfinite().all().item<bool>())
-        RequestFields::refuse("input", "has a text whose vector is not finite: its pooling leaves no token");
-      if (dimensions) vectors = first_numbers(vectors, *dimensions);
-    });
-    const auto width = static_cast<std::size_t>(vectors.size(1));
-    for (std::size_t i = begin; i < end; ++i) {
-      const float* row = vectors.const_data_ptr<float>() + (i - begin) * width;
-      data[order[i]] = {{"object", "embedding"},
-                        {"index", order[i]},
-                        {"embedding", vector_json(row, width, format == "base64")}};
-      tokens += encodings[order[i]].size();
-    }
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const float* row = vectors.const_data_ptr<float>() + i * width;
+    data.push_back(
+        {{"object", "embedding"}, {"index", i}, {"embedding", vector_json(row, width, format == "base64")}});
+    tokens += encodings[i].size();
   }
   return {.body = json_text(ordered_json{{"object", "list"},
                                          {"data", std::move(data)},

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "apps/serve/compute_thread.h"
+#include "models/tasks/text_pass.h"
+
+namespace zoo {
+
+/// Passes over the texts of all requests: a request's pass takes waiting texts of others along, so that many
+/// clients with one text each are answered as fast as one with many.
+class SharedPasses {
+ public:
+  /// As run_at_once(pass, texts); each pass is a piece of `job`. Throws what the pass or the job throws.
+  std::vector<at::Tensor> run(ComputeJob& job, const TextPass& pass, const std::vector<Encoding>& texts);
+
+  /// Passes since the beginning.
+  std::int64_t count() const { return count_; }
+
+ private:
+  struct Request;
+  using Requests = std::deque<std::shared_ptr<Request>>;
+
+  void pass_of(const std::shared_ptr<Request>& request);
+  bool is_done(const Request& request) const;
+  void forget(const Request& request);
+
+  mutable std::mutex mutex_;
+  Requests waiting_;
+  std::atomic<std::int64_t> count_ = 0;
+};
+
+}  // namespace zoo

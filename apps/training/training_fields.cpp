@@ -34,7 +34,9 @@ std::vector<TrainingField> training_fields(TrainerOptions& options) {
       {"max_iters", &options.max_iters, at_least(0), "number of updates", kMayChange},
       {"optimizer", &optimizer.kind, any, "optimizer", Resumed::kKept, kOptimizerNames},
       {"learning_rate", &schedule.peak, above(0), "peak learning rate", kMayChange},
-      {"min_lr", &schedule.floor, at_least(0), "learning rate at the end of the decay", kMayChange},
+      {"min_lr", &schedule.floor, at_least(0),
+       "learning rate at the end of the decay; default: a tenth of learning_rate, at most 0.0001",
+       kMayChange},
       {"warmup_iters", &schedule.warmup_iters, at_least(0),
        "updates in which the learning rate rises to its peak", kMayChange},
       {"lr_decay_iters", &schedule.decay_iters, at_least(0),
@@ -111,6 +113,10 @@ void require_ranges(TrainerOptions options) {
         },
         field.member);
   }
+  const Schedule& schedule = options.schedule;
+  if (schedule.floor && *schedule.floor > schedule.peak && schedule.decays &&
+      schedule.kind != ScheduleKind::kConstant)
+    throw FieldError(Field{"min_lr"}, ": ", *schedule.floor, " is above the learning_rate, ", schedule.peak);
 }
 
 }  // namespace zoo

@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "apps/training/training_fields.h"
 #include "data/base/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/message_of.h"
 
 using zoo::Schedule;
 using zoo::ScheduleKind;
@@ -75,6 +77,16 @@ TEST_CASE("A schedule that does not decay keeps its peak, without a warm-up") {
   Schedule flat = schedule(ScheduleKind::kCosine);
   flat.decays = false;
   for (const std::int64_t iteration : {0, 3, 9, 20}) CHECK(flat.at(iteration) == 1.0);
+}
+
+TEST_CASE("Without a floor the rate falls to a tenth of its peak, at most 1e-4") {
+  const auto end = [](double peak) { return Schedule{.peak = peak, .decay_iters = 10}.at(10); };
+  CHECK(end(1e-5) == Approx(1e-6));
+  CHECK(end(1e-3) == Approx(1e-4));
+  CHECK(end(3e-3) == Approx(1e-4));
+  CHECK(zoo::test::message_of([] { zoo::require_ranges({.schedule = {.peak = 1e-5, .floor = 1e-4}}); }) ==
+        "'min_lr': 0.0001 is above the learning_rate, 1e-05");
+  CHECK_NOTHROW(zoo::require_ranges({.schedule = {.peak = 1e-5, .floor = 1e-4, .decays = false}}));
 }
 
 TEST_CASE("A trapezoid is another name of wsd") {

@@ -55,7 +55,7 @@ TEST_CASE("The description reaches each option's own variable") {
   const auto field = [&](std::string_view name) {
     return *std::ranges::find(fields, name, &zoo::TrainingField::name);
   };
-  *std::get<double*>(field("min_lr").member) = 0.25;
+  *std::get<std::optional<double>*>(field("min_lr").member) = 0.25;
   CHECK(options.schedule.floor == 0.25);
   *std::get<zoo::OptimizerKind*>(field("optimizer").member) = zoo::OptimizerKind::kMuon;
   CHECK(options.updater.optimizer.kind == zoo::OptimizerKind::kMuon);

@@ -21,9 +21,10 @@ double Schedule::at(std::int64_t iteration) const {
   const auto i = static_cast<double>(iteration), warmup = static_cast<double>(warmup_iters);
   if (iteration < warmup_iters) return peak * (i + 1) / (warmup + 1);
   if (kind == ScheduleKind::kConstant) return peak;
-  if (kind == ScheduleKind::kInverseSqrt) return std::max(floor, peak * inverse_sqrt(i, warmup));
+  const double lowest = floor.value_or(std::min(1e-4, peak / 10));
+  if (kind == ScheduleKind::kInverseSqrt) return std::max(lowest, peak * inverse_sqrt(i, warmup));
   const std::int64_t last = decay_iters.value_or(0);
-  if (iteration >= last) return floor;
+  if (iteration >= last) return lowest;
   const auto end = static_cast<double>(last);
   double left = 1;
   if (kind == ScheduleKind::kWsd || kind == ScheduleKind::kTrapezoid) {
@@ -34,7 +35,7 @@ double Schedule::at(std::int64_t iteration) const {
     const double done = std::modf((i - warmup) / (end - warmup) * static_cast<double>(cycles), &whole);
     left = kind == ScheduleKind::kLinear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   }
-  return floor + left * (peak - floor);
+  return lowest + left * (peak - lowest);
 }
 
 double Schedule::weight_decay_share(std::int64_t iteration) const {

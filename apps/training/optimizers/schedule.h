@@ -31,7 +31,8 @@ inline const std::vector<std::string> kScheduleNames{"constant",     "linear", "
 /// linear and cosine decay `cycles` times over equal stretches, each starting at `peak`: warm restarts.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
-  double peak = 1e-3, floor = 1e-4;
+  double peak = 1e-3;
+  std::optional<double> floor;  // none: a tenth of `peak`, at most 1e-4
   std::int64_t warmup_iters = 0;
   std::optional<std::int64_t> decay_iters;     // none: the Trainer's max_iters
   std::optional<std::int64_t> cooldown_iters;  // of wsd; none: a tenth of decay_iters

@@ -7,6 +7,7 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
@@ -72,7 +73,7 @@ class GroupRanks final : public Ranks {
       return;
     }
     // Their destructors would wait for operations that the other ranks may never join.
-    static_cast<void>(reducer_.release());
+    new std::shared_ptr<TimedReducer>(reducer_);
     static_cast<void>(group_.release());
   }
   GroupRanks(const GroupRanks&) = delete;
@@ -137,12 +138,15 @@ class GroupRanks final : public Ranks {
     const auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
         trained_, {static_cast<std::size_t>(kFirstBucketBytes), static_cast<std::size_t>(kBucketBytes)});
     // Backward passes produce gradients from the last layer to the first.
-    reducer_ = std::make_unique<TimedReducer>(
+    reducer_ = std::make_shared<TimedReducer>(
         trained_, std::vector<std::vector<std::size_t>>(buckets.rbegin(), buckets.rend()), group_,
         std::vector<bool>(trained_.size(), false), kBucketBytes, /*find_unused_parameters=*/true,
         /*gradient_as_bucket_view=*/false, std::unordered_map<std::size_t, std::string>(), kFirstBucketBytes,
         /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>());
     reducer_->set_ddp_runtime_logging_sample_rate(1);
+    // Without one it crashes where the parameters of a loss change, as with LayerDrop.
+    logger_ = std::make_shared<c10d::Logger>(reducer_);
+    reducer_->set_logger(logger_);
     if (wire_ == GradientWire::kBfloat16)
       reducer_->register_comm_hook(std::make_unique<Bfloat16Mean>(group_));
   }
@@ -156,7 +160,8 @@ class GroupRanks final : public Ranks {
   RankWatch& watch_;
   GradientWire wire_;
   std::vector<at::Tensor> trained_;
-  std::unique_ptr<TimedReducer> reducer_;
+  std::shared_ptr<TimedReducer> reducer_;
+  std::shared_ptr<c10d::Logger> logger_;
   c10::intrusive_ptr<c10d::Work> asked_;  // of any_before()
   std::vector<at::Tensor> answer_;
   bool has_passed_ = false;  // a backward pass whose wait is not counted yet

@@ -16,6 +16,7 @@ struct Arguments {
   /// If not null, the verb fills in its outline and does nothing else. Flags::parse and dispatch do this, so
   /// a verb needs no code for it.
   CommandOutline* outline = nullptr;
+  std::string defaults = {};  // a file as of --config, which that flag and all others override
 };
 
 /// An error in the use of the command: main exits with code 2 instead of 1.

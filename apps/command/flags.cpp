@@ -32,6 +32,7 @@ struct Flags::Impl {
   std::string group = "Flags";
   std::deque<FlagData> flags;  // a deque: Flag and the parser hold references into it
   std::optional<fs::path> config;
+  std::string defaults;  // see Arguments
   std::optional<std::string> recipe;
   bool dump_config = false;
   std::span<const Recipe> recipes;
@@ -75,12 +76,15 @@ struct Flags::Impl {
         if (wanted(*flag)) assign_texts(*flag, texts, place);
       }
     };
-    // Find config file and recipe first, then apply recipe, config file and flags in this order.
+    // Find config file and recipe first, then apply the defaults, recipe, config file and flags in this
+    // order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe"))
       assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
-    if (recipe) apply_recipe();
+    const bool has_recipe = recipe.has_value();
+    if (!defaults.empty()) apply(read_json(defaults), defaults);
+    if (has_recipe) apply_recipe();
     if (config) apply(values, config->string());
     apply_words([](const FlagData&) { return true; });
   }
@@ -175,6 +179,7 @@ bool Flags::parse(const Arguments& arguments) {
     print_help(std::cout, impl_->text, impl_->flags);
     return false;
   }
+  impl_->defaults = arguments.defaults;
   impl_->apply_layers(words);
   if (impl_->dump_config) {
     std::cout << json_text(resolved(), 2) << "\n";

@@ -401,13 +401,21 @@ class ParallelTest(unittest.TestCase):
         for a, b in zip(self.losses("whole"), self.losses("by-hand"), strict=True):
             self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
         # torchrun's elastic restart with one host less.
-        done = self.run_alone(self.words("run", **flags), **torchrun(0, 1, free_port()), TORCHELASTIC_RESTART_COUNT=1)
+        (self.folder / "run/.launch").write_text("job")
+        done = self.run_alone(self.words("run", **flags), **torchrun(0, 1, free_port()), TORCHELASTIC_RESTART_COUNT=1,
+                              TORCHELASTIC_RUN_ID="job")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.weights("run"), self.weights("by-hand"))
         # The checkpoint knows the batch, not the process that wrote it.
         done = self.train("run", 2, init_from="resume", **{**flags, "max_iters": 14})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("micro batches on each", done.stderr)
+
+    def test_layers_that_are_left_out_by_chance(self):
+        table = self.folder / "pairs.tsv"
+        table.write_text("source\ttarget\n" + "".join(f"{'abc'[i % 3]}{i % 7}\t{i % 7}{'abc'[i % 3]}\n" for i in range(80)))
+        done = self.train("run", 2, task="seq2seq", model_type="m2m_100", dataset=table, max_iters=40)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_slow_rank_is_named(self):
         # Most of their time is in passes, so that few pauses are in what both wait for.
@@ -448,6 +456,21 @@ class ParallelTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"restart 1 of 1: rank {killed} on {socket.gethostname()} was killed by signal 9", done.stderr)
             self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name)))
+        # A run of before is none of this start: it is refused at each of its attempts, or with --overwrite replaced at the first.
+        before = self.weights("whole")
+        done = self.finish(self.start(self.words("whole", **flags, processes=2, restart=1, seed=3)))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("restart 1 of 1", done.stderr)
+        self.assertEqual(self.weights("whole"), before)
+        launcher = self.start([*self.words("whole", **flags, processes=2, restart=1), "--overwrite"])
+        while (self.folder / "whole/final").exists() and launcher.poll() is None:
+            time.sleep(0.02)
+        self.await_checkpoint("whole", launcher)
+        os.kill(self.children(launcher)[1], signal.SIGKILL)
+        done = self.finish(launcher)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("step 0:", done.stderr.partition("restart 1 of 1")[2])
+        self.assertEqual(self.weights("whole"), before)
         self.assert_one_error(self.run_alone(self.words("other", restart=1)), "--restart", "--processes", code=2)
 
     def test_a_rank_that_hangs_is_named_after_the_timeout(self):

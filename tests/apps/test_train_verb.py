@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -428,6 +429,21 @@ class TrainTest(CommandTest):
         self.assertEqual(self.weights(folder), before)
         self.finish("train", *words, "--overwrite")
         self.assertNotEqual(self.weights(folder), before)
+        for part in "checkpoints", "final":
+            shutil.rmtree(folder / part)
+        self.assert_one_error(run("train", *words), 1, "already holds a run")  # best/ is left of it
+        other = self.folder / "other"
+        (other / "tensorboard").mkdir(parents=True)
+        self.assert_one_error(run("train", *flags(other, self.text)), 1, "'tensorboard'", "--overwrite")
+
+    def test_a_config_file_may_be_given_again_to_go_on(self):
+        base = self.train("base", max_iters=20)
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({"init_from": str(base / "final"), "dataset": str(self.text), "max_iters": 10, "eval_interval": 10, "block_size": 16}))
+        words = ["train", "--config", config, "--out_dir", self.folder / "tuned", "--threads", 1]
+        self.finish(*words)
+        self.finish(*words, "--init_from", "resume", "--max_iters", 20)
+        self.assertEqual(self.metrics(self.folder / "tuned")[-1]["iter"], 20)
 
 
 if __name__ == "__main__":

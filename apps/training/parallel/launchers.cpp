@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -153,6 +155,18 @@ Launch find_launch(const MeetingPlace& place) {
   launch.serves_store = chosen == kLaunchers && environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   launch.attempt = environment(kRestarts);
   return launch;
+}
+
+std::string launch_id() {
+  // "none" is torchrun's where it meets no other machine: then the launcher is the process above.
+  if (const std::string id = environment("TORCHELASTIC_RUN_ID"); !id.empty() && id != "none") return id;
+  const std::string above = std::to_string(::getppid());
+  std::string status;
+  std::getline(std::ifstream("/proc/" + above + "/stat"), status);
+  std::istringstream fields(status.substr(status.rfind(')') + 1));
+  constexpr int kStartTime = 20;  // of the fields after the name
+  for (int i = 0; i < kStartTime; ++i) fields >> status;
+  return above + " " + status;
 }
 
 bool is_first_rank() {

@@ -41,6 +41,9 @@ inline constexpr const char* kOwnLauncher = "TZOO_PROCESSES";
 /// torchrun's variable that counts how often it has started a failed training again; run_processes(), too.
 inline constexpr const char* kRestarts = "TORCHELASTIC_RESTART_COUNT";
 
+/// What tells a start of this process' launcher from others, the same after its restarts.
+std::string launch_id();
+
 /// False for all ranks but one, which prints what all know.
 bool is_first_rank();
 

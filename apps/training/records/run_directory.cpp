@@ -1,6 +1,7 @@
 #include "apps/training/records/run_directory.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -24,6 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kStepPrefix = "step-";
+
+constexpr std::array kParts{"checkpoints", "best",        "final",       "metrics.jsonl",
+                            "loss.png",    "tensorboard", kReferenceFile};
 
 constexpr std::int64_t kFormatVersion = 1;
 
@@ -61,7 +65,19 @@ std::vector<std::int64_t> RunDirectory::steps() const {
   return found;
 }
 
-bool RunDirectory::holds_run() const { return !steps().empty() || fs::exists(path_ / "final"); }
+bool RunDirectory::holds_run() const {
+  return !steps().empty() || fs::exists(path_ / "final") || fs::exists(path_ / "best");
+}
+
+std::string RunDirectory::foreign_part() const {
+  if (fs::exists(config_path())) return "";
+  const auto found = std::ranges::find_if(kParts, [&](const char* part) { return fs::exists(path_ / part); });
+  return found == kParts.end() ? "" : *found;
+}
+
+void RunDirectory::discard() const {
+  for (const char* part : kParts) fs::remove_all(path_ / part);
+}
 
 void RunDirectory::clean() const {
   std::error_code ignored;

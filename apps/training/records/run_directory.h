@@ -18,6 +18,10 @@
 
 namespace zoo {
 
+/// In the directory of a run of the task preference: log-probabilities of its answers by the weights that it
+/// began with.
+inline constexpr const char* kReferenceFile = "reference.safetensors";
+
 /// Output directory of a run:
 ///   run_config.json  metrics.jsonl  loss.png  best/  final/  checkpoints/step-00001000/ …
 /// Checkpoints appear atomically; a kill at any time leaves the previous one intact.
@@ -34,8 +38,14 @@ class RunDirectory {
   /// Iterations with a checkpoint, ascending.
   std::vector<std::int64_t> steps() const;
 
-  /// True if there are checkpoints or a final model of an earlier run.
+  /// True if there are models of an earlier run.
   bool holds_run() const;
+
+  /// What has the name of a part of a run though no run has begun here; empty: nothing.
+  std::string foreign_part() const;
+
+  /// Deletes the parts of an earlier run.
+  void discard() const;
 
   /// Removes half-written files of a killed run.
   void clean() const;

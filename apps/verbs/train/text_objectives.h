@@ -4,14 +4,12 @@
 #include <memory>
 
 #include "apps/training/objective.h"
+#include "apps/training/records/run_directory.h"
 #include "apps/verbs/train/train_data.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/tasks/text_embedder.h"
 
 namespace zoo {
-
-/// In the directory of a run: log-probabilities of its answers by the weights that it began with.
-inline constexpr const char* kReferenceFile = "reference.safetensors";
 
 /// False for a loss without a reference model.
 bool has_reference(const TrainFlags& flags);

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 struct ParsedFlags {
   TrainFlags values;
   nlohmann::json resolved, given;
-  bool has_config = false, default_dataset = false, default_block = false;
+  bool default_dataset = false, default_block = false;
 };
 
 // Empty if the flags only ask for help.
@@ -47,18 +47,20 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   parsed.default_block = !flags.given("block_size");
   const char* dataset = traits_of(parsed.values.data.task).dataset;
   if (dataset != nullptr && parsed.default_dataset) throw UsageError("missing flag '--dataset': ", dataset);
-  parsed.has_config = flags.given("config");
   parsed.given = flags.given_values();
   return parsed;
 }
 
+// Which start of a launcher began a run.
+constexpr const char* kLaunchFile = ".launch";
+
 // The arguments, in which a process that its launcher has started again (torchrun, or --restart) goes on with
-// the run of the first start.
+// the run of the first start. A run of before is none of it; rank 0 can tell.
 Arguments of_this_start(Arguments arguments, const TrainFlags& flags) {
   const std::string starts = environment(kRestarts);
-  // With --overwrite the run may be one of before.
-  if (starts.empty() || starts == "0" || flags.overwrite || flags.out_dir.empty() ||
-      RunDirectory(flags.out_dir, 0).steps().empty())
+  const fs::path file = flags.out_dir / kLaunchFile;
+  if (starts.empty() || starts == "0" || flags.out_dir.empty() || !fs::exists(file) ||
+      (is_first_rank() && read_file(file) != launch_id()))
     return arguments;
   arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
   return arguments;
@@ -73,13 +75,9 @@ std::optional<ParsedFlags> parse_with_run_config(const Arguments& given) {
   if (parsed->values.init_from != "resume") return parsed;
   const fs::path run = parsed->values.out_dir, config = RunDirectory(run, 0).config_path();
   if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
-  const std::vector<std::string> of_run{"--out_dir", run.string(), "--config", config.string()};
-  const auto started = parse({arguments.command, of_run});
-  if (!parsed->has_config) {
-    Arguments with_config = arguments;
-    with_config.words.insert(with_config.words.end(), of_run.begin() + 2, of_run.end());
-    parsed = parse(with_config);
-  }
+  const auto started = parse(
+      {.command = arguments.command, .words = {"--out_dir", run.string()}, .defaults = config.string()});
+  parsed = parse({.command = arguments.command, .words = arguments.words, .defaults = config.string()});
   require_same_run(run, started->resolved, parsed->resolved);
   return parsed;
 }
@@ -112,9 +110,14 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
     return origin == "scratch" ? Start{}
                                : Start{read_checkpoint_config({origin, flags.adapter}), std::nullopt};
   }
-  if (!flags.dry_run && run.holds_run() && !flags.overwrite)
-    throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
-                "choose another directory, or replace it with --overwrite");
+  if (!flags.dry_run && !flags.overwrite) {
+    if (run.holds_run())
+      throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
+                  "choose another directory, or replace it with --overwrite");
+    if (const std::string part = run.foreign_part(); !part.empty())
+      throw Error("--out_dir: ", run.path(), " holds '", part, "', which is not of a run and would be ",
+                  "deleted; choose another directory, or say --overwrite");
+  }
   if (flags.init_from == "scratch") return {};
   if (!fs::is_directory(flags.init_from))
     throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
@@ -139,13 +142,6 @@ void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
   for (const char* flag : {"processes", "restart", "master_addr", "master_port"}) resolved.erase(flag);
   if (resolved["init_from"] == "resume") resolved["init_from"] = origin_of(run);
   write_json(run.config_path(), resolved);
-}
-
-void discard_old_run(const RunDirectory& run) {
-  for (const char* part :
-       {"checkpoints", "best", "final", "metrics.jsonl", "loss.png", "tensorboard", kReferenceFile}) {
-    fs::remove_all(run.path() / part);
-  }
 }
 
 // Returns the lock of the directory, to be kept while the run writes.
@@ -328,11 +324,12 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
-  if (writes && flags.init_from != "resume") discard_old_run(run);
+  if (writes && flags.init_from != "resume") run.discard();
   // A run without a checkpoint starts again, with the same weights.
   if (writes && !start.resumed && !reference.empty())
     write_safetensors(run.path() / kReferenceFile, reference);
   if (writes) write_run_config(run, std::move(resolved));
+  if (writes && !environment(kRestarts).empty()) write_file(run.path() / kLaunchFile, launch_id());
   if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset
               << "; --dataset takes another ('tzoo data list' has names)\n";

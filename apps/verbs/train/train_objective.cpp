@@ -78,7 +78,8 @@ std::optional<int> train_in_processes(const Arguments& arguments, const TrainFla
 }
 
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session) {
-  if (flags.shard_optimizer && session.size() == 1)
+  // A run of several ranks may go on in one.
+  if (flags.shard_optimizer && session.size() == 1 && flags.init_from != "resume")
     throw UsageError("--shard_optimizer divides among several ranks: --processes N starts them");
   TrainerOptions options = flags.trainer;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);

@@ -151,6 +151,15 @@ class PreferenceTrainingTest(SgdTraining, unittest.TestCase):
                     self.assertGreater(moved, 0.005)  # else the test would tell nothing
         self.assertGreater(max(divergences), 0.01)
 
+    def test_dropout_is_off_as_in_the_reference(self):
+        for file in (self.root / "gpt2").iterdir():
+            (self.root / "dropout").mkdir(exist_ok=True)
+            (self.root / "dropout" / file.name).write_bytes(file.read_bytes())
+        config = json.loads((self.root / "dropout/config.json").read_text())
+        (self.root / "dropout/config.json").write_text(json.dumps({**config, "resid_pdrop": 0.5, "embd_pdrop": 0.5, "attn_pdrop": 0.5}))
+        plain, dropout = (self.trained(PAIRS, model=model, steps=2) / "final/model.safetensors" for model in ("gpt2", "dropout"))
+        self.assertEqual(dropout.read_bytes(), plain.read_bytes())
+
     def test_gradients(self):
         for name, cases in ("gpt2", self.cases()[::5]), ("llama", self.cases()):
             for records, words, loss in cases:

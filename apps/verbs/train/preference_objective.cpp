@@ -111,6 +111,7 @@ class PreferenceObjective final : public RowObjective<AnswerRow> {
   }
 
   at::Tensor loss(const Rows& rows, bool) override {
+    model_->eval();  // without dropout, as TRL: neither has the reference
     const auto [answers, reference] = texts_of(rows, 0, is(PreferenceLoss::kKto) ? 1 : 2);
     const LogProbs found = log_probs(*model_, *tokenizer_, answers, is(PreferenceLoss::kOrpo));
     at::Tensor ratios = found.sums - reference, kl;

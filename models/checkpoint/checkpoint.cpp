@@ -72,7 +72,7 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
   }
   if (otherwise) return *otherwise;
   throw FieldError(source, ": 'architectures' names ", name, ", which the zoo does not have; it has ",
-                   joined(known), " (", Field{"head"}, " chooses one)");
+                   joined(known), " (where ", Field{"head"}, " can be given, it chooses one)");
 }
 
 [[noreturn]] void refuse_head(const CheckpointConfig& checkpoint, Head wanted, const std::string& reason) {
@@ -107,6 +107,9 @@ void change_config(CheckpointConfig& checkpoint, const TransformerConfig& config
   auto json = std::make_shared<nlohmann::json>(*checkpoint.json);
   for (const auto& [key, value] : after.items())
     if (!before.contains(key) || before[key] != value) (*json)[key] = value;
+  for (const auto& [key, value] : before.items())
+    if (!after.contains(key)) json->erase(key);  // a default from now on
+  if (config.num_labels != checkpoint.config.num_labels) json->erase("num_labels");
   checkpoint.config = config;
   checkpoint.json = std::move(json);
 }

@@ -74,7 +74,9 @@ const char* name_of(kernels::WeightType type) {
 
 void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const std::string& source,
                  const std::filesystem::path& directory, const CalibrationText& text) {
-  const at::ScalarType dtype = checkpoint.files().common_type();
+  // Weights merged with an adapter's are packed as computed, not rounded to the files' type first.
+  const at::ScalarType dtype =
+      checkpoint.directory.adapter.empty() ? checkpoint.files().common_type() : at::kFloat;
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype, .stored = true});
   const bool decodes = can_pack(*loaded.model);
   const std::string lacking = lacking_kernels(*loaded.model);

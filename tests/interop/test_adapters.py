@@ -3,6 +3,7 @@ PyTorch has merged the adapter."""
 
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -126,6 +127,14 @@ class AdapterTest(unittest.TestCase):
                                    atol=1e-5 * float(expected.abs().max()))
         done = self.run_verb("forward", "--model", self.root / "packed", "--adapter", self.adapter, *words, code=1)
         self.assertIn("packed for inference", done)
+        # Merged with weights of 16 bits, they are packed as computed.
+        save_file({name: tensor.bfloat16() for name, tensor in load_file(self.base / "model.safetensors").items()},
+                  self.base / "model.safetensors", {"format": "pt"})
+        expected = logits("--model", self.base, "--adapter", self.adapter, "--weights", "float32")
+        shutil.rmtree(self.root / "packed")
+        self.run_verb("export", "--model", self.base, "--adapter", self.adapter, "--format", "packed", "--weights", "float32",
+                      "--output", self.root / "packed")
+        torch.testing.assert_close(logits("--model", self.root / "packed"), expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
 
     def test_server(self):
         self.decoder()
@@ -176,6 +185,26 @@ class AdapterTest(unittest.TestCase):
         self.run_verb("export", "--adapter", self.adapter, "--format", "huggingface", "--output", self.root / "whole", "--verify")
         opened = transformers.AutoModelForSequenceClassification.from_pretrained(self.root / "whole").eval()
         self.assertEqual(opened.config.num_labels, 3)
+        with torch.no_grad():
+            ids = tokenizer("the earth was without form", return_tensors="pt")
+            torch.testing.assert_close(opened(**ids).logits, model(**ids).logits)
+
+    def test_a_head_with_fewer_labels_than_the_models(self):
+        tokenizer = wordpiece()
+        config = transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=64, num_labels=2)
+        model = shaken(transformers.BertForSequenceClassification(config))
+        self.save(model, tokenizer, ("query", "key"), task_type="SEQ_CLS", modules_to_save=["classifier"])
+        base = load_file(self.base / "model.safetensors")
+        path = self.adapter / "adapter_model.safetensors"
+        save_file(load_file(path) | {"base_model.model." + name: base[name] for name in ("classifier.weight", "classifier.bias")}, path)
+        save_file(base | {"classifier.weight": torch.ones(3, config.hidden_size), "classifier.bias": torch.ones(3)},
+                  self.base / "model.safetensors", {"format": "pt"})
+        named = transformers.BertConfig.from_pretrained(self.base, id2label={0: "entailment", 1: "neutral", 2: "contradiction"})
+        named.architectures = ["BertForSequenceClassification"]
+        named.save_pretrained(self.base)
+        self.run_verb("export", "--model", self.base, "--adapter", self.adapter, "--format", "huggingface", "--output", self.root / "whole",
+                      "--verify")
+        opened = transformers.AutoModelForSequenceClassification.from_pretrained(self.root / "whole").eval()
         with torch.no_grad():
             ids = tokenizer("the earth was without form", return_tensors="pt")
             torch.testing.assert_close(opened(**ids).logits, model(**ids).logits)

@@ -278,6 +278,12 @@ json config_of(const GgufFile& file) {
   if (name == "t5") complete_t5(architecture, keys, config);
   if (config.contains("rms_norm_eps")) complete_decoder(file, name, keys, config);
   expect_plain(keys, config, config.at("model_type") != "bert" && config.at("model_type") != "nomic_bert");
+  // What the file leaves to a default is absent here, too: transformers refuses null. Only no window is null.
+  for (const GgufKey& key : architecture.keys) {
+    const auto found = config.find(key.ours);
+    if (found != config.end() && found->is_null() && found.key() != "sliding_window") config.erase(found);
+  }
+  if (name == "nomic-bert" && config.at("pad_token_id").is_null()) config.erase("pad_token_id");
   keys.number("pooling_type", false);  // SentenceConfig reads it
   keys.refuse_others();
   return config;

@@ -79,6 +79,8 @@ std::string bytes_of(const at::Tensor& tensor, const GgufType& type) {
                 : name == "BF16" ? at::kBFloat16
                                  : at::kFloat)
           .contiguous();
+  if (name == "F16" && !numbers.isfinite().equal(tensor.isfinite()))
+    throw Error("has numbers beyond the range of f16; bf16 holds them");
   return {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()};
 }
 

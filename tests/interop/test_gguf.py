@@ -20,7 +20,7 @@ import torch
 import transformers
 from forward_parity import hf, tzoo
 from gguf_files import TYPES, set_numbers, write
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (BertConfig, Gemma2Config, GemmaConfig, GPT2Config, LlamaConfig, Phi3Config, Qwen2Config, Qwen3Config,
@@ -638,6 +638,27 @@ class WriteTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(said, done.stderr)
                 self.assertFalse(os.path.exists(self.path))
+        # Numbers that a type does not hold.
+        self.save("llama")
+        file = os.path.join(self.source, "model.safetensors")
+        tensors = load_file(file)
+        tensors["model.layers.0.mlp.down_proj.weight"][0, 0] = 1e5
+        save_file(tensors, file, {"format": "pt"})
+        done = self.export("f16")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("beyond the range of f16", done.stderr)
+        self.assertEqual(self.export("bf16").returncode, 0)
+
+    def test_numbers_that_a_file_leaves_to_their_defaults(self):
+        model = self.save("gemma3")
+        write(self.path, model, extra=extras(model.config))
+        back = os.path.join(self.folder, "back")
+        done = tzoo("export", "--model", self.path, "--format", "huggingface", "--output", back)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ids = torch.tensor([[5, 6, 7, 8]])
+        with torch.no_grad():
+            opened = transformers.AutoModelForCausalLM.from_pretrained(back).eval()
+            torch.testing.assert_close(opened(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-4)
 
 
 if __name__ == "__main__":

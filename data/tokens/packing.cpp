@@ -8,7 +8,8 @@
 
 namespace zoo {
 
-std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, std::int64_t longest) {
+std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, std::int64_t longest,
+                                         std::optional<TokenId> first) {
   std::vector<DocumentPart> parts;
   std::size_t begin = 0;
   bool found = false;
@@ -23,6 +24,7 @@ std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, s
     if (tokens[i] != end) continue;
     found = true;
     cut_until(i);
+    if (i + 1 < tokens.size() && tokens[i + 1] == first) ++begin;
   }
   if (!found) throw Error(tokens.name(), ": no document ends in the end token, ", end);
   cut_until(tokens.size() - 1);

@@ -8,6 +8,7 @@
 ///     const auto rows = zoo::pack_best_fit({600, 300, 500}, /*capacity=*/1024);  // {{0, 1}, {2}}
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "data/tokens/token_file.h"
@@ -20,10 +21,11 @@ struct DocumentPart {
   std::int64_t length = 0;
 };
 
-/// The documents of a token file, each with the id `end` as its last. A document begins with the `end` of the
-/// one before it, from which its first id is predicted; one of more than `longest` ids is cut into parts.
-/// Throws Error naming the file if it never holds `end`.
-std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, std::int64_t longest);
+/// The documents of a token file, each with the id `end` as its last. A document begins with the id `first`,
+/// or else with the `end` of the one before it, from which its first id is predicted; one of more than
+/// `longest` ids is cut into parts. Throws Error naming the file if it never holds `end`.
+std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, std::int64_t longest,
+                                         std::optional<TokenId> first = std::nullopt);
 
 /// Puts parts of these lengths into rows of `capacity`, the longest first, each into the fullest row that has
 /// room for it (best-fit decreasing; Ding et al., 2024): for each row the indices of its parts. Throws Error

@@ -7,6 +7,7 @@ import string
 import tempfile
 import unittest
 
+import tokenizers
 import torch
 import transformers
 
@@ -73,6 +74,17 @@ class DocumentsTest(unittest.TestCase):
         # Rows of 41: 32 + 8, 30 + 10, 21 + 19 and 21 + 20.
         for name in self.configs:
             self.check(name, documents, "--dataset", dataset, "--val_dataset", dataset, "--block_size", "41", "--batch_size", "4")
+
+    def test_a_tokenizer_with_a_token_before_each_text(self):
+        plain = self.tokenizer
+        self.tokenizer = byte_level(bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+        self.tokenizer.backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 0)])
+        texts = ["AB" * 9, "CDE" * 5, "F" * 20]
+        dataset = self.write("begun.jsonl", [{"text": text} for text in texts])
+        documents = [((ids := self.tokenizer(text).input_ids + [2])[:-1], ids[1:]) for text in texts]
+        self.assertEqual(documents[0][0][:2], [0, plain.encode("A")[0]])
+        self.check("gpt2", documents, "--dataset", dataset, "--val_dataset", dataset, "--block_size", "41", "--batch_size", "2")
 
     def test_conversations(self):
         chats = [[{"role": "user", "content": "What is 2+2?"}, {"role": "assistant", "content": "Four."}],

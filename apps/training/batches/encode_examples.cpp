@@ -193,11 +193,20 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
   });
 }
 
+std::optional<TokenId> begin_of_documents(const Tokenizer& tokenizer) {
+  const std::optional<TokenId> bos = tokenizer.special_id(SpecialToken::bos);
+  const TokenIds empty = tokenizer.encode("", EncodeOptions{.with_offsets = false}).ids;
+  const bool begins = bos && bos != tokenizer.special_id(SpecialToken::cls) && !empty.empty();
+  return begins && empty.front() == *bos ? bos : std::nullopt;
+}
+
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
                           const std::string& name) {
   TokenIds all;
+  const std::optional<TokenId> begin = begin_of_documents(tokenizer);
   for (const Record& record : records) {
     const TokenIds ids = at_line(name, record.line, [&] { return tokenizer.encode(record.fields[0]); });
+    if (begin) all.push_back(*begin);
     all.insert(all.end(), ids.begin(), ids.end());
     all.push_back(eos_id);
   }

@@ -44,7 +44,10 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   TokenId eos_id, const std::string& prefix, const Languages& languages,
                                   const std::string& name, EncodeLimits& limits);
 
-/// Texts as documents, one after another: the ids of each, then eos_id. fields: text.
+/// The token that the tokenizer puts before a text, as Llama's and Gemma's do.
+std::optional<TokenId> begin_of_documents(const Tokenizer& tokenizer);
+
+/// Texts as documents, one after another: begin_of_documents(), the ids of each, then eos_id. fields: text.
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
                           const std::string& name);
 

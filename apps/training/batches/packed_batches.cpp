@@ -7,10 +7,11 @@
 
 namespace zoo {
 
-PackedBatches::Packed PackedBatches::packed(const TokenFile& tokens, TokenId end, std::int64_t block_size) {
+PackedBatches::Packed PackedBatches::packed(const TokenFile& tokens, TokenId end,
+                                            std::optional<TokenId> first, std::int64_t block_size) {
   Packed split;
   std::vector<std::size_t> begins;
-  for (const DocumentPart& part : document_parts(tokens, end, block_size)) {
+  for (const DocumentPart& part : document_parts(tokens, end, block_size, first)) {
     begins.push_back(part.begin);
     split.lengths.push_back(part.length);
   }
@@ -38,10 +39,11 @@ PackedBatches::Packed PackedBatches::packed(std::vector<Example> examples, std::
   return split;
 }
 
-PackedBatches::PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size,
-                             const BatchPlan& plan, std::uint64_t seed, c10::Device device)
-    : PackedBatches(packed(dataset.train, end, block_size), packed(dataset.val, end, block_size), block_size,
-                    plan, seed, device) {}
+PackedBatches::PackedBatches(const TokenDataset& dataset, TokenId end, std::optional<TokenId> first,
+                             std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
+                             c10::Device device)
+    : PackedBatches(packed(dataset.train, end, first, block_size),
+                    packed(dataset.val, end, first, block_size), block_size, plan, seed, device) {}
 
 PackedBatches::PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan,
                              std::uint64_t seed, c10::Device device)

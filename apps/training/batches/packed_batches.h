@@ -23,8 +23,8 @@ class PackedBatches final : public Batches {
  public:
   /// The documents of token files end in the id `end`; longer ones are cut. Throws Error if a split has no
   /// `end`.
-  PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size, const BatchPlan& plan,
-                std::uint64_t seed, c10::Device device);
+  PackedBatches(const TokenDataset& dataset, TokenId end, std::optional<TokenId> first,
+                std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed, c10::Device device);
 
   /// Examples with a label for each id (LabelShape::kTokens), of at most block_size ids.
   PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
@@ -42,7 +42,8 @@ class PackedBatches final : public Batches {
     std::function<void(std::size_t part, std::span<std::int64_t> inputs, std::span<std::int64_t> targets)>
         copy;
   };
-  static Packed packed(const TokenFile& tokens, TokenId end, std::int64_t block_size);
+  static Packed packed(const TokenFile& tokens, TokenId end, std::optional<TokenId> first,
+                       std::int64_t block_size);
   static Packed packed(std::vector<Example> examples, std::int64_t block_size);
   PackedBatches(Packed train, Packed val, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
                 c10::Device device);

@@ -107,16 +107,19 @@ TokenIds encode(const TextModel& model, const std::string& field, const std::str
   }
 }
 
-// The id of a word that is one token.
-std::optional<std::int64_t> single(const TokenIds& ids, const at::Tensor& logits) {
-  const bool one = ids.size() == 1 && static_cast<std::int64_t>(ids[0]) < logits.size(0);
-  return one ? std::optional<std::int64_t>(ids[0]) : std::nullopt;
+// The id of a word that is one token. The token of all unknown words is none of them.
+std::optional<std::int64_t> single(const TextModel& model, const std::string& word, const TokenIds& ids,
+                                   const at::Tensor& logits) {
+  if (ids.size() != 1 || static_cast<std::int64_t>(ids[0]) >= logits.size(0)) return std::nullopt;
+  if (model.tokenizer->special_id(SpecialToken::unk) == ids[0] && model.tokenizer->token_text(ids[0]) != word)
+    return std::nullopt;
+  return ids[0];
 }
 
 std::optional<std::int64_t> single_after_space(const TextModel& model, const std::string& word,
                                                const at::Tensor& logits) {
   try {
-    return single(model.tokenizer->encode(" " + word), logits);
+    return single(model, word, model.tokenizer->encode(" " + word), logits);
   } catch (const Error&) {
     return std::nullopt;  // the vocabulary has no space
   }
@@ -199,7 +202,7 @@ NamedLogit answer_named(const TextModel& model, const std::string& field, const 
                         const at::Tensor& logits) {
   if (gives_labels(model)) return label_named(model, field, word, logits.size(0));
   const TokenIds ids = encode(model, field, word);
-  std::optional<std::int64_t> best = single(ids, logits);
+  std::optional<std::int64_t> best = single(model, word, ids, logits);
   const auto after_space = single_after_space(model, word, logits);
   if (after_space && (!best || logits[*after_space].item<float>() > logits[*best].item<float>()))
     best = after_space;

@@ -214,3 +214,4 @@ NamedLogit answer_named(const TextModel& model, const std::string& field, const 
 }
 
 }  // namespace zoo
+  if (model.model->parts().head.tokens == HeadParts::Tokens::kFirst) return 0;

@@ -66,9 +66,9 @@ struct NamedLogit {
 bool gives_labels(const TextModel& model);
 
 /// Where the answer of a model is looked at: `chosen`; else the first mask token in the text of a masked
-/// language model; else the last token. Throws UnfitField naming `position` for one outside the tokens and
-/// one in a text that gets a single answer, and `text` for a masked language model's text without a mask,
-/// unless `needs_mask` is false.
+/// language model; the first token where the head reads that (BERT's classifiers); else the last token.
+/// Throws UnfitField naming `position` for one outside the tokens and one in a text that gets a single
+/// answer, and `text` for a masked language model's text without a mask, unless `needs_mask` is false.
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask = true);
 

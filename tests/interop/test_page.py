@@ -494,6 +494,9 @@ class Page(unittest.TestCase):
         self.browser.one("#more").click()
         self.assertEqual(self.browser.all("main img, main b:not(.says b)"), [])
         self.refused = True
+        with open(run / "metrics.jsonl", "a") as file:  # it diverges
+            file.write('00, "train_loss": null}\n')
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 2,500: training loss not finite"))
         self.type("#text", "a" * 513)
         self.browser.wait(lambda: "at most 512" in self.browser.one("#text-error").text)
         self.type("#text", "the")

@@ -195,6 +195,7 @@ const open = () => {
   const map = current();
   const found = data.layer !== null && data.head !== null ? null : interesting(map);
   state.opened = found;
+  state.map = Math.max(0, data.maps.findIndex(({ layers, heads }) => layers > data.layer && heads > data.head));
   byId("why").textContent = found ? "The page opens here: of all heads, this one picks out single tokens most, beyond two places away and beyond what all tokens attend to." : "";
   go({ layer: data.layer ?? found.layer, head: data.head ?? (data.layer !== null && data.layer !== found.layer ? 0 : found.head) });
 };

@@ -46,13 +46,13 @@ struct TokenCountError : FieldError {
 
 /// Throws UnfitField for a text that this model does not take; TokenCountError for an empty text and one that
 /// is longer than the model's positions. Errors name `field`, that of the text.
-TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
+TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationConfig& defaults,
                       const std::string& field = "text");
 
 /// A checkpoint's model with its tokenizer, as modules, whose parts can be looked at and touched.
 struct LookedModel {
   TextModel model;
-  GenerationDefaults defaults;
+  GenerationConfig defaults;
 };
 LookedModel load_looked_model(const ModelPath& directory, ComputeOptions compute = {});
 
@@ -61,6 +61,10 @@ struct NamedLogit {
   std::int64_t id = 0;
   std::string name;
 };
+
+/// True for an encoder-decoder whose decoder reads a target; that of a classifier reads the encoder's text,
+/// shifted right (BART).
+bool reads_target(const TextModel& model);
 
 /// True for a head whose logits are those of labels.
 bool gives_labels(const TextModel& model);

@@ -230,7 +230,7 @@ class Look {
   ServedModel& served_;
   const TextModel& model_;
   LookRequest request_;
-  const GenerationDefaults& defaults_;
+  const GenerationConfig& defaults_;
   TextInputs read_;
   ModelInputs inputs_;
   std::int64_t position_ = 0;

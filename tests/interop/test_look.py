@@ -46,7 +46,7 @@ class Look(unittest.TestCase):
         cls.save("spans", cls.spans)
         tokens = byte_level()
         cls.large = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
-            n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None), 3)
+            n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens) + 1, bos_token_id=None, eos_token_id=None), 3)
         cls.save("large", cls.large)
         tokens.save_pretrained(cls.folder / "large")
         names = ["gpt2", "bert", "t5", "labels", "spans", "large"]
@@ -173,6 +173,8 @@ class Look(unittest.TestCase):
         with torch.no_grad(), hf.float64():
             logits = self.large.double()(input_ids=torch.tensor([ids])).logits[0, 1]
         found = self.server.post("/look", model="large", text="and the", append=[20, 30], position=1)
+        padded = self.server.post("/look", model="large", text="and the", append=[20, len(byte_level())])
+        self.assertEqual((padded["text"], padded["tokens"][-1]["id"]), ("and the" + byte_level().decode([20]), len(byte_level())))
         self.assert_close(found["answer"]["logits"], logits.topk(200).values, "position")
 
     def test_labels_and_spans(self):

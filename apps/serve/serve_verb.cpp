@@ -240,6 +240,12 @@ void load_models(const ServeFlags& flags, ServerState& state) {
   state.options.batch = {.slots = flags.parallel,
                          .context = flags.context,
                          .piece = flags.piece,
+std::string digest_of(const Tokenizer& tokenizer) {
+  std::string tokens;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) tokens += tokenizer.token_text(id) + "\n";
+  return std::to_string(std::hash<std::string>()(tokens));
+}
+
                          .queue = static_cast<std::size_t>(flags.queue),
                          .held_bytes = static_cast<std::size_t>(flags.cache_mb) << 20};
   state.options.most_new_tokens = flags.max_new_tokens;
@@ -253,6 +259,7 @@ void load_models(const ServeFlags& flags, ServerState& state) {
 }
 
 void serve(const ServeFlags& flags, ServerState& state) {
+    model.vocabulary = digest_of(*model.tokenizer);
   const AccessRules rules{.host = flags.host,
                           .api_key = flags.api_key,
                           .body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10,

@@ -176,6 +176,8 @@ Figure heat_map(const HeatMap& map) {
       hidden.empty()
           ? ""
           : ", $masked using 1:2:(0.5):(0.5) with boxxyerror fs pattern 4 noborder lc rgb '#b8bec6'";
+  // Of a single row or column gnuplot draws no image.
+  const bool is_image = hidden.empty() && rows > 1 && columns > 1;
   if (map.values || !map.texts.empty()) {
     script +=
         "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
@@ -183,10 +185,10 @@ Figure heat_map(const HeatMap& map) {
         std::string(map.texts.empty() ? "(sprintf('%.2f', abs($3) < 0.005 ? 0 : $3))" : "5") +
         ":4 with labels tc rgb variable" + hatch + "\n";
   } else {
-    script += std::string("plot $cells using ") +
-              (hidden.empty() ? "1:2:3 with image"
-                              : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
-              hatch + "\n";
+    script +=
+        std::string("plot $cells using ") +
+        (is_image ? "1:2:3 with image" : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
+        hatch + "\n";
   }
   return {script, [=](const TextStyle& style) { return text_heat_map(map, style); }};
 }

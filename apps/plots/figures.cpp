@@ -45,7 +45,7 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
       if (map.is_masked(row, column)) continue;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
                (dark ? " 0xffffff" : " 0x202020") +
-               (map.texts.empty() ? "" : " " + data_text(map.texts[row][column])) + "\n";
+               (map.texts.empty() ? "" : " " + gnuplot_quote(map.texts[row][column])) + "\n";
     }
     lines += "\n";
   }
@@ -117,7 +117,7 @@ Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
   std::string lines;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const WordPoint& point = points[i];
-    lines += number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " 0x" +
+    lines += number_text(point.x) + " " + number_text(point.y) + " " + gnuplot_quote(point.word) + " 0x" +
              colour(static_cast<std::size_t>(point.group)).substr(1) + " " + number_text(places[i].x) + " " +
              number_text(places[i].y) + "\n";
   }

@@ -293,6 +293,7 @@ def parity(make):
 
             with torch.no_grad():
                 largest = max(abs(found["logit"]), 1.0)
+                self.assert_close(found.get("capped_logit", found["logit"]), reference.run(CLEAN)[0][-1, token], "logit", largest)
                 self.assert_close(found["embeddings"], share(embedded), "embeddings", largest)
                 for name in [name for name in ("attention", "cross_attention", "feed_forward") if name in found]:
                     expected = [share(seen[name, layer]) for layer in range(layers)]
@@ -527,9 +528,9 @@ class Labels(unittest.TestCase):
             self.assertIn("--text: it has no [MASK] token", done.stderr)
             self.assertEqual(self.tzoo(verb, "--text", "the cat", "--position", "1", *words).returncode, 0)
         self.assertEqual(self.tzoo("lens", "--text", "the cat").returncode, 0)
-
         self.assertIn("'bird': one token is expected, and this is [PAD]", self.tzoo("lens", "--text", "the cat", "--token", "bird").stderr)
         self.assertEqual(self.tzoo("lens", "--text", "the cat", "--token", "[PAD]").returncode, 0)
+
     def test_a_model_without_logits(self):
         self.save(transformers.BertModel)
         for verb, words in (("lens", []), ("ablate", []), ("patch", ["--corrupted", CORRUPTED])):

@@ -123,6 +123,10 @@ class LookVerbs(CommandTest):
             self.assertEqual(self.look(verb, *words).code, 0)
             self.assertEqual((self.out / f"{verb}.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
         self.assertIn("o→a", (self.out / "patch.svg").read_text())
+        row = tiny_checkpoint.write_checkpoint(self.folder / "row", tokenizer=True, n_layer=1, n_positions=30)
+        self.assertEqual(run("patch", row, "--text", "a" * 30, "--corrupted", "b" * 30, "--out_dir", self.out).code, 0)
+        cells = (self.out / "patch.svg").read_text().split("gnuplot_plot_1")[1].split("</g>")[0]
+        self.assertEqual(cells.count("<polygon"), 30)  # of a single row
         model, chars = self.folder / "backslash", "\\a b"
 
         def always_a_backslash(tensors):

@@ -94,10 +94,13 @@ const unigram = ({ vocab, unk_id: unknown, byte_fallback: fallback }) => {
   };
 };
 
-const wordLevel = ({ vocab, unk_token: unknown = "<unk>" }) => (word) => {
-  const id = vocab[word] ?? vocab[unknown];
-  if (id === undefined) throw new Error(`the word '${word}' is not in the vocabulary, which has no ${unknown}`);
-  return [id];
+const wordLevel = ({ vocab, unk_token: unknown = "<unk>" }) => {
+  const vocabulary = new Map(Object.entries(vocab));
+  return (word) => {
+    const id = vocabulary.get(word) ?? vocabulary.get(unknown);
+    if (id === undefined) throw new Error(`the word '${word}' is not in the vocabulary, which has no ${unknown}`);
+    return [id];
+  };
 };
 
 // Without merges, of the vocabulary's characters (tzoo's own kind).

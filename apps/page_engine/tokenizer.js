@@ -1,5 +1,5 @@
 // ---- A tokenizer of the parts of a tokenizer.json (tokenizer/pipeline): text to ids, and ids to bytes.
-const isWordLetter = (letter) => letter !== undefined && /[\p{L}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u.test(letter);
+const isWordLetter = (letter) => letter !== undefined && /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u.test(letter);
 
 // The text split at added tokens, the longest at each place.
 const splitAtTokens = (pieces, tokens) => {

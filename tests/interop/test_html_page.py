@@ -129,6 +129,13 @@ class HtmlPage(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             saved.append((directory, kind, settings["vocab_size"]))
         self.assertEqual(expected_refusals, set())
+        odd = self.folder / "t5-odd"  # buckets that no half has alike
+        hf.random_model(transformers.T5ForConditionalGeneration, transformers.T5Config(
+            vocab_size=17, d_model=12, d_kv=6, d_ff=16, num_layers=2, num_heads=2, relative_attention_num_buckets=7,
+            relative_attention_max_distance=8, pad_token_id=0, decoder_start_token_id=0, eos_token_id=1), 3).save_pretrained(odd)
+        save_words(odd, 17)
+        self.assertEqual(export(odd, odd.with_suffix(".html"), "--weights", "float32").returncode, 0)
+        saved.append((odd, "pair", 17))
         self.assertGreater(len(saved), 50)
         server = Server(*[word for directory, *_ in saved for word in ("--model", directory)])
         self.addCleanup(server.close)

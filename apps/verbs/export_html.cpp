@@ -95,6 +95,17 @@ Json added(const std::string& name, const at::Tensor& tensor, bool quantizes, st
   const auto append = [&](const at::Tensor& part) {
     bytes.append(static_cast<const char*>(part.const_data_ptr()), part.nbytes());
     bytes.resize((bytes.size() + 3) / 4 * 4);
+// A browser's text holds less than 2^29 characters: V8's.
+constexpr std::size_t kPieceBytes = std::size_t{3} << 26;
+
+std::string weight_elements(std::string_view weights) {
+  std::string elements;
+  for (std::size_t at = 0; at < weights.size(); at += kPieceBytes)
+    elements += "<script type=\"text/plain\" class=\"model-weights\">" +
+                encode_base64(weights.substr(at, kPieceBytes)) + "</script>";
+  return elements;
+}
+
   };
   const bool rounds = quantizes && floats.dim() == 2 && name.find("position") == std::string::npos &&
                       name.find("token_type") == std::string::npos;
@@ -112,7 +123,7 @@ std::string page_with(const Json& header, const std::string& weights) {
   const std::string json = header.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   std::string head = replaced(embedded::kPageEngine.html, "/*SCRIPT*/", embedded::kPageEngine.script);
   head = replaced(head, "/*HEADER*/", embedded::inside_script(json));
-  head = replaced(head, "/*WEIGHTS*/", encode_base64(weights));
+  head = replaced(head, "/*WEIGHTS*/", weight_elements(weights));
   const std::string page = replaced(embedded::whole_page(embedded::kFilePage), "<!DOCTYPE html>", kHtmlBegin);
   return replaced(page, "<meta charset=\"utf-8\">", head);
 }

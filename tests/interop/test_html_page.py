@@ -55,8 +55,9 @@ def export(directory, page, *flags):
 
 def parts_of(page):
     text = page.read_text()
-    return [re.search(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)[1]
-            for name in ("engine", "model-header", "model-weights")]
+    engine, header = (re.search(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)[1] for name in ("engine", "model-header"))
+    weights = re.search('<script type="text/plain" class="model-weights">(.*?)</script>', text)[1]
+    return engine, header, [weights[:400], weights[400:]]  # a large model's are in pieces
 
 
 class HtmlPage(unittest.TestCase):

@@ -17,8 +17,9 @@ const worker = (() => {
   });
   return { send };
 })();
-const loaded = worker.send({ header: listed, weights: byId("model-weights").textContent });
-byId("model-weights").remove();
+const pieces = [...document.querySelectorAll(".model-weights")];
+const loaded = worker.send({ header: listed, weights: pieces.map((piece) => piece.textContent) });
+for (const piece of pieces) piece.remove();
 
 const ask = async (path, fields) => {
   await loaded;

@@ -56,7 +56,7 @@ class Looker {
   }
   stackOf(name) {
     const { pair, stacks, headStack } = this.model;
-    if (name !== undefined && !(name in stacks)) refuse("stack", "names a stack that the model lacks");
+    if (name !== undefined && !Object.hasOwn(stacks, name)) refuse("stack", "names a stack that the model lacks");
     return pair && name ? stacks[name] : headStack;
   }
 

@@ -43,7 +43,7 @@ const rotate = (x, at, position, { frequencies, length }) => {
 };
 
 const bucketOf = (distance, { relative_buckets: buckets, relative_max_distance: farthest }, both) => {
-  const count = both ? buckets / 2 : buckets, exact = Math.floor(count / 2);
+  const count = both ? Math.floor(buckets / 2) : buckets, exact = Math.floor(count / 2);
   const length = both ? Math.abs(distance) : Math.max(0, -distance), later = both && distance > 0 ? count : 0;
   if (length < exact) return later + length;
   // Rounded to float32 in this order, so that a distance at a bucket's edge falls on the side of T5's code.

@@ -69,7 +69,7 @@ const kPreTokenizers = {
   Metaspace: metaspace,
   Split: ({ pattern, behavior, invert = false }) => splitAt(patternOf(pattern), behavior, invert),
   BertPreTokenizer: () => (piece) => splitAt(/\p{White_Space}+/gu, "Removed")(piece).flatMap(splitAt(kPunctuation, "Isolated")),
-  Whitespace: () => splitAt(/[\p{L}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+|[^\p{L}\p{M}\p{Nd}\p{Pc}\u200c\u200d\p{White_Space}]+/gu, "Removed", true),
+  Whitespace: () => splitAt(/[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d\p{White_Space}]+/gu, "Removed", true),
   WhitespaceSplit: () => splitAt(/\p{White_Space}/gu, "Removed"),
   Punctuation: ({ behavior = "Isolated" }) => splitAt(kPunctuation, behavior),
   Digits: ({ individual_digits: single = false }) => splitAt(/\p{N}/gu, single ? "Isolated" : "Contiguous"),

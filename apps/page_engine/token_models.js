@@ -61,7 +61,8 @@ const wordPiece = ({ vocab, unk_token: unknown = "[UNK]", continuing_subword_pre
 // The most probable pieces (Kudo, 2018), by Viterbi's algorithm; a character that is no piece costs 10 more than the worst.
 const unigram = ({ vocab, unk_id: unknown, byte_fallback: fallback }) => {
   const pieces = new Map(vocab.map(([text, score], id) => [text, { id, score }])), ids = new Map(vocab.map(([text], id) => [text, id]));
-  const longest = Math.max(...vocab.map(([text]) => text.length)), worst = Math.min(...vocab.map(([, score]) => score)) - 10;
+  const longest = vocab.reduce((most, [text]) => Math.max(most, text.length), 0);
+  const worst = vocab.reduce((least, [, score]) => Math.min(least, score), Infinity) - 10;
   const unknownIds = (text) => {
     const found = ids.get(text), bytes = fallback ? bytesIfKnown(text, ids) : null;
     if (found !== undefined) return [found];
@@ -94,10 +95,13 @@ const unigram = ({ vocab, unk_id: unknown, byte_fallback: fallback }) => {
   };
 };
 
-const wordLevel = ({ vocab, unk_token: unknown = "<unk>" }) => (word) => {
-  const id = vocab[word] ?? vocab[unknown];
-  if (id === undefined) throw new Error(`the word '${word}' is not in the vocabulary, which has no ${unknown}`);
-  return [id];
+const wordLevel = ({ vocab, unk_token: unknown = "<unk>" }) => {
+  const vocabulary = new Map(Object.entries(vocab));
+  return (word) => {
+    const id = vocabulary.get(word) ?? vocabulary.get(unknown);
+    if (id === undefined) throw new Error(`the word '${word}' is not in the vocabulary, which has no ${unknown}`);
+    return [id];
+  };
 };
 
 // Without merges, of the vocabulary's characters (tzoo's own kind).

@@ -1,5 +1,5 @@
 // ---- A tokenizer of the parts of a tokenizer.json (tokenizer/pipeline): text to ids, and ids to bytes.
-const isWordLetter = (letter) => letter !== undefined && /[\p{L}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u.test(letter);
+const isWordLetter = (letter) => letter !== undefined && /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u.test(letter);
 
 // The text split at added tokens, the longest at each place.
 const splitAtTokens = (pieces, tokens) => {
@@ -25,22 +25,6 @@ const splitAtTokens = (pieces, tokens) => {
     push(done, text.length);
     return found;
   });
-};
-
-// Pieces of a template: {text: 0 or 1} or {ids}, each with its type.
-const templatesOf = (section) => {
-  const named = (name, type) => ({ ids: [section[name][1]], type }), text = (number, type = number) => ({ text: number, type });
-  const plain = { single: [text(0)], pair: [text(0), text(1)] };
-  const read = (pieces) => pieces.map(({ Sequence: sequence, SpecialToken: special }) => (sequence ? text(sequence.id === "A" ? 0 : 1, sequence.type_id)
-    : { ids: section.special_tokens[special.id].ids, type: special.type_id }));
-  switch (section?.type) {
-    case "TemplateProcessing": return { single: read(section.single), pair: read(section.pair) };
-    case "BertProcessing": return { single: [named("cls", 0), text(0), named("sep", 0)], pair: [named("cls", 0), text(0), named("sep", 0), text(1), named("sep", 1)] };
-    case "RobertaProcessing": return { single: [named("cls", 0), text(0), named("sep", 0)],
-      pair: [named("cls", 0), text(0), named("sep", 0), named("sep", 0), text(1, 0), named("sep", 0)] };
-    case "Sequence": return section.processors.map(templatesOf).find(({ single }) => single.length > 1) ?? plain;
-    default: return plain;
-  }
 };
 
 const kCleanUp = [[" .", "."], [" ?", "?"], [" !", "!"], [" ,", ","], [" ' ", "'"], [" n't", "n't"], [" 'm", "'m"], [" 's", "'s"], [" 've", "'ve"], [" 're", "'re"]];
@@ -89,7 +73,7 @@ const kDecoders = {
 
 class Tokenizer {
   constructor(file) {
-    const { kind, model, added_tokens: added = [], normalizer, pre_tokenizer: words, post_processor: processor, decoder } = file;
+    const { kind, model, added_tokens: added = [], normalizer, pre_tokenizer: words, templates, decoder } = file;
     const entries = Array.isArray(model.vocab) ? model.vocab.map(([text], id) => [text, id]) : Object.entries(model.vocab);
     this.spellings = new Map(entries.map(([text, id]) => [id, text]));
     for (const { id, content } of added) this.spellings.set(id, content);
@@ -98,7 +82,7 @@ class Tokenizer {
     this.normalized = added.filter(({ normalized }) => normalized).map((token) => ({ ...token, content: this.normalize(token.content) }));
     this.words = words;
     this.encodeWord = kind === "char" ? charLevel(model) : kTokenModels[model.type](model);
-    this.templates = templatesOf(processor);
+    this.templates = templates;  // lists of pieces {text: 0 or 1} or {ids}, each with its type
     this.decoder = decoder && kDecoders[decoder.type](decoder);
     this.cleansUp = file.cleans_up_spaces;
     this.known = new Map();

@@ -1,11 +1,16 @@
 // ---- The engine answers the page's requests by their paths in the server's API.
-const bytesIn = (base64) => {
-  const letters = atob(base64), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < bytes.length; ++i) bytes[i] = letters.charCodeAt(i);
+const bytesIn = (pieces) => {
+  const bytes = new Uint8Array(pieces.reduce((size, piece) => size + (piece.length / 4) * 3, 0));
+  let end = 0;
+  for (const piece of pieces) {
+    const letters = atob(piece);
+    for (let i = 0; i < letters.length; ++i) bytes[end++] = letters.charCodeAt(i);
+  }
   return bytes;
 };
-const makeEngine = (header, base64) => {
-  const tensors = tensorsOf(header.tensors, bytesIn(base64).buffer), tokenizer = makeTokenizer(header.tokenizer);
+// `weights` are pieces in base64: a text holds no large model.
+const makeEngine = (header, weights) => {
+  const tensors = tensorsOf(header.tensors, bytesIn(weights).buffer), tokenizer = makeTokenizer(header.tokenizer);
   const looker = new Looker(header, makeModel(header, tensors), tokenizer);
   // Texts that tzoo has encoded: a tokenizer that gives other ids is an error before it misleads.
   for (const { text, ids } of header.probes) {

@@ -134,7 +134,10 @@ const chooseQuery = (index) => {
 
 const viewOf = (map) => {
   const weight = headOf(layerOf(map, state.layer), state.head);
-  const kept = (tokens, special) => tokens.map((_, i) => i).filter((i) => !state.hidesSpecial || !special.includes(i));
+  const kept = (tokens, special) => {
+    const all = tokens.map((_, i) => i), others = all.filter((i) => !special.includes(i));
+    return state.hidesSpecial && others.length > 0 ? others : all;  // something is always shown
+  };
   const at = [kept(map.queries, map.specialQueries), kept(map.keys, map.specialKeys)];
   return { at, queries: at[0].map((i) => map.queries[i]), keys: at[1].map((i) => map.keys[i]), weight: (q, k) => weight(at[0][q], at[1][k]) };
 };
@@ -192,6 +195,7 @@ const step = (by) => {
   go({ layer: Math.floor(at / map.heads), head: at % map.heads });
 };
 const open = () => {
+  state.map = Math.max(0, data.maps.findIndex(({ layers, heads }) => layers > data.layer && heads > data.head));
   const map = current();
   const found = data.layer !== null && data.head !== null ? null : interesting(map);
   state.opened = found;

@@ -45,7 +45,7 @@ std::string cell_lines(const HeatMap& map, const Extent& extent) {
       if (map.is_masked(row, column)) continue;
       lines += std::to_string(column) + " " + std::to_string(row) + " " + number_text(value) +
                (dark ? " 0xffffff" : " 0x202020") +
-               (map.texts.empty() ? "" : " " + data_text(map.texts[row][column])) + "\n";
+               (map.texts.empty() ? "" : " " + gnuplot_quote(map.texts[row][column])) + "\n";
     }
     lines += "\n";
   }
@@ -117,7 +117,7 @@ Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
   std::string lines;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const WordPoint& point = points[i];
-    lines += number_text(point.x) + " " + number_text(point.y) + " " + data_text(point.word) + " 0x" +
+    lines += number_text(point.x) + " " + number_text(point.y) + " " + gnuplot_quote(point.word) + " 0x" +
              colour(static_cast<std::size_t>(point.group)).substr(1) + " " + number_text(places[i].x) + " " +
              number_text(places[i].y) + "\n";
   }
@@ -176,6 +176,8 @@ Figure heat_map(const HeatMap& map) {
       hidden.empty()
           ? ""
           : ", $masked using 1:2:(0.5):(0.5) with boxxyerror fs pattern 4 noborder lc rgb '#b8bec6'";
+  // Of a single row or column gnuplot draws no image.
+  const bool is_image = hidden.empty() && rows > 1 && columns > 1;
   if (map.values || !map.texts.empty()) {
     script +=
         "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
@@ -183,10 +185,10 @@ Figure heat_map(const HeatMap& map) {
         std::string(map.texts.empty() ? "(sprintf('%.2f', abs($3) < 0.005 ? 0 : $3))" : "5") +
         ":4 with labels tc rgb variable" + hatch + "\n";
   } else {
-    script += std::string("plot $cells using ") +
-              (hidden.empty() ? "1:2:3 with image"
-                              : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
-              hatch + "\n";
+    script +=
+        std::string("plot $cells using ") +
+        (is_image ? "1:2:3 with image" : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
+        hatch + "\n";
   }
   return {script, [=](const TextStyle& style) { return text_heat_map(map, style); }};
 }

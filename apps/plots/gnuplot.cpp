@@ -68,11 +68,6 @@ std::string colour(std::size_t group) { return std::string(kColours[group % kCol
 
 std::string number_text(double value) { return std::isfinite(value) ? format_text("%.9g", value) : "NaN"; }
 
-std::string data_text(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  return "\"" + text + "\"";
-}
-
 std::string data_block(const std::string& name, const std::string& lines) {
   return "$" + name + " << END_OF_DATA\n" + lines + "END_OF_DATA\n";
 }

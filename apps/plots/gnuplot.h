@@ -31,8 +31,6 @@ std::string colour(std::size_t group);
 
 std::string number_text(double value);
 
-/// A text for inline data, with single instead of double quotes, because inline data has no escapes.
-std::string data_text(std::string text);
 std::string data_block(const std::string& name, const std::string& lines);
 
 /// Border, title and labels of the axes.

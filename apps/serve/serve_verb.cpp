@@ -222,8 +222,13 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   return true;
 }
 
-// Reads the key.
+// Reads the key, and the hosts as those of a Host header are.
 void check_access(ServeFlags& flags) {
+  for (std::string& host : flags.allow_host) {
+    const std::optional<std::string> name = host_name(host);
+    if (!name) throw UsageError("--allow_host ", host, ": expected the name of a host, such as box.local");
+    host = *name;
+  }
   if (flags.no_api_key && !flags.api_key.empty())
     throw UsageError("--no_api_key and --api_key: give only one of them");
   if (flags.no_api_key && !flags.api_key_file.empty())
@@ -233,6 +238,12 @@ void check_access(ServeFlags& flags) {
   throw UsageError("--host ", flags.host,
                    ": other machines would reach the server; give --api_key_file FILE or --api_key KEY, or "
                    "--no_api_key if that is meant");
+}
+
+std::string digest_of(const Tokenizer& tokenizer) {
+  std::string tokens;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) tokens += tokenizer.token_text(id) + "\n";
+  return std::to_string(std::hash<std::string>()(tokens));
 }
 
 void load_models(const ServeFlags& flags, ServerState& state) {
@@ -248,6 +259,7 @@ void load_models(const ServeFlags& flags, ServerState& state) {
     state.models.push_back(load_served_model({given.path, flags.adapter}, state.options));
     ServedModel& model = *state.models.back();
     model.name = given.name;
+    model.vocabulary = digest_of(*model.tokenizer);
     if (model.writing) state.thread.add(*model.writing->batch);
   }
 }

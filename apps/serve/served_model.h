@@ -116,6 +116,7 @@ struct ServedModel {
   std::int64_t created = 0;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
+  std::string vocabulary;                        // equal where ids mean the same tokens
   std::string source;                            // as it was given
   ModelPath directory;                           // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules

@@ -105,6 +105,7 @@ ordered_json described(const ServedModel& model) {
       {"id", model.name}, {"object", "model"}, {"created", model.created}, {"owned_by", "tzoo"}};
   json["family"] = model.model_type;
   json["head"] = model.head;
+  json["vocabulary"] = model.vocabulary;
   if (const auto mask = model.tokenizer->special_id(SpecialToken::mask))
     json["mask_token"] = model.tokenizer->token_text(*mask);
   return json;

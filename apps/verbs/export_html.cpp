@@ -14,6 +14,7 @@
 #include "models/generation/generation_config.h"
 #include "models/model.h"
 #include "models/tasks/encoding_batch.h"
+#include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/text/split_patterns.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
@@ -53,23 +54,11 @@ void check_part(const std::string& part, const nlohmann::json& section) {
   const std::string type = section.value("type", "");
   if (!has(known()["tokenizer"][part], type))
     throw Error("--format html: the page has no ", part, " ", type.empty() ? "without a type" : type);
-  for (const char* list : {"normalizers", "pretokenizers", "processors", "decoders"})
+  for (const char* list : {"normalizers", "pretokenizers", "decoders"})
     for (const auto& each : section.value(list, nlohmann::json::array())) check_part(part, each);
   const std::string text = section.value(nlohmann::json::json_pointer("/pattern/Regex"), "");
   if (!text.empty() && !has(known()["regular_expressions"], text) && !split_pattern_of(text))
     throw Error("--format html: the page does not know the regular expression ", text, " of the ", part);
-}
-
-// The page knows the file's tokens alone.
-void check_count(const nlohmann::json& parts, const Tokenizer& tokenizer) {
-  std::int64_t count = 0;
-  for (const auto& each : parts["model"]["vocab"])
-    count = std::max(count, 1 + (each.is_number() ? each.get<std::int64_t>() : count));
-  for (const auto& each : parts.value("added_tokens", nlohmann::json::array()))
-    count = std::max(count, 1 + each["id"].get<std::int64_t>());
-  if (tokenizer.vocab_size() > count)
-    throw Error("--format html: the page has no ", tokenizer.token_text(static_cast<TokenId>(count)),
-                ", a token that tokenizer.json lacks");
 }
 
 // Texts and what tzoo makes of them, which the page compares with its own when it opens. None for a
@@ -106,13 +95,24 @@ Json added(const std::string& name, const at::Tensor& tensor, bool quantizes, st
   return entry;
 }
 
+// A browser's text holds less than 2^29 characters: V8's.
+constexpr std::size_t kPieceBytes = std::size_t{3} << 26;
+
+std::string weight_elements(std::string_view weights) {
+  std::string elements;
+  for (std::size_t at = 0; at < weights.size(); at += kPieceBytes)
+    elements += "<script type=\"text/plain\" class=\"model-weights\">" +
+                encode_base64(weights.substr(at, kPieceBytes)) + "</script>";
+  return elements;
+}
+
 // The head of the page gets the model, and a policy by which it reaches no network.
 std::string page_with(const Json& header, const std::string& weights) {
   using embedded::replaced;
   const std::string json = header.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   std::string head = replaced(embedded::kPageEngine.html, "/*SCRIPT*/", embedded::kPageEngine.script);
   head = replaced(head, "/*HEADER*/", embedded::inside_script(json));
-  head = replaced(head, "/*WEIGHTS*/", encode_base64(weights));
+  head = replaced(head, "/*WEIGHTS*/", weight_elements(weights));
   const std::string page = replaced(embedded::whole_page(embedded::kFilePage), "<!DOCTYPE html>", kHtmlBegin);
   return replaced(page, "<meta charset=\"utf-8\">", head);
 }
@@ -126,20 +126,17 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
   Json header{{"model", model_name(source)}, {"head", name_of(checkpoint.head)}};
   header["family"] = checkpoint.family->model_type;
   header["config"] = known_config(checkpoint.config);
-  const fs::path file = source / "tokenizer.json", settings = source / "tokenizer_config.json";
+  const fs::path file = source / "tokenizer.json";
   if (!fs::exists(file))
     throw Error("--format html: ", source, " has no tokenizer.json, from which the page encodes texts");
   const auto tokenizer = load_tokenizer(source, checkpoint.json.get());
   require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
-  const nlohmann::json parts = read_json(file, kMostVocabulary);
+  const nlohmann::json parts =
+      applied_tokenizer_json(file, TokenizerSettings::read(source, checkpoint.json.get()));
   for (const auto& [part, types] : known()["tokenizer"].items())
     check_part(part, parts.value(part, nlohmann::json()));
-  check_count(parts, *tokenizer);
   header["tokenizer"] = parts;
   header["tokenizer"]["kind"] = tokenizer->kind();
-  if (fs::exists(settings) && parts["model"].value("type", "") != "BPE")
-    header["tokenizer"]["cleans_up_spaces"] =
-        read_json(settings).value("clean_up_tokenization_spaces", nlohmann::json()) == true;
   header["probes"] = probes_of(*tokenizer);
   if (const auto mask = tokenizer->special_id(SpecialToken::mask))
     header.update({{"mask_id", *mask}, {"mask_token", tokenizer->token_text(*mask)}});

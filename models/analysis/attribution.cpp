@@ -85,7 +85,7 @@ LogitAttribution attribute_logit(const Model& model, const Run& run, const Logit
   const TransformerConfig& config = stack.config();
   const HeadParts head = model.parts().head;
   check_linear(config, head);
-  target_logits(model, run.output, target);                 // checks the target
+  const at::Tensor logits = target_logits(model, run.output, target);
   const auto at_position = [&](const at::Tensor& states) {  // [B, *, T, W] to [*, W]
     const std::int64_t length = states.size(-2);
     return wide(states[0].select(-2, target.position < 0 ? length - 1 : target.position));
@@ -98,6 +98,7 @@ LogitAttribution attribute_logit(const Model& model, const Run& run, const Logit
   shares.biases = readout.norm.bias().dot(readout.direction).item<double>();
   if (head.bias.defined()) shares.biases += row_of(head.bias, target).item<double>();
   shares.logit = readout(last).item<double>() + shares.biases;
+  shares.capped = row_of(logits, target).item<double>();
   std::vector<at::Tensor> attention, cross, feed_forward, heads, cross_heads;
   for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
     const LayerActivations& of = run.output.activations[static_cast<std::size_t>(layer)];

@@ -14,7 +14,8 @@ namespace zoo::analysis {
 
 /// Shares of a logit, or of a difference of two logits: they sum to `logit`, up to rounding.
 struct LogitAttribution {
-  double logit = 0;            // before the head's softcap
+  double logit = 0;            // before the head's softcap (Gemma 2)
+  double capped = 0;           // after it: the model's own
   double embeddings = 0;       // of the first layer's input
   double biases = 0;           // of the final norm and of the head
   at::Tensor attention;        // [L], float64; includes its heads and biases

@@ -99,6 +99,8 @@ SiteKind site_kind(const std::string& name) {
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name) {
   const ModelParts parts = model.parts();
   if (!name) return analysis::head_stack(model).config();
+  if (*name != "encoder" && *name != "decoder")
+    throw UnfitField(Field{"stack"}, " ", *name, ": expected encoder or decoder");
   const auto& stack = *name == "encoder" ? parts.encoder : parts.decoder;
   if (!stack) throw UnfitField(Field{"stack"}, " ", *name, ": the model has none");
   return stack->config();

@@ -1,11 +1,14 @@
 #include "models/tasks/look_texts.h"
 
+#include <algorithm>
+
 #include <ATen/ops/tensor.h>
 
 #include "data/base/field_error.h"
 #include "models/generation/generate.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
+#include "models/tasks/translate.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -47,16 +50,40 @@ std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) 
   return tokens;
 }
 
-TokenId start_token(const TextModel& model, const GenerationDefaults& defaults) {
+TokenId start_token(const TextModel& model, const GenerationConfig& defaults) {
   const TransformerConfig& config = model.model->config();
-  const std::int64_t start = decoder_start(defaults, config);
+  const std::int64_t start = decoder_start(defaults_of(defaults), config);
   if (start >= 0 && start < config.vocab_size) return static_cast<TokenId>(start);
   throw FieldError(Field{"model"}, ": its files have no decoder_start_token_id");
 }
 
+// Greedy, by the other rules of generation_config.json, as `translate` writes.
+GenerationOptions writing_options(const TextModel& model, std::int64_t max_new_tokens,
+                                  const GenerationConfig& defaults) {
+  GenerationSettings settings = translation_settings();
+  settings.options.max_new_tokens = max_new_tokens;
+  try {
+    apply_generation_config(settings, defaults, [](std::string_view field) {
+      return field == "temperature" || field == "num_beams" || field == "max_new_tokens";
+    });
+    return translation_options(settings, model.checkpoint, defaults);
+  } catch (const FieldError& error) {
+    const std::string why = error.what();  // and then how translate leaves the file out
+    throw FieldError(Field{"target"},
+                     " is missing, and it cannot be generated: ", why.substr(0, why.find(';')));
+  }
+}
+
 // Decoder inputs: the start token, then the target or the generated tokens.
 TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const ModelTexts& texts,
-                     const GenerationDefaults& defaults) {
+                     const GenerationConfig& defaults) {
+  if (!reads_target(model)) {
+    TokenIds shifted = source;
+    std::rotate(shifted.begin(), shifted.end() - 1, shifted.end());
+    if (model.model->config().shifted_labels != ShiftedLabels::kLastLabel)
+      shifted[0] = start_token(model, defaults);
+    return shifted;
+  }
   TokenIds ids{start_token(model, defaults)};
   if (texts.target) {
     require_utf8_in("target", *texts.target);
@@ -68,24 +95,24 @@ TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const Model
   if (model.head != Head::kSeq2SeqLm)
     throw UnfitField(Field{"target"},
                      " is missing: without a language model head the decoder cannot generate it");
-  const GenerationOptions options{.max_new_tokens = texts.max_new_tokens,
-                                  .sampling = {.temperature = 0},
-                                  .eos_token_ids = defaults.eos_token_ids,
-                                  .decoder_start_token_id = ids.front()};
+  const GenerationOptions options = writing_options(model, texts.max_new_tokens, defaults);
   const GenerationResult written = generate(*model.model, {source}, options);
   ids.insert(ids.end(), written.ids[0].begin(), written.ids[0].end());
   if (ids.size() > 1) ids.pop_back();  // the last generated token is never an input
   return ids;
 }
 
-void check_texts(const TransformerConfig& config, const ModelTexts& texts) {
+void check_texts(const TextModel& model, const ModelTexts& texts) {
+  const TransformerConfig& config = model.model->config();
   if (texts.text_pair && config.shape != Shape::kEncoder) {
     constexpr const char* kOnly = ": only an encoder reads two texts, and this model is not one";
     if (config.shape != Shape::kEncoderDecoder) throw UnfitField(Field{"text_pair"}, kOnly);
     throw UnfitField(Field{"text_pair"}, kOnly, "; the decoder's text is ", Field{"target"});
   }
-  if (texts.target && config.shape != Shape::kEncoderDecoder)
+  if (!texts.target || reads_target(model)) return;
+  if (config.shape != Shape::kEncoderDecoder)
     throw UnfitField(Field{"target"}, ": only an encoder-decoder has a target, and this model is not one");
+  throw UnfitField(Field{"target"}, ": the decoder of this model reads the text itself, shifted right");
 }
 
 NamedLogit label_named(const TextModel& model, const std::string& field, const std::string& word,
@@ -107,16 +134,19 @@ TokenIds encode(const TextModel& model, const std::string& field, const std::str
   }
 }
 
-// The id of a word that is one token.
-std::optional<std::int64_t> single(const TokenIds& ids, const at::Tensor& logits) {
-  const bool one = ids.size() == 1 && static_cast<std::int64_t>(ids[0]) < logits.size(0);
-  return one ? std::optional<std::int64_t>(ids[0]) : std::nullopt;
+// The id of a word that is one token. The token of all unknown words is none of them.
+std::optional<std::int64_t> single(const TextModel& model, const std::string& word, const TokenIds& ids,
+                                   const at::Tensor& logits) {
+  if (ids.size() != 1 || static_cast<std::int64_t>(ids[0]) >= logits.size(0)) return std::nullopt;
+  if (model.tokenizer->special_id(SpecialToken::unk) == ids[0] && model.tokenizer->token_text(ids[0]) != word)
+    return std::nullopt;
+  return ids[0];
 }
 
 std::optional<std::int64_t> single_after_space(const TextModel& model, const std::string& word,
                                                const at::Tensor& logits) {
   try {
-    return single(model.tokenizer->encode(" " + word), logits);
+    return single(model, word, model.tokenizer->encode(" " + word), logits);
   } catch (const Error&) {
     return std::nullopt;  // the vocabulary has no space
   }
@@ -137,10 +167,10 @@ std::string token_name(const TextModel& model, std::int64_t id) {
                : "#" + std::to_string(id);
 }
 
-TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
+TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationConfig& defaults,
                       const std::string& field) {
   const TransformerConfig& config = model.model->config();
-  check_texts(config, texts);
+  check_texts(model, texts);
   Encoding encoding = encode(model, texts, field);
   if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
   if (encoding.ids.empty()) throw TokenCountError(field, 0, config.max_length());
@@ -159,8 +189,13 @@ TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const Gen
 LookedModel load_looked_model(const ModelPath& directory, ComputeOptions compute) {
   compute.weights = "modules";
   LookedModel loaded{.model = load_text_model(read_checkpoint_config(directory), compute)};
-  loaded.defaults = defaults_of(read_generation_config(directory, loaded.model.checkpoint.json));
+  loaded.defaults = read_generation_config(directory, loaded.model.checkpoint.json);
   return loaded;
+}
+
+bool reads_target(const TextModel& model) {
+  return model.model->config().shape == Shape::kEncoderDecoder &&
+         (model.head == Head::kBase || model.head == Head::kSeq2SeqLm);
 }
 
 bool gives_labels(const TextModel& model) {
@@ -182,6 +217,7 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
     throw UnfitField(Field{"position"}, " ", *chosen, ": there are ", length, " tokens, numbered from 0 to ",
                      length - 1);
   if (chosen) return *chosen;
+  if (model.model->parts().head.tokens == HeadParts::Tokens::kFirst) return 0;
   if (model.head != Head::kMaskedLm && model.head != Head::kPretraining) return length - 1;
   const auto mask = model.tokenizer->special_id(SpecialToken::mask);
   for (std::int64_t i = 0; mask && i < length; ++i)
@@ -199,7 +235,7 @@ NamedLogit answer_named(const TextModel& model, const std::string& field, const 
                         const at::Tensor& logits) {
   if (gives_labels(model)) return label_named(model, field, word, logits.size(0));
   const TokenIds ids = encode(model, field, word);
-  std::optional<std::int64_t> best = single(ids, logits);
+  std::optional<std::int64_t> best = single(model, word, ids, logits);
   const auto after_space = single_after_space(model, word, logits);
   if (after_space && (!best || logits[*after_space].item<float>() > logits[*best].item<float>()))
     best = after_space;

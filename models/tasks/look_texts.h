@@ -46,13 +46,13 @@ struct TokenCountError : FieldError {
 
 /// Throws UnfitField for a text that this model does not take; TokenCountError for an empty text and one that
 /// is longer than the model's positions. Errors name `field`, that of the text.
-TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationDefaults& defaults,
+TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const GenerationConfig& defaults,
                       const std::string& field = "text");
 
 /// A checkpoint's model with its tokenizer, as modules, whose parts can be looked at and touched.
 struct LookedModel {
   TextModel model;
-  GenerationDefaults defaults;
+  GenerationConfig defaults;
 };
 LookedModel load_looked_model(const ModelPath& directory, ComputeOptions compute = {});
 
@@ -62,13 +62,17 @@ struct NamedLogit {
   std::string name;
 };
 
+/// True for an encoder-decoder whose decoder reads a target; that of a classifier reads the encoder's text,
+/// shifted right (BART).
+bool reads_target(const TextModel& model);
+
 /// True for a head whose logits are those of labels.
 bool gives_labels(const TextModel& model);
 
 /// Where the answer of a model is looked at: `chosen`; else the first mask token in the text of a masked
-/// language model; else the last token. Throws UnfitField naming `position` for one outside the tokens and
-/// one in a text that gets a single answer, and `text` for a masked language model's text without a mask,
-/// unless `needs_mask` is false.
+/// language model; the first token where the head reads that (BERT's classifiers); else the last token.
+/// Throws UnfitField naming `position` for one outside the tokens and one in a text that gets a single
+/// answer, and `text` for a masked language model's text without a mask, unless `needs_mask` is false.
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask = true);
 

@@ -171,6 +171,10 @@ class Demo(CommandTest):
         self.assertRegex(out, r"\nb \+ d - c ≈ [ae] ")
         self.assert_one_error(self.demo(*words, "--words", "c", "--analogy", "b d"), 2, "--analogy", "'b d'")
         self.assert_one_error(self.demo(*words, "--words", "c", "--analogy", "b +"), 2, "--analogy", "'b +'")
+        vocabulary = {"type": "WordLevel", "vocab": {c: i for i, c in enumerate([*"abcdefg", "[UNK]"])}, "unk_token": "[UNK]"}
+        tiny_checkpoint.write_json(model, "tokenizer.json", {"version": "1.0", "added_tokens": [], "model": vocabulary})
+        tiny_checkpoint.write_json(model, "tokenizer_config.json", {"unk_token": "[UNK]"})
+        self.assert_one_error(self.demo(*words, "--words", "x"), 2, "'x'", "vocabulary")
         self.assert_one_error(self.demo("explore-embeddings", "--words", "dgo"), 2, "'dgo'", "did you mean 'dog'")
 
     def assert_trained_heads_matter(self, out):

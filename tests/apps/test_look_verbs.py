@@ -123,6 +123,22 @@ class LookVerbs(CommandTest):
             self.assertEqual(self.look(verb, *words).code, 0)
             self.assertEqual((self.out / f"{verb}.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
         self.assertIn("o→a", (self.out / "patch.svg").read_text())
+        row = tiny_checkpoint.write_checkpoint(self.folder / "row", tokenizer=True, n_layer=1, n_positions=30)
+        self.assertEqual(run("patch", row, "--text", "a" * 30, "--corrupted", "b" * 30, "--out_dir", self.out).code, 0)
+        cells = (self.out / "patch.svg").read_text().split("gnuplot_plot_1")[1].split("</g>")[0]
+        self.assertEqual(cells.count("<polygon"), 30)  # of a single row
+        model, chars = self.folder / "backslash", "\\a b"
+
+        def always_a_backslash(tensors):
+            for name, (shape, numbers) in tensors.items():
+                of_backslash = range(16 * sorted(chars).index("\\"), 16 * sorted(chars).index("\\") + 16)
+                numbers[:] = [float(name.endswith("ln_f.bias") or (name.endswith("wte.weight") and i in of_backslash))
+                              for i in range(len(numbers))]
+
+        tiny_checkpoint.write_checkpoint(model, change=always_a_backslash, vocab_size=len(chars))
+        tiny_checkpoint.write_char_tokenizer(model, chars)
+        self.assertEqual(run("lens", model, "--text", "a b", "--out_dir", self.out).code, 0)
+        self.assertEqual((self.out / "lens.svg").read_text().count("<text>\\</text>"), 9)  # two layers and the input, three tokens
         without = self.look("lens", PATH=os.fspath(self.folder))
         self.assertEqual(without.code, 0, without)
         self.assertIn("gnuplot is not installed", without.err)

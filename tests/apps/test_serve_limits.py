@@ -115,6 +115,12 @@ class Access(ServeTest):
         self.assertEqual(server.request("GET", "/v1/models", Host="127.0.0.1")[0], 200)
         self.assert_refused(server.request("GET", "/v1/models", Host="evil.example"), 403)
 
+    def test_further_names(self):
+        server = self.serve("--allow_host", "MyBox", "--allow_host", "other:8080")
+        for host in ("mybox", "MYBOX:1", "other"):
+            self.assertEqual(server.request("GET", "/v1/models", Host=host)[0], 200)
+        self.assert_one_error(run("serve", "--model", self.model, "--allow_host", "a:b"), 2, "--allow_host a:b", "name of a host")
+
     def test_a_seed_for_requests_without_one(self):
         server = self.serve("--seed", 5)
         texts = {server.post("/v1/completions", prompt="a", max_tokens=30, **more)["choices"][0]["text"]

@@ -27,7 +27,7 @@ IDS = {"vocab_size": len(WORDS), "bos_token_id": None, "eos_token_id": 2, "pad_t
 def save_tokenizer(directory):
     model = tokenizers.Tokenizer(tokenizers.models.WordLevel({w: i for i, w in enumerate(WORDS)}, unk_token="[PAD]"))
     model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="[PAD]", eos_token="[SEP]",
+    transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="[PAD]", unk_token="[PAD]", eos_token="[SEP]",
                                          mask_token="[MASK]").save_pretrained(directory)
 
 
@@ -293,6 +293,7 @@ def parity(make):
 
             with torch.no_grad():
                 largest = max(abs(found["logit"]), 1.0)
+                self.assert_close(found.get("capped_logit", found["logit"]), reference.run(CLEAN)[0][-1, token], "logit", largest)
                 self.assert_close(found["embeddings"], share(embedded), "embeddings", largest)
                 for name in [name for name in ("attention", "cross_attention", "feed_forward") if name in found]:
                     expected = [share(seen[name, layer]) for layer in range(layers)]
@@ -527,6 +528,8 @@ class Labels(unittest.TestCase):
             self.assertIn("--text: it has no [MASK] token", done.stderr)
             self.assertEqual(self.tzoo(verb, "--text", "the cat", "--position", "1", *words).returncode, 0)
         self.assertEqual(self.tzoo("lens", "--text", "the cat").returncode, 0)
+        self.assertIn("'bird': one token is expected, and this is [PAD]", self.tzoo("lens", "--text", "the cat", "--token", "bird").stderr)
+        self.assertEqual(self.tzoo("lens", "--text", "the cat", "--token", "[PAD]").returncode, 0)
 
     def test_a_model_without_logits(self):
         self.save(transformers.BertModel)

@@ -90,6 +90,13 @@ class AttentionTest(unittest.TestCase):
         check(self.maps("--text", "the cat sat on", "--target", "a dog"), torch.tensor([[0, 7, 9]]))
         written = model.generate(source, max_new_tokens=6, do_sample=False)
         check(self.maps("--text", "the cat sat on", "--max_new_tokens", "6"), written[:, :-1])
+        check(self.maps("--text", "the cat sat on", "--target", "a dog", "--layer", "2"), torch.tensor([[0, 7, 9]]))  # only the encoder's
+        # Greedy, by the other rules of generation_config.json.
+        model.generation_config.update(forced_bos_token_id=7, no_repeat_ngram_size=1, num_beams=3)
+        model.save_pretrained(self.directory)
+        written = model.generate(source, max_new_tokens=6, num_beams=1)
+        self.assertEqual(written[0, 1], 7)
+        check(self.maps("--text", "the cat sat on", "--max_new_tokens", "6"), written[:, :-1])
 
     @torch.no_grad()
     def test_heads_that_look_at_repeats(self):

@@ -123,6 +123,9 @@ class AttentionPage(unittest.TestCase):
         self.assertTrue(self.point("#lines", 4, 2 + 22 * 0.5).startswith("1 the attends to "))
         rows = self.browser.script("return [...document.querySelectorAll('#most tr')].map((row) => row.cells[1].textContent)")
         self.assertEqual(rows, TEXT.split())
+        self.open(text="")
+        self.browser.one("#special").click()  # these two alone stay
+        self.assertIn("2 by 2 tokens", self.browser.one("#heat").get_attribute("aria-label"))
 
     def test_buttons_and_keys_walk_through_the_heads(self):
         self.open("--layer", "0", "--head", "1")

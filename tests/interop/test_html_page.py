@@ -55,8 +55,9 @@ def export(directory, page, *flags):
 
 def parts_of(page):
     text = page.read_text()
-    return [re.search(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)[1]
-            for name in ("engine", "model-header", "model-weights")]
+    engine, header = (re.search(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)[1] for name in ("engine", "model-header"))
+    weights = re.search('<script type="text/plain" class="model-weights">(.*?)</script>', text)[1]
+    return engine, header, [weights[:400], weights[400:]]  # a large model's are in pieces
 
 
 class HtmlPage(unittest.TestCase):
@@ -128,6 +129,13 @@ class HtmlPage(unittest.TestCase):
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)
             saved.append((directory, kind, settings["vocab_size"]))
+        odd = self.folder / "t5-odd"  # buckets that no half has alike
+        hf.random_model(transformers.T5ForConditionalGeneration, transformers.T5Config(
+            vocab_size=17, d_model=12, d_kv=6, d_ff=16, num_layers=2, num_heads=2, relative_attention_num_buckets=7,
+            relative_attention_max_distance=8, pad_token_id=0, decoder_start_token_id=0, eos_token_id=1), 3).save_pretrained(odd)
+        save_words(odd, 17)
+        self.assertEqual(export(odd, odd.with_suffix(".html"), "--weights", "float32").returncode, 0)
+        saved.append((odd, "pair", 17))
         self.assertEqual(expected_refusals, set())
         self.assertGreater(len(saved), 50)
         server = Server(*[word for directory, *_ in saved for word in ("--model", directory)])
@@ -161,6 +169,15 @@ class HtmlPage(unittest.TestCase):
         found = self.ask(self.folder / "int8.html", [{"path": "/look", "fields": fields}])[0]["answer"]
         self.assert_near(found["answer"], server.post("/look", **fields)["answer"], "int8", 1e-5)
 
+    def assert_encodes_alike(self, directory, lines):
+        page = directory.with_suffix(".html")
+        done = export(directory, page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answers = self.ask(page, [{"path": "/tokenize", "fields": {"content": line, "add_special": True}} for line in lines])
+        expected = [json.loads(line)["ids"] for line in texts.tzoo("encode", directory, lines, "--json", "--offsets")]
+        for line, found, ids in zip(lines, answers, expected, strict=True):
+            self.assertEqual(found.get("answer", found), {"tokens": ids}, f"{directory.name}: {line!r}")
+
     def test_tokenizers(self):
         def trained(model, trainer, **parts):
             made = tokenizers.Tokenizer(model)
@@ -187,29 +204,30 @@ class HtmlPage(unittest.TestCase):
             "bert": trained(models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(vocab_size=900, special_tokens=texts.BERT_TOKENS),
                             normalizer=normalizers.BertNormalizer(), pre_tokenizer=pre_tokenizers.BertPreTokenizer(),
                             decoder=decoders.WordPiece(), post_processor=processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))),
+            "words": trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(vocab_size=300, special_tokens=["<unk>"]),
+                             pre_tokenizer=pre_tokenizers.Whitespace()),
+            "many pieces": tokenizers.Tokenizer(models.Unigram([("<unk>", 0), *((chr(97 + i) if i < 26 else f"x{i}", -3 - i / 1e5) for i in range(150000))], unk_id=0)),
             "unigram": trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=900, special_tokens=["<unk>"], unk_token="<unk>"),
                                normalizer=normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Lowercase()]),
                                pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoders.Metaspace()),
         }
         # Letters of Unicode 8, which tokenizers and a browser class alike.
-        lines = [line for line in texts.LINES[8:1500] if all(ord(c) < 0x500 or 0x4E00 <= ord(c) < 0x4F00 for c in line)]
+        lines = ["constructor __proto__", "aⅧb ⅷ"] + [line for line in texts.LINES[8:1500] if all(ord(c) < 0x500 or 0x4E00 <= ord(c) < 0x4F00 for c in line)]
         self.assertGreater(len(lines), 100)
         for name, tokenizer in made.items():
             directory = self.folder / f"tokens-{name}"
-            hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
-                n_positions=8, n_embd=4, n_layer=1, n_head=1, vocab_size=tokenizer.get_vocab_size(), bos_token_id=None, eos_token_id=None),
-                1).save_pretrained(directory)
-            tokenizer.save(str(directory / "tokenizer.json"))
-            if name == "llama3":  # without its settings, GPT-2's class adds a token
-                self.assertIn("the page has no <|endoftext|>, a token that tokenizer.json lacks", export(directory, directory.with_suffix(".html")).stderr)
+            sizes = {"vocab_size": tokenizer.get_vocab_size() + 1, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1,
+                     "bos_token_id": None, "eos_token_id": None}
+            kind, config = ((transformers.LlamaForCausalLM, transformers.LlamaConfig(intermediate_size=4, **sizes)) if name == "llama2" else
+                            (transformers.GPT2LMHeadModel, transformers.GPT2Config(**sizes)))
+            hf.random_model(kind, config, 1).save_pretrained(directory)
+            if name.startswith("llama"):  # transformers' class changes parts of Llama's and adds a token to the other
+                tokenizer.save(str(directory / "tokenizer.json"))
+                settings = {"tokenizer_class": "LlamaTokenizer", "legacy": False} if name == "llama2" else {}
+                (directory / "tokenizer_config.json").write_text(json.dumps(settings))
+                self.assert_encodes_alike(directory, lines[:60])
             transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(directory)
-            done = export(directory, directory.with_suffix(".html"))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            answers = self.ask(directory.with_suffix(".html"),
-                               [{"path": "/tokenize", "fields": {"content": line, "add_special": True}} for line in lines])
-            expected = [json.loads(line)["ids"] for line in texts.tzoo("encode", directory, lines, "--json", "--offsets")]
-            for line, found, ids in zip(lines, answers, expected, strict=True):
-                self.assertEqual(found.get("answer", found), {"tokens": ids}, f"{name}: {line!r}")
+            self.assert_encodes_alike(directory, lines)
 
     def test_the_page(self):
         letters = self.folder / "letters"

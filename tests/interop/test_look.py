@@ -44,12 +44,17 @@ class Look(unittest.TestCase):
         cls.spans = hf.random_model(transformers.BertForQuestionAnswering, config, 4)
         cls.save("labels", cls.labels)
         cls.save("spans", cls.spans)
+        cls.twice = hf.random_model(transformers.BartForSequenceClassification, transformers.BartConfig(
+            vocab_size=len(WORDS), d_model=12, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+            encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=16, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+            decoder_start_token_id=2, num_labels=3), 4)
+        cls.save("twice", cls.twice)
         tokens = byte_level()
         cls.large = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
-            n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens), bos_token_id=None, eos_token_id=None), 3)
+            n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens) + 1, bos_token_id=None, eos_token_id=None), 3)
         cls.save("large", cls.large)
         tokens.save_pretrained(cls.folder / "large")
-        names = ["gpt2", "bert", "t5", "labels", "spans", "large"]
+        names = ["gpt2", "bert", "t5", "labels", "spans", "twice", "large"]
         cls.server = Server(*[word for name in names for word in ("--model", cls.folder / name)])
         cls.addClassCleanup(cls.server.close)
 
@@ -168,6 +173,8 @@ class Look(unittest.TestCase):
         self.assertEqual(len(answer["ids"]), 200)
         self.assert_close(answer["logits"], logits[answer["ids"]], "named")
         self.assert_close(answer["logits"], logits.topk(200).values, "the largest")
+        padded = self.server.post("/look", model="large", text="and the", append=[20, len(byte_level())])
+        self.assertEqual((padded["text"], padded["tokens"][-1]["id"]), ("and the" + byte_level().decode([20]), len(byte_level())))
         self.assert_close(sorted(rest(answer["rest"]).tolist()), logits.sort().values[:-200], "rest")
         # Also after an earlier token, whose logits a decoder gives too.
         with torch.no_grad(), hf.float64():
@@ -188,7 +195,13 @@ class Look(unittest.TestCase):
             ids = torch.cat([analysis.ids_of(question), analysis.ids_of(context)], 1)
             types = torch.tensor([[0] * len(question.split()) + [1] * len(context.split())])
             output = self.spans.double()(input_ids=ids, token_type_ids=types)
+            twice = f"{CLEAN} [SEP]"
+            double = self.twice.double()(input_ids=analysis.ids_of(twice)).logits[0]
         self.assert_close(self.logits(answer, answer["plain"]), on, "labels")
+        self.assertEqual(self.look("labels")["position"], 0)  # the token that BERT's head reads
+        found = self.look("twice", twice)
+        self.assertEqual([token["id"] for token in found["written"]], [2, *analysis.ids_of(CLEAN)[0].tolist()])
+        self.assert_close(self.logits(found["answer"]), double, "labels of two stacks")
         self.assert_close(self.logits(answer), off, "labels without a sublayer")
         answer = self.look("spans", question, text_pair=context)["answer"]
         self.assertEqual(answer["kind"], "span")
@@ -205,7 +218,7 @@ class Look(unittest.TestCase):
             ("text", ["missing"], {"text": None}), ("text", ["empty"], {"text": ""}),
             ("text", ["17 tokens", "at most 16"], {"text": "the " * 17}),
             ("append", ["below 12"], {"append": [12]}), ("position", ["position"], {"position": 6}),
-            ("layer", ["0 to 2"], {"layer": 3}), ("stack", ["encoder"], {"stack": "encoder"}),
+            ("layer", ["0 to 2"], {"layer": 3}), ("stack", ["encoder"], {"stack": "encoder"}), ("stack", ["encoder or decoder"], {"stack": "encodr"}),
             ("heads", ["0.7", "0 to 1"], {"heads": ["0.7"]}), ("heads", ["LAYER.HEAD"], {"heads": ["x"]}),
             ("layers", ["9"], {"layers": ["9"]}), ("sublayers", ["cross"], {"sublayers": ["0.cross_attention"]}),
             ("with", ["zero or mean"], {"with": "one"}), ("with", ["layer"], {"layers": ["1"], "with": "mean"}),

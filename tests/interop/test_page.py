@@ -412,6 +412,24 @@ class Page(unittest.TestCase):
         self.assert_bars(self.answer("later").softmax(-1))
         self.assertEqual(self.browser.one("#model").get_property("value"), "later")
 
+    def test_a_model_with_other_tokens_gets_the_text(self):
+        self.type("#text", "the cat")
+        self.assert_bars(self.answer("gpt2", "the cat").softmax(-1))
+        self.browser.one("#bars button").click()
+        grown = f"the cat {WORDS[self.answer('gpt2', 'the cat').argmax()]}"
+        self.assert_bars(self.answer("gpt2", grown).softmax(-1))
+        self.browser.all("#tokens button")[0].click()
+        self.assert_bars(self.answer("gpt2", grown, position=0).softmax(-1))
+        expected = self.server.post("/look", model="bytes", text=grown)
+        names = list(dict.fromkeys(name.strip() for name in expected["answer"]["names"][:6]))  # half characters look alike
+        self.choose("#other", "bytes")
+        self.browser.wait(lambda: list(self.bars("#other-bars"))[:len(names)] == names)
+        self.choose("#other", "")
+        self.choose("#model", "bytes")
+        self.browser.wait(lambda: self.tokens() == [token["id"] for token in expected["tokens"]])
+        self.assertEqual(self.browser.one("#text").get_property("value"), grown)
+        self.browser.wait(lambda: list(self.bars())[:len(names)] == names)
+
     def test_an_encoder_and_an_encoder_decoder(self):
         self.choose("#model", "bert")
         self.browser.wait(lambda: "[MASK]" in self.browser.one("#text").get_property("value"))
@@ -476,6 +494,9 @@ class Page(unittest.TestCase):
         coloured = self.browser.script("const c = document.getElementById('loss'); return c.getContext('2d')"
                                        ".getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)")
         self.assertTrue(coloured)
+        with open(run / "metrics.jsonl", "a") as file:  # it diverges
+            file.write('00, "train_loss": null}\n')
+        self.browser.wait(lambda: self.browser.one("#loss-now").text.startswith("Iteration 2,500: training loss not finite"))
 
     def test_it_runs_and_stops(self):
         self.choose("#model", "bytes")

@@ -98,14 +98,9 @@ bool is_byte(const JsonSection& root) {
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 
-std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, TokenizerSettings settings) {
+// The file's pipeline as its class and the settings change it; `content` gets the parts of the class.
+Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings& settings) {
   const JsonSection root(path, "", content);
-  if (root.find("version") != nullptr) {
-    const json& version = root.require("version", JsonType::string);
-    if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
-  }
-  if (is_char(root)) return read_char(root);
-  if (is_byte(root)) return std::make_unique<ByteTokenizer>();
   if (!settings.lists_added_tokens && root.find("added_tokens") != nullptr) {
     // The file's own tokens replace those that added_tokens.json has for their ids.
     for (const JsonSection& section : root.sections("added_tokens")) {
@@ -126,8 +121,31 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
       settings.tokenizer_class == "AlbertTokenizer" && root.find("post_processor") != nullptr;
   if (is_rebuilt && !keeps_template) set_class_template(settings, pipeline, path);
   if (is_rebuilt && settings.tokenizer_class == "Qwen2Tokenizer") reset_special_tokens(settings, pipeline);
+  return pipeline;
+}
+
+std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, TokenizerSettings settings) {
+  const JsonSection root(path, "", content);
+  if (root.find("version") != nullptr) {
+    const json& version = root.require("version", JsonType::string);
+    if (version != "1.0") root.fail("version", "is ", version.dump(), ": expected \"1.0\"");
+  }
+  if (is_char(root)) return read_char(root);
+  if (is_byte(root)) return std::make_unique<ByteTokenizer>();
+  Pipeline pipeline = applied_pipeline(path, content, settings);
   return std::make_unique<PipelineTokenizer>(
       std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
+}
+
+json pieces_json(const std::vector<EncodingTemplate::Piece>& pieces) {
+  using Kind = EncodingTemplate::Piece::Kind;
+  json list = json::array();
+  for (const EncodingTemplate::Piece& piece : pieces) {
+    json& one = list.emplace_back(json{{"type", piece.type_id}});
+    if (piece.kind == Kind::special) one["ids"] = piece.ids;
+    else one["text"] = piece.kind == Kind::first_text ? 0 : 1;
+  }
+  return list;
 }
 
 }  // namespace
@@ -150,6 +168,27 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const fs::path& path, TokenizerSe
   } catch (const json::exception&) {
     throw Error(path, ": a value is of an unexpected kind");
   }
+}
+
+json applied_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
+  json content = read_json(path, kMostVocabulary);
+  const JsonSection root(path, "", content);
+  Pipeline pipeline;
+  if (!is_char(root) && !is_byte(root)) pipeline = applied_pipeline(path, content, settings);
+  content.erase("post_processor");
+  content["templates"] = {{"single", pieces_json(pipeline.encoding_template.single)},
+                          {"pair", pieces_json(pipeline.encoding_template.pair)}};
+  content["cleans_up_spaces"] = pipeline.cleans_up_spaces;
+  content["added_tokens"] = json::array();
+  for (const AddedToken& token : pipeline.added_tokens)
+    content["added_tokens"].push_back({{"id", token.id},
+                                       {"content", token.content},
+                                       {"single_word", token.single_word},
+                                       {"lstrip", token.lstrip},
+                                       {"rstrip", token.rstrip},
+                                       {"normalized", token.normalized},
+                                       {"special", token.special}});
+  return content;
 }
 
 void fail_unknown_type(const JsonSection& section, std::string_view what, std::string_view known) {

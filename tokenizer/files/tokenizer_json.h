@@ -13,6 +13,11 @@ namespace zoo {
 /// missing, has the wrong type or asks for something unsupported.
 std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path, TokenizerSettings settings);
 
+/// The file as read_tokenizer_json() understands it, for another reader: the parts of its class, all added
+/// tokens, "cleans_up_spaces", and in place of "post_processor" "templates": {"single", "pair"}, lists of
+/// pieces {"text": 0 or 1, "type"} and {"ids", "type"}. Throws as read_tokenizer_json() does.
+nlohmann::json applied_tokenizer_json(const std::filesystem::path& path, TokenizerSettings settings);
+
 /// Reads all parts; ignores truncation and padding, which callers choose. Throws Error naming the file, the
 /// key and the unknown type.
 Pipeline read_pipeline(const JsonSection& root);

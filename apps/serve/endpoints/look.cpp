@@ -154,7 +154,8 @@ class Look {
     const std::string& text = is_pair() ? *request_.texts.target : request_.texts.text;
     TokenIds ids = model_.tokenizer->encode(text);
     const std::string before = model_.tokenizer->decode_with_special_tokens(ids);
-    ids.insert(ids.end(), request_.texts.appended.begin(), request_.texts.appended.end());
+    for (const TokenId id : request_.texts.appended)
+      if (id < model_.tokenizer->vocab_size()) ids.push_back(id);  // others have no text: a padded vocabulary
     const std::string after = model_.tokenizer->decode_with_special_tokens(ids);
     return replace_invalid_utf8(after.starts_with(before) ? text + after.substr(before.size()) : after);
   }
@@ -230,7 +231,7 @@ class Look {
   ServedModel& served_;
   const TextModel& model_;
   LookRequest request_;
-  const GenerationDefaults& defaults_;
+  const GenerationConfig& defaults_;
   TextInputs read_;
   ModelInputs inputs_;
   std::int64_t position_ = 0;

@@ -12,14 +12,15 @@ namespace {
 constexpr std::size_t kMostSites = 4096;
 constexpr std::int64_t kMostNumber = std::numeric_limits<std::int32_t>::max();
 
-ModelTexts texts_of(RequestFields& fields, const TransformerConfig& config) {
+ModelTexts texts_of(RequestFields& fields, const TextModel& model) {
+  const TransformerConfig& config = model.model->config();
   const std::optional<std::string> text = fields.text("text");
   if (!text) fields.refuse_missing("text");
   ModelTexts texts{.text = *text, .text_pair = fields.text("text_pair"), .target = fields.text("target")};
   // Without a target the decoder has read its start token alone.
-  if (config.shape == Shape::kEncoderDecoder && !texts.target) texts.target = "";
+  if (reads_target(model) && !texts.target) texts.target = "";
   const auto appended = fields.ids("append", config.vocab_size).value_or(std::vector<std::int64_t>());
-  if (config.shape == Shape::kEncoder && !appended.empty())
+  if (config.shape != Shape::kDecoder && !reads_target(model) && !appended.empty())
     RequestFields::refuse("append", "needs a decoder, which reads one token after another");
   texts.appended.assign(appended.begin(), appended.end());
   return texts;
@@ -68,7 +69,7 @@ std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig
 }  // namespace
 
 LookRequest read_look(RequestFields& fields, const TextModel& model) {
-  LookRequest request{.texts = texts_of(fields, model.model->config())};
+  LookRequest request{.texts = texts_of(fields, model)};
   request.position = fields.integer("position", 0, kMostNumber);
   const TransformerConfig stack = stack_of(*model.model, fields.text("stack"));
   request.stack = stack.shape;

@@ -6,12 +6,17 @@ const say = (text, isError = false) => {
 
 const offOf = (kind) => [...state.off].filter((site) => site.startsWith(`${kind} `)).map((site) => site.slice(kind.length + 1));
 
+// Ids and positions are of a vocabulary: models with another one get the text that the ids have become.
+const haveSameTokens = (model, other) => model?.vocabulary === other?.vocabulary;
+const grownText = () => (state.append.length > 0 && state.seen?.text ? { [isPair() ? "target" : "text"]: state.seen.text } : {});
+
 const lookFields = (model) => {
-  const fields = { model, text: state.text, with: state.with };
-  if (state.append.length > 0) fields.append = state.append;
+  const same = haveSameTokens(about(model), about(state.model)), { text, target } = same ? state : { ...state, ...grownText() };
+  const fields = { model, text, with: state.with };
+  if (same && state.append.length > 0) fields.append = state.append;
   if (state.pair !== "") fields.text_pair = state.pair;
-  if (about(model)?.head === "seq2seq-lm") fields.target = state.target;
-  if (state.position !== null) fields.position = state.position;
+  if (about(model)?.head === "seq2seq-lm") fields.target = target;
+  if (same && state.position !== null) fields.position = state.position;
   if (state.stack !== null) fields.stack = state.stack;
   if (state.layer !== null) fields.layer = state.layer;
   if (state.layer !== null && state.head >= 0 && model === state.model) {
@@ -20,9 +25,10 @@ const lookFields = (model) => {
     if (state.query !== null) fields.query = state.query;
   }
   for (const kind of ["heads", "cross_heads", "sublayers", "layers"]) if (offOf(kind).length > 0) fields[kind] = offOf(kind);
-  const { text, part, layer, head, position } = state.patch;
+  const { text: other, part, layer, head, position } = state.patch;
   if (!patchFits()) return fields;
-  Object.assign(fields, { patch_text: text, patch_part: part, patch_layer: layer });
+  if (!same && position !== "") throw new Error(`${model} has other tokens: no single one of them can be patched.`);
+  Object.assign(fields, { patch_text: other, patch_part: part, patch_layer: layer });
   if (part.endsWith("head")) fields.patch_head = head;
   if (position !== "") fields.patch_positions = [Number(position)];
   return fields;

@@ -16,6 +16,10 @@ const render = (anew = true) => {
 // A model of another kind starts with a new text; one of the same kind (another step of a run) keeps everything.
 const chooseModel = (name) => {
   const before = about(state.model), next = about(name);
+  if (before && !haveSameTokens(before, next)) {
+    Object.assign(state, grownText(), { append: [], position: null, query: null, key: null });
+    dropPatch();
+  }
   state.model = name;
   state.changed = "model";
   byId("slid").hidden = true;

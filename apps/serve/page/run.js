@@ -30,7 +30,7 @@ const drawLoss = () => {
 const renderRun = () => {
   if (rows.length === 0) return;
   const [iteration, train] = rows.at(-1), validation = rows.findLast((row) => row[2] !== null), speed = rows.findLast((row) => row[3] > 0);
-  byId("loss-now").textContent = `Iteration ${iteration.toLocaleString("en")}: training loss ${train.toFixed(3)}` +
+  byId("loss-now").textContent = `Iteration ${iteration.toLocaleString("en")}: training loss ${train?.toFixed(3) ?? "not finite"}` +
     (validation ? `, validation loss ${validation[2].toFixed(3)}` : "") +
     (speed ? `, ${Math.round(speed[3]).toLocaleString("en")} tokens a second` : "");
   byId("loss").setAttribute("aria-label", byId("loss-now").textContent);

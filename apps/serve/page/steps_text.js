@@ -12,7 +12,8 @@ const kBiases = {
 const tokenText = (names, i) => `${i} ${names[i]}`;
 
 // [{title, formula, says, before, after, sum(key)}]: `before` and `after` are numbers of each key, or none. `at`: {names of
-// the keys, own: the query's name, position, positions: the model's kind, crosses}.
+// the keys, own: the query's name, position, positions: the model's kind, crosses, decoder: true in
+// a decoder}.
 const stepsInWords = (steps, at) => {
   const { query, keys, scale, softcap, added, dots, scaled, capped, biased, scores, powers, sum, shares, unrotated } = steps, size = query.length;
   const key = (i) => tokenText(at.names, i), usual = Math.abs(scale - 1 / Math.sqrt(size)) < 1e-6 * scale;
@@ -39,7 +40,7 @@ const stepsInWords = (steps, at) => {
   const hidden = scores.filter((score) => score === -Infinity).length, early = added.some((each, i) => each === -Infinity && i < at.position);
   list.push({ title: "Mask", formula: "s_j ← −∞ for hidden j", before: ["score", biased], after: ["masked", scores],
     says: hidden === 0 ? "Nothing is hidden here: this query sees every key." :
-      `${hidden} of ${scores.length} keys are hidden: ${early ? "they lie outside the layer's window" : "later tokens, which a decoder must not see"}. Their scores become −∞.`,
+      `${hidden} of ${scores.length} keys are hidden: ${early || !at.decoder ? "they lie outside the layer's window" : "later tokens, which a decoder must not see"}. Their scores become −∞.`,
     sum: (i) => `${key(i)}: ${scores[i] === -Infinity ? "hidden, −∞" : `seen, ${decimals(scores[i])} stays`}` });
   const minus = steps.shift === 0 ? "" : ` − ${decimals(steps.shift)}`;
   list.push({ title: "Softmax", formula: "a_j = exp(s_j) / Σ exp(s)", before: ["score", scores], after: ["weight", shares],

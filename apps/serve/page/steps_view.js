@@ -99,7 +99,7 @@ const renderSteps = () => {
   const own = labels(stackTokens()), names = asked.cross ? labels(state.seen.tokens) : own, at = asked.query ?? Math.min(position, own.length - 1);
   fill(byId("query"), own.map((_, i) => [String(i), tokenText(own, i)]), at);
   byId("steps-head").textContent = `Head ${asked.head} of block ${attention.layer}` + (state.off.has(headSite(asked.head)) ? ", which is off: its output is not used" : "");
-  renderStep(stepsInWords(steps, { names, own: tokenText(own, at), position: at, positions: asked.cross ? "none" : shape().positions, crosses: asked.cross }), names);
+  renderStep(stepsInWords(steps, { names, own: tokenText(own, at), position: at, positions: asked.cross ? "none" : shape().positions, crosses: asked.cross, decoder: shape().stack === "decoder" }), names);
 };
 
 const chooseQuery = (query) => {

@@ -16,7 +16,7 @@ struct AccessRules {
   std::string host;                               // that the server listens on
   std::string api_key;                            // empty: none
   std::size_t body_bytes = std::size_t{4} << 20;  // of a request, at most
-  std::vector<std::string> allowed_hosts;         // names of this machine, beside localhost and addresses
+  std::vector<std::string> allowed_hosts;  // host_name()s of this machine, beside localhost and addresses
   std::vector<std::string>
       allowed_origins;  // pages of others that may use the API, such as "http://localhost:3000"
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -126,9 +128,18 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   return values.parse(flags, arguments);
 }
 
+bool has(std::optional<std::int64_t> choice, std::size_t count) {
+  return !choice || *choice < static_cast<std::int64_t>(count);
+}
+
 void check_choice(const char* flag, std::optional<std::int64_t> choice, std::size_t count) {
-  if (!choice || *choice < static_cast<std::int64_t>(count)) return;
+  if (has(choice, count)) return;
   throw UsageError(flag, " ", *choice, ": the model has ", count, ", numbered from 0 to ", count - 1);
+}
+
+// The stacks of an encoder-decoder may differ in size: only those that have the layer and head are shown.
+bool shows(const AttentionFlags& flags, const AttentionMaps& maps) {
+  return has(flags.layer, maps.layers) && has(flags.head, maps.heads);
 }
 
 struct HeadNumber {
@@ -270,6 +281,7 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::st
 void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
   const HeadNumber at = pictured(flags);
   for (const AttentionMaps& maps : all) {
+    if (!shows(flags, maps)) continue;
     show_figure(head_figure(maps, at.layer, at.head), flags.out_dir / maps.name, flags.format);
     if (flags.layer && flags.head) continue;
     const auto layers = numbers_of(flags.layer, maps.layers), heads = numbers_of(flags.head, maps.heads);
@@ -280,12 +292,15 @@ void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>
 void print(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
   if (flags.json) {
     Json maps = Json::array();
-    for (const AttentionMaps& each : all) maps.push_back(summary_of(flags, each));
+    for (const AttentionMaps& each : all)
+      if (shows(flags, each)) maps.push_back(summary_of(flags, each));
     std::cout << json_text(Json{{"maps", maps}}) << "\n";
     return;
   }
+  const char* between = "";
   for (const AttentionMaps& maps : all) {
-    if (&maps != all.data()) std::cout << "\n";
+    if (!shows(flags, maps)) continue;
+    std::cout << std::exchange(between, "\n");
     print_patterns(flags, maps);
     std::cout << "\n";
     print_strongest(maps, pictured(flags));
@@ -301,10 +316,13 @@ int run_attention(const Arguments& arguments) {
   const LookedModel loaded = load_looked_model(flags);
   const auto all =
       attention_of(loaded.model, read_texts(loaded.model, flags.texts, loaded.defaults), flags.rollout);
+  std::size_t layers = 0, heads = 0;
   for (const AttentionMaps& maps : all) {
-    check_choice("--layer", flags.layer, maps.layers);
-    check_choice("--head", flags.head, maps.heads);
+    layers = std::max(layers, maps.layers);
+    if (has(flags.layer, maps.layers)) heads = std::max(heads, maps.heads);
   }
+  check_choice("--layer", flags.layer, layers);
+  check_choice("--head", flags.head, heads);
   print(flags, all);
   std::cout.flush();
   make_directories(flags.out_dir);

@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 struct AttributionTable {
   NamedLogit answer;
   analysis::LogitAttribution shares;
+  bool is_capped = false;
 };
 
 void add_heads(std::vector<std::string>& cells, const at::Tensor& shares) {
@@ -40,7 +41,8 @@ AttributionTable attribution_table(const TextModel& model, const analysis::Run& 
                                    std::int64_t position) {
   AttributionTable table{
       .answer = answer,
-      .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position})};
+      .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position}),
+      .is_capped = model.model->parts().head.softcap > 0};
   analysis::LogitAttribution& shares = table.shares;
   for (at::Tensor* each : {&shares.attention, &shares.cross_attention, &shares.feed_forward, &shares.heads,
                            &shares.cross_heads}) {
@@ -52,10 +54,13 @@ AttributionTable attribution_table(const TextModel& model, const analysis::Run& 
 // Prints the shares of the sublayers, and of the heads a column each.
 void print(const AttributionTable& table) {
   const analysis::LogitAttribution& shares = table.shares;
+  const std::string capped =
+      table.is_capped ? " " + decimal(shares.capped, 3) + " after the softcap, before it " : " ";
   std::cout << "\n"
-            << paragraph("logit of " + token_label(table.answer.name) + ": " + decimal(shares.logit, 3) +
-                         ", of which the embeddings give " + decimal(shares.embeddings, 3) +
-                         ", the last biases " + decimal(shares.biases, 3) + ", and the layers:")
+            << paragraph("logit of " + token_label(table.answer.name) + ":" + capped +
+                         decimal(shares.logit, 3) + ", of which the embeddings give " +
+                         decimal(shares.embeddings, 3) + ", the last biases " + decimal(shares.biases, 3) +
+                         ", and the layers:")
             << "\n";
   const bool cross = shares.cross_attention.defined();
   std::vector<Table::Column> columns{number("layer"), number("attention")};
@@ -77,9 +82,11 @@ void print(const AttributionTable& table) {
 
 Json json_of(const AttributionTable& table) {
   const analysis::LogitAttribution& shares = table.shares;
-  Json json{{"token", table.answer.name}, {"id", table.answer.id},
-            {"logit", shares.logit},      {"embeddings", shares.embeddings},
-            {"biases", shares.biases},    {"attention", json_numbers(shares.attention)}};
+  Json json{{"token", table.answer.name}, {"id", table.answer.id}, {"logit", shares.logit}};
+  if (table.is_capped) json["capped_logit"] = shares.capped;
+  json.update({{"embeddings", shares.embeddings},
+               {"biases", shares.biases},
+               {"attention", json_numbers(shares.attention)}});
   if (shares.cross_attention.defined()) json["cross_attention"] = json_numbers(shares.cross_attention);
   json["feed_forward"] = json_numbers(shares.feed_forward);
   json["heads"] = json_numbers(shares.heads);

@@ -73,8 +73,7 @@ Figure layers_figure(HeatMap map, const at::Tensor& numbers, double least) {
 LookedModel load_looked_model(const LookFlags& flags) {
   apply_threads(flags.compute);
   LookedModel loaded = load_looked_model(flags.model, flags.compute);
-  const bool has_decoder = loaded.model.model->config().shape == Shape::kEncoderDecoder;
-  if (has_decoder && !flags.texts.target && loaded.model.head != Head::kSeq2SeqLm)
+  if (reads_target(loaded.model) && !flags.texts.target && loaded.model.head != Head::kSeq2SeqLm)
     throw UsageError("missing flag '--target': without a language model head the decoder cannot generate it");
   return loaded;
 }

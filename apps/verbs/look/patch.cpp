@@ -85,11 +85,13 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   Texts texts{.clean = read_texts(model, flags.texts, loaded.defaults)};
   ModelTexts corrupted = flags.texts;
   corrupted.text = flags.corrupted;
-  // The decoder reads the clean answer in both runs: only the encoder's text differs.
-  if (!texts.clean.written.empty() && !corrupted.target) corrupted.target = "";
+  if (reads_target(model) && !corrupted.target) corrupted.target = "";
   texts.corrupted = read_texts(model, corrupted, loaded.defaults, "corrupted");
-  texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
-  texts.corrupted.written = texts.clean.written;
+  if (reads_target(model)) {
+    // The decoder reads the clean answer in both runs: only the encoder's text differs.
+    texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
+    texts.corrupted.written = texts.clean.written;
+  }
   check_same_length(texts.clean, texts.corrupted);
   const bool encodes_first = model.model->config().shape == Shape::kEncoderDecoder && !flags.stack;
   const SiteKind kind = site_kind(flags.what);

@@ -39,9 +39,9 @@ PackedBatches::Packed PackedBatches::packed(std::vector<Example> examples, std::
   return split;
 }
 
-PackedBatches::PackedBatches(const TokenDataset& dataset, TokenId end, std::optional<TokenId> first,
-                             std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
-                             c10::Device device)
+PackedBatches::PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size,
+                             const BatchPlan& plan, std::uint64_t seed, c10::Device device,
+                             std::optional<TokenId> first)
     : PackedBatches(packed(dataset.train, end, first, block_size),
                     packed(dataset.val, end, first, block_size), block_size, plan, seed, device) {}
 

@@ -21,10 +21,10 @@ namespace zoo {
 /// what is left of a row is padding without targets.
 class PackedBatches final : public Batches {
  public:
-  /// The documents of token files end in the id `end`; longer ones are cut. Throws Error if a split has no
-  /// `end`.
-  PackedBatches(const TokenDataset& dataset, TokenId end, std::optional<TokenId> first,
-                std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed, c10::Device device);
+  /// The documents of token files end in the id `end` and may begin with `first`; longer ones are cut. Throws
+  /// Error if a split has no `end`.
+  PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size, const BatchPlan& plan,
+                std::uint64_t seed, c10::Device device, std::optional<TokenId> first = std::nullopt);
 
   /// Examples with a label for each id (LabelShape::kTokens), of at most block_size ids.
   PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,

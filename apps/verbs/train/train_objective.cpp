@@ -105,9 +105,8 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
   const bool packs = flags.documents == "pack";
   if (packs) require_packable(config);
   if (task == Task::kLm && packs)
-    return std::make_unique<PackedBatches>(*data.tokens, end_of_documents(data),
-                                           begin_of_documents(*data.tokenizer), flags.block_size, plan, seed,
-                                           device);
+    return std::make_unique<PackedBatches>(*data.tokens, end_of_documents(data), flags.block_size, plan, seed,
+                                           device, begin_of_documents(*data.tokenizer));
   if (task == Task::kChat && packs)
     return std::make_unique<PackedBatches>(std::move(data.examples), flags.block_size, plan, seed, device);
   if (task == Task::kLm)

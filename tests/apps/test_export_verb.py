@@ -256,7 +256,7 @@ class HtmlTest(ExportTest):
         with open(output, encoding="utf-8") as file:
             text = file.read()
         self.assertTrue(text.startswith("<!DOCTYPE html><!-- tzoo export -->\n"), text[:100])
-        parts = {name: re.search(rf'id="{name}">(.*?)</script>', text, re.DOTALL)[1] for name in ("model-header", "model-weights")}
+        parts = {name: re.search(rf'(?:id|class)="{name}">(.*?)</script>', text, re.DOTALL)[1] for name in ("model-header", "model-weights")}
         return json.loads(parts["model-header"]), base64.b64decode(parts["model-weights"])
 
     def test_writes_rounded_or_exact_rows(self):

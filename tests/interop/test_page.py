@@ -424,6 +424,7 @@ class Page(unittest.TestCase):
         names = list(dict.fromkeys(name.strip() for name in expected["answer"]["names"][:6]))  # half characters look alike
         self.choose("#other", "bytes")
         self.browser.wait(lambda: list(self.bars("#other-bars"))[:len(names)] == names)
+        self.assertEqual(self.browser.one("#beside-title").text, "bytes: probability, next token")
         self.choose("#other", "")
         self.choose("#model", "bytes")
         self.browser.wait(lambda: self.tokens() == [token["id"] for token in expected["tokens"]])

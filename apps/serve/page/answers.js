@@ -62,7 +62,8 @@ const renderLists = (answer) => {
   byId("beside").hidden = byId("this-title").hidden = !other;
   if (!other) return;
   byId("this-title").textContent = `${state.model}: probability`;
-  byId("beside-title").textContent = `${state.other}: probability`;
+  const elsewhere = state.position !== null && !haveSameTokens(about(state.other), about(state.model));
+  byId("beside-title").textContent = `${state.other}: probability${elsewhere ? `, ${titleOf(state.beside).toLowerCase()}` : ""}`;
   fillBars(byId("other-bars"), other, { pick: false, most });
 };
 const renderAnswer = () => {

@@ -46,6 +46,13 @@ const std::vector<std::string>& tokenizer_kinds() {
   return kKinds;
 }
 
+void require_same_kind(const std::filesystem::path& out_dir, std::string_view kind) {
+  if (!has_tokenizer(out_dir)) return;
+  if (const auto present = load_tokenizer(out_dir); present->kind() != kind)
+    throw Error("--out_dir: ", out_dir, " already holds a tokenizer of kind ", present->kind(),
+                "; choose another directory for ", kind);
+}
+
 std::string smaller_vocabulary(const std::string& choice, std::int64_t wanted, std::int64_t made) {
   const bool sized = choice == "byte_bpe" || choice == "wordpiece" || choice == "sentencepiece";
   if (!sized || made >= wanted) return "";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ const std::vector<std::string>& tokenizer_kinds();
 /// a directory named "char".
 std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::string_view text,
                                             std::int64_t vocab_size = 2000);
+
+/// Throws Error if the directory holds a tokenizer of another kind, whose files would stay beside new ones: a
+/// reader could not tell which kind is meant.
+void require_same_kind(const std::filesystem::path& out_dir, std::string_view kind);
 
 /// "" if a trained tokenizer has the requested number of tokens, else a note with the actual number.
 std::string smaller_vocabulary(const std::string& choice, std::int64_t wanted, std::int64_t made);

@@ -46,10 +46,7 @@ namespace fs = std::filesystem;
 
 fs::path cache_root() {
   if (const fs::path hub = environment("HF_HUB_CACHE"); !hub.empty()) return hub;
-  if (const fs::path home = environment("HF_HOME"); !home.empty()) return home / "hub";
-  if (const fs::path caches = environment("XDG_CACHE_HOME"); !caches.empty())
-    return caches / "huggingface/hub";
-  return fs::path(environment("HOME")) / ".cache/huggingface/hub";
+  return hub_home() / "hub";
 }
 
 std::string folder_of(std::string name) {
@@ -73,6 +70,12 @@ void refuse_weights(const fs::path& file) {
 }
 
 }  // namespace
+
+fs::path hub_home() {
+  if (fs::path home = environment("HF_HOME"); !home.empty()) return home;
+  const fs::path caches = environment("XDG_CACHE_HOME");
+  return (caches.empty() ? fs::path(environment("HOME")) / ".cache" : caches) / "huggingface";
+}
 
 HubName HubName::parse(const std::string& text) {
   HubName name = split(text);
@@ -137,6 +140,8 @@ void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
             {.placeholder = "DIR", .meaning = [&model](const std::string& given) {
                const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
                if (model.empty() && fs::exists(base)) model = base;
+               else if (model.empty() && HubName::fits(base))
+                 model = HubCache(HubName::parse(base)).find().value_or(model);
                return adapter;
              }});
 }

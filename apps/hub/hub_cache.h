@@ -9,6 +9,9 @@
 
 namespace zoo {
 
+/// Where Hugging Face's programs keep their files: HF_HOME, else huggingface/ in XDG_CACHE_HOME or ~/.cache.
+std::filesystem::path hub_home();
+
 /// A model on the hub: "gpt2" or "google/flan-t5-small", and a branch, a tag or a commit.
 struct HubName {
   std::string name;
@@ -27,7 +30,7 @@ struct HubName {
 ///   models--OWNER--NAME/refs/REVISION           commit of a branch or tag
 class HubCache {
  public:
-  /// Below HF_HUB_CACHE; else hub/ in HF_HOME; else huggingface/hub/ in XDG_CACHE_HOME or ~/.cache.
+  /// Below HF_HUB_CACHE, else hub/ in hub_home().
   explicit HubCache(const HubName& name);
 
   const std::filesystem::path& path() const { return path_; }
@@ -58,7 +61,8 @@ std::string find_model(const std::string& given);
 std::string model_name(const std::filesystem::path& path);
 
 /// Declares the required flag --model, resolved by find_model(), whose value may also be given without the
-/// flag; and --adapter, whose base_model_name_or_path stands for --model if it is a path here.
+/// flag; and --adapter, whose base_model_name_or_path stands for --model if it is a path here or in the
+/// cache.
 void add_model_flag(Flags& flags, ModelPath& target,
                     std::string help =
                         "checkpoint directory, GGUF file, or name of a model that tzoo pull has "

@@ -70,17 +70,28 @@ json json_of(const arrow::Scalar& value) {
   return object;
 }
 
-// The names of a column's classes, which Hugging Face's datasets writes beside the numbers.
+// The names of the classes of a column, or of its lists' elements, which Hugging Face's datasets writes
+// beside the numbers.
 std::vector<std::string> class_names(const arrow::Schema& schema, const std::string& column) {
   const auto& metadata = schema.metadata();
   const int index = metadata ? metadata->FindKey("huggingface") : -1;
   if (index < 0) return {};
   const json known = json::parse(metadata->value(index), nullptr, /*allow_exceptions=*/false);
   const json::json_pointer path = json::json_pointer("/info/features") / column;
-  if (!known.is_object() || !known.contains(path) || !known[path].is_object()) return {};
-  const json& feature = known[path];
+  if (!known.is_object() || !known.contains(path)) return {};
+  json feature = known[path];
+  while (feature.is_object() && feature.contains("feature")) feature = json(feature["feature"]);
+  if (!feature.is_object()) return {};
   return feature.value("_type", "") == "ClassLabel" ? feature.value("names", std::vector<std::string>())
                                                     : std::vector<std::string>();
+}
+
+// Numbers become names, in lists, too; datasets writes -1 for what has no label.
+void name_classes(json& value, const std::vector<std::string>& names) {
+  if (value.is_array())
+    for (json& element : value) name_classes(element, names);
+  if (value.is_number_integer())
+    value = value >= 0 && value < names.size() ? json(names[value.get<std::size_t>()]) : json();
 }
 
 void write_rows(const std::string& path) {
@@ -108,9 +119,7 @@ void write_rows(const std::string& path) {
       json object = json::object();
       for (const auto& [index, name, names] : columns) {
         json value = json_of(*value_of(batch->column(index)->GetScalar(row)));
-        // datasets writes -1 for a row without a label.
-        if (!names.empty() && value.is_number_integer())
-          value = value >= 0 && value < names.size() ? json(names[value.get<std::size_t>()]) : json();
+        if (!names.empty()) name_classes(value, names);
         object[name] = std::move(value);
       }
       ++number;

@@ -7,11 +7,11 @@
 
 namespace zoo {
 
+namespace {
+
 at::Tensor cosines(const EmbeddedBatch& batch) {
   return (unit_vectors(batch.anchors) * unit_vectors(batch.documents)).sum(-1);
 }
-
-namespace {
 
 at::Tensor negatives_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch) {
   const std::int64_t anchors = batch.anchors.size(0);

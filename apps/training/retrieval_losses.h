@@ -47,9 +47,6 @@ struct EmbeddedBatch {
   at::Tensor scores;     // [B] of pairs with a score
 };
 
-/// The cosine of each anchor and its document, [B], of as many documents as anchors.
-at::Tensor cosines(const EmbeddedBatch& batch);
-
 /// The loss [] of a batch. Throws c10::Error for a dimension above D.
 at::Tensor embedding_loss(const EmbeddingLossOptions& options, const EmbeddedBatch& batch);
 

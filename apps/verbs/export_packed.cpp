@@ -3,6 +3,7 @@
 
 #include "apps/command/progress.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/training/batches/document_encoder.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/export_formats.h"
 #include "data/base/atomic_file.h"
@@ -36,9 +37,9 @@ std::vector<std::string_view> passages_of(std::string_view text, std::size_t byt
   return passages;
 }
 
-// Passages of a corpus or a text file (resolve_dataset), of an encoder lines, evenly spread over it, as the
-// checkpoint's tokenizer encodes them: about 32,768 tokens in all. Throws Error if there is no tokenizer,
-// the text is not to be had or the tokenizer's ids do not fit the model.
+// Passages of a corpus, a text file or the texts of a .jsonl one (resolve_dataset), of an encoder lines,
+// evenly spread over it, as the checkpoint's tokenizer encodes them: about 32,768 tokens in all. Throws Error
+// if there is no tokenizer, the text is not to be had or the tokenizer's ids do not fit the model.
 CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::string& name) {
   if (!has_tokenizer(checkpoint.directory))
     throw Error("--calibration: ", checkpoint.directory, " holds no tokenizer to encode the text");
@@ -46,7 +47,9 @@ CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::
   require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
   const auto longest = static_cast<std::size_t>(checkpoint.config.max_length());
   const std::size_t length = std::min({kLongest, longest, tokenizer->limits().max_length.value_or(longest)});
-  const std::string text = read_text(resolve_dataset(name));
+  const fs::path path = resolve_dataset(name);
+  std::string text = read_text(path);
+  if (path.extension() == ".jsonl") text = DocumentEncoder::sample(text, path.string(), {.renames = false});
   const bool lines = checkpoint.config.shape == Shape::kEncoder;
   const std::vector<std::string_view> passages = passages_of(text, lines ? 1 : length * kBytesOfToken);
   const std::size_t count = std::min(passages.size(), lines ? kLines : kTokens / length);

@@ -62,8 +62,9 @@ bool is_safe(const fs::path& name) {
 
 bool is_weights(const fs::path& name) { return name.extension() == ".safetensors"; }
 
-// The model's files, additional chat templates and Sentence-Transformers' modules ("1_Pooling/config.json").
-// Other folders have other programs' formats, and "model.fp16.safetensors" is a copy of the weights.
+// The files of a model or a PEFT adapter, additional chat templates and Sentence-Transformers' modules
+// ("1_Pooling/config.json"). Other folders have other programs' formats, and "model.fp16.safetensors" is a
+// copy of the weights.
 bool is_wanted(const fs::path& name) {
   const fs::path folder = name.parent_path();
   const bool is_module = !folder.has_parent_path() && !folder.empty() && folder.native()[0] >= '0' &&
@@ -71,7 +72,8 @@ bool is_wanted(const fs::path& name) {
   if (!folder.empty() && !is_module && folder != "additional_chat_templates") return false;
   if (is_weights(name)) {
     const std::string stem = name.stem().string();
-    return stem == "model" || (stem.starts_with("model-") && stem.find('.') == std::string::npos);
+    return stem == "model" || stem == "adapter_model" ||
+           (stem.starts_with("model-") && stem.find('.') == std::string::npos);
   }
   const std::string extension = name.extension().string(), file = name.filename().string();
   return extension == ".json" || extension == ".model" || extension == ".spm" || extension == ".jinja" ||
@@ -255,13 +257,16 @@ class Download {
   fs::path run() {
     make_directories(cache_.path() / "blobs");
     std::vector<const HubFile*> missing;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0, present = 0;
     for (const HubFile& file : listing_.files) {
       if (is_complete(file)) continue;
       missing.push_back(&file);
       bytes += file.size;
+      std::error_code absent;
+      const auto part = static_cast<std::int64_t>(fs::file_size(partial_path(file), absent));
+      if (!absent) present += std::min(part, file.size);
     }
-    require_space(bytes);
+    require_space(bytes - present);
     Progress progress(bytes, "bytes");
     progress.update(0);
     for (const HubFile* file : missing) {
@@ -275,6 +280,8 @@ class Download {
   }
 
  private:
+  fs::path partial_path(const HubFile& file) const { return cache_.blob(file.hash + ".incomplete"); }
+
   bool is_complete(const HubFile& file) const {
     std::error_code error;
     return static_cast<std::int64_t>(fs::file_size(cache_.blob(file.hash), error)) == file.size && !error;
@@ -290,7 +297,7 @@ class Download {
 
   void get(const HubFile& file, Progress& progress) const {
     const std::string url = base_ + listing_.commit + "/" + file.name;
-    PartialFile partial(cache_.blob(file.hash + ".incomplete"));
+    PartialFile partial(partial_path(file));
     if (partial.size() > file.size) partial.cut(0);
     for (int tries = 1; partial.size() < file.size; ++tries) {
       const auto before = partial.size();
@@ -340,9 +347,7 @@ Hub hub_of_environment() {
   if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
   while (hub.endpoint.ends_with('/')) hub.endpoint.pop_back();
   hub.token = environment("HF_TOKEN");
-  const std::string home = environment("HF_HOME");
-  const fs::path stored =
-      (home.empty() ? fs::path(environment("HOME")) / ".cache/huggingface" : fs::path(home)) / "token";
+  const fs::path stored = hub_home() / "token";
   if (hub.token.empty() && fs::is_regular_file(stored)) hub.token = read_file(stored);
   while (!hub.token.empty() && hub.token.back() == '\n') hub.token.pop_back();
   return hub;

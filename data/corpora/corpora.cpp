@@ -86,8 +86,15 @@ const std::map<std::string, std::vector<std::string>> kUnpackers{
 
 bool is_file_to_unpack(const fs::path& file) { return kUnpackers.contains(file.extension()); }
 
+// UTF-8's byte order mark, which each file may have.
+bool begins_with_mark(const fs::path& file) {
+  std::string first(3, ' ');
+  std::ifstream(file).read(first.data(), 3);
+  return first == "\xEF\xBB\xBF";
+}
+
 std::vector<std::string> unpacker_of(const fs::path& file) {
-  if (!is_file_to_unpack(file)) return {"cat"};
+  if (!is_file_to_unpack(file)) return {"tail", "-c", begins_with_mark(file) ? "+4" : "+1"};
   std::vector<std::string> command = kUnpackers.at(file.extension());
   const fs::path beside = fs::canonical("/proc/self/exe").replace_filename(command[0]);
   if (fs::exists(beside)) command[0] = beside;

@@ -76,10 +76,12 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
   }
   std::vector<std::string> absent;
   for (const std::string& name : known)
-    if (!has(found, name)) absent.push_back(name);
+    if (!has(found, name) && !unread.contains(name)) absent.push_back(name);
   for (const std::string& name : found) {
     if (has(known, name)) continue;
     const std::string near = nearest(name, absent);
+    if (!near.empty() && !renames)
+      throw Error(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near, "'?");
     if (!near.empty())
       throw FieldError(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near,
                        "'? Otherwise rename it or say ", Field{"columns"}, " ", near, "=NAME");

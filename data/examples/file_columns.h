@@ -16,6 +16,9 @@ namespace zoo {
 struct FileColumns {
   std::map<std::string, std::string> own = {};  // our name by the file's, if they differ
   std::set<std::string> ignored = {};           // output: unused names in the file
+  bool renames = true;                          // --columns is there; else no message names it
+  std::set<std::string> unread = {};            // our names that are known but not needed
+  std::int64_t empty_rows = 0;                  // output: rows left out (Columns::skips_empty)
 
   /// Parses "text=sentence1,label=class": ours, then the file's. Throws Error for any other format.
   static FileColumns read(const std::string& flag);

@@ -11,9 +11,11 @@
 namespace zoo {
 namespace {
 
-void require_fields(const Record& record, const Columns& columns, const std::string& name) {
+void require_fields(const Record& record, const Columns& columns, const std::string& name, bool renames) {
   for (std::size_t i = 0; i < columns.required.size(); ++i) {
     if (!record.fields[i].empty()) continue;
+    if (!renames)
+      throw Error(name, ", line ", record.line, ": '", columns.required[i], "' is missing or empty");
     throw FieldError(name, ", line ", record.line, ": '", columns.required[i],
                      "' is missing or empty; if it has another name, say ", Field{"columns"}, " ",
                      columns.required[i], "=NAME");
@@ -24,6 +26,7 @@ Record read_record(const Line& line, const std::string& name, const Columns& col
   const std::vector<std::string> all = columns.names();
   const nlohmann::json object = names.read_object(line, name, all);
   Record record{line.number, {}};
+  record.is_empty = object.value(all[0], nlohmann::json()) == "";
   for (const std::string& key : all) record.fields.push_back(text_under(object, key, line, name));
   return record;
 }
@@ -68,6 +71,9 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
   if (!in_file.own.empty())
     throw FieldError(name, ", line ", first.number, ": ", Field{"columns"}, " does not make its names '",
                      first.text, "' to ", joined(columns.required));
+  if (looks_like_names(parts) && !in_file.renames)
+    throw Error(name, ", line ", first.number, ": '", first.text, "' looks like the names of columns, but ",
+                joined(columns.required), " are not all there");
   if (looks_like_names(parts))
     throw FieldError(name, ", line ", first.number, ": '", first.text,
                      "' looks like the names of columns, but ", joined(columns.required),
@@ -89,6 +95,7 @@ Record read_columns(const Line& line, const std::string& name, const ColumnPosit
   Record record{line.number, {}};
   for (const std::int64_t place : places.of_column)
     record.fields.emplace_back(place < 0 ? std::string_view() : parts[static_cast<std::size_t>(place)]);
+  record.is_empty = record.fields[0].empty();
   return record;
 }
 
@@ -106,14 +113,22 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   for (Line& line : lines) line.number += first_line - 1;
   const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;
+  std::int64_t skipped = 0;
   ColumnPositions places;
   if (!objects && !lines.empty()) places = find_columns(lines.front(), name, columns, names);
   for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
     records.push_back(objects ? read_record(lines[i], name, columns, names)
                               : read_columns(lines[i], name, places));
-    require_fields(records.back(), columns, name);
+    if (columns.skips_empty && records.back().is_empty) {
+      records.pop_back();
+      ++skipped;
+    } else {
+      require_fields(records.back(), columns, name, names.renames);
+    }
   }
-  if (records.empty()) throw Error(name, ": holds no example; expected lines of ", joined(columns.names()));
+  names.empty_rows += skipped;
+  if (records.empty() && skipped == 0)
+    throw Error(name, ": holds no example; expected lines of ", joined(columns.names()));
   return records;
 }
 

@@ -19,11 +19,13 @@ namespace zoo {
 struct Record {
   std::int64_t line = 0;            // counted from 1
   std::vector<std::string> fields;  // in the order of Columns: required, then optional
+  bool is_empty = false;            // the first is an empty text, not missing
 };
 
 /// The columns of a file. A missing optional field is "".
 struct Columns {
   std::vector<std::string> required, optional = {};
+  bool skips_empty = false;  // leaves out rows whose first field is an empty text, and counts them
 
   /// The required ones, then the others.
   std::vector<std::string> names() const {

@@ -7,7 +7,6 @@
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
 
 std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
                                      const std::string& name) {
@@ -22,6 +21,8 @@ std::vector<std::string> texts_under(const nlohmann::json& object, const char* k
   }
   return texts;
 }
+
+namespace {
 
 TaggedSentence read_sentence(const Line& line, const std::string& name, FileColumns& names) {
   static const std::vector<std::string> known{"tokens", "labels"};

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "data/examples/file_columns.h"
 
 namespace zoo {
@@ -21,6 +23,10 @@ struct TaggedSentence {
   std::vector<std::string> words, tags;  // of equal length, at least one
   std::vector<std::int64_t> lines;       // the line of each word
 };
+
+/// The texts in a list under a key of a line's object. Throws Error naming file, line and key.
+std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
+                                     const std::string& name);
 
 /// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts,
 /// "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line ends a sentence

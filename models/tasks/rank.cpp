@@ -71,7 +71,10 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
   const bool sigmoid = has_sigmoid(model.checkpoint);
   for (std::size_t i = 0; i < asked.documents.size(); ++i)
     if (asked.documents[i].empty()) throw Error("document ", i + 1, " is empty, so that it makes no pair");
-  const ClassifyRequest pairs{.texts = std::vector<std::string>(asked.documents.size(), asked.query),
+  const SentenceConfig config = SentenceConfig::read_pair_prompts(model.checkpoint.directory);
+  const std::string& prompt =
+      asked.prompt_name ? config.prompt_named(*asked.prompt_name) : config.default_prompt;
+  const ClassifyRequest pairs{.texts = std::vector<std::string>(asked.documents.size(), prompt + asked.query),
                               .pairs = asked.documents,
                               .batch_size = asked.batch_size};
   std::vector<float> scores;

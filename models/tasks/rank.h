@@ -22,6 +22,7 @@ struct RankRequest {
   std::vector<std::string> documents;
   std::optional<std::int64_t> top_k;  // documents to return; none: all
   std::int64_t batch_size = 32;
+  std::optional<std::string> prompt_name;  // of a cross-encoder, before the query; none: its default
 };
 
 struct RankedDocument {

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* kSettings = "config_sentence_transformers.json";
+
 // "sentence_transformers.models.Pooling", or with version 6
 // "sentence_transformers.….modules.pooling.Pooling".
 std::string type_of(const JsonSection& entry) {
@@ -99,18 +101,7 @@ void read_transformer(SentenceConfig& config) {
   config.lowercase = section.flag("do_lower_case", false);
 }
 
-void read_prompts(const fs::path& directory, SentenceConfig& config) {
-  const fs::path file = directory / "config_sentence_transformers.json";
-  config.prompts = {{"query", ""}, {"document", ""}};
-  if (!fs::exists(file)) return;
-  const json root = read_json(file);
-  const JsonSection section(file, "", root);
-  if (const std::string type = section.text("model_type", "SentenceTransformer");
-      type != "SentenceTransformer")
-    section.fail("model_type", "is '", type, "': expected SentenceTransformer");
-  if (section.find("truncate_dim") != nullptr)
-    config.truncate_dim = static_cast<std::size_t>(section.count("truncate_dim", 0));
-  config.similarity = section.text("similarity_fn_name", "cosine");
+void read_prompts(const JsonSection& section, SentenceConfig& config) {
   if (section.find("prompts") != nullptr) {
     const JsonSection prompts = section.section("prompts");
     for (const auto& [name, text] : prompts.object().items())
@@ -121,6 +112,25 @@ void read_prompts(const fs::path& directory, SentenceConfig& config) {
   if (!config.prompts.contains(name))
     section.fail("default_prompt_name", "is '", name, "', which is no prompt");
   config.default_prompt = config.prompts.at(name);
+}
+
+void read_settings(const fs::path& directory, SentenceConfig& config) {
+  const fs::path file = directory / kSettings;
+  config.prompts = {{"query", ""}, {"document", ""}};
+  if (!fs::exists(file)) return;
+  const json root = read_json(file);
+  const JsonSection section(file, "", root);
+  if (const std::string type = section.text("model_type", "SentenceTransformer");
+      type != "SentenceTransformer")
+    section.fail("model_type", "is '", type, "': expected SentenceTransformer");
+  if (section.find("truncate_dim") != nullptr)
+    config.truncate_dim = static_cast<std::size_t>(section.count("truncate_dim", 0));
+  config.similarity = section.text("similarity_fn_name", "cosine");
+  constexpr std::array kSimilarities{"cosine", "dot", "euclidean", "manhattan"};
+  if (std::ranges::find(kSimilarities, config.similarity) == kSimilarities.end())
+    section.fail("similarity_fn_name",
+                 "is '" + config.similarity + "': expected cosine, dot, euclidean or manhattan");
+  read_prompts(section, config);
 }
 
 // A GGUF file says how its model pools.
@@ -153,7 +163,16 @@ SentenceConfig SentenceConfig::read(const ModelPath& directory) {
     return config;
   }
   read_transformer(config);
-  read_prompts(directory, config);
+  read_settings(directory, config);
+  return config;
+}
+
+SentenceConfig SentenceConfig::read_pair_prompts(const fs::path& directory) {
+  SentenceConfig config;
+  const fs::path file = directory / kSettings;
+  if (!fs::exists(file)) return config;
+  const json root = read_json(file);
+  read_prompts(JsonSection(file, "", root), config);
   return config;
 }
 

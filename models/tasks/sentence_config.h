@@ -43,6 +43,9 @@ struct SentenceConfig {
   /// Throws Error naming the file and the key or type that the zoo does not know.
   static SentenceConfig read(const ModelPath& directory);
 
+  /// The prompts alone, of a CrossEncoder's directory (version 6).
+  static SentenceConfig read_pair_prompts(const std::filesystem::path& directory);
+
   /// Throws Error listing the names if there is no such prompt.
   const std::string& prompt_named(const std::string& name) const;
 };

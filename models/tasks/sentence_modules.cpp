@@ -133,6 +133,17 @@ class Normalize : public SentenceModule {
   Features features_;
 };
 
+class Truncate : public SentenceModule {
+ public:
+  explicit Truncate(std::size_t size) : size_(static_cast<std::int64_t>(size)) {}
+  void apply(SentenceFeatures& features) const override {
+    features.sentence = features.sentence.slice(-1, 0, size_);
+  }
+
+ private:
+  std::int64_t size_;
+};
+
 using Function = at::Tensor (*)(const at::Tensor&);
 
 struct NamedFunction {
@@ -164,10 +175,16 @@ Function activation_of(const JsonSection& section) {
   section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", known);
 }
 
+void require_size(const at::Tensor& x, std::int64_t size, const fs::path& directory) {
+  if (x.size(-1) != size)
+    throw Error(directory, ": config.json says vectors of ", size, " numbers, got ", x.size(-1),
+                "; several poolings are joined to one vector");
+}
+
 /// f(W x + b), to which x is added if "use_residual" says so.
 class Dense : public SentenceModule {
  public:
-  Dense(const fs::path& directory, c10::Device device) {
+  Dense(const fs::path& directory, c10::Device device) : directory_(directory) {
     const ModuleFile file(directory);
     const JsonSection section = file.section();
     file.allow({"in_features", "out_features", "bias", "activation_function", "module_input_name",
@@ -184,6 +201,7 @@ class Dense : public SentenceModule {
 
   void apply(SentenceFeatures& features) const override {
     const at::Tensor x = features.*features_.input;
+    require_size(x, weight_.size(1), directory_);
     at::Tensor y = function_(at::linear(x, weight_, bias_));
     if (residual_) y = y + (projection_.defined() ? at::linear(x, projection_) : x);
     features.*features_.output = y;
@@ -197,6 +215,7 @@ class Dense : public SentenceModule {
   }
 
  private:
+  fs::path directory_;
   Features features_;
   Function function_;
   bool residual_;
@@ -205,7 +224,7 @@ class Dense : public SentenceModule {
 
 class LayerNorm : public SentenceModule {
  public:
-  LayerNorm(const fs::path& directory, c10::Device device) {
+  LayerNorm(const fs::path& directory, c10::Device device) : directory_(directory) {
     const ModuleFile file(directory);
     file.allow({"dimension"});
     const std::int64_t size = file.section().count("dimension", 0);
@@ -215,12 +234,14 @@ class LayerNorm : public SentenceModule {
   }
 
   void apply(SentenceFeatures& features) const override {
+    require_size(features.sentence, weight_.size(0), directory_);
     features.sentence = at::layer_norm(features.sentence, weight_.sizes(), weight_, bias_);
   }
 
   NamedTensors weights() const override { return {{"norm.weight", weight_}, {"norm.bias", bias_}}; }
 
  private:
+  fs::path directory_;
   at::Tensor weight_, bias_;
 };
 
@@ -315,6 +336,7 @@ SentenceModules load_sentence_modules(const SentenceConfig& config, const Senten
     const std::vector<PoolingMode> own{*pooling_named(config.pooling)};
     modules.push_back(std::make_unique<Pooling>(options.pooling.empty() ? own : options.pooling, true));
   }
+  if (config.truncate_dim) modules.push_back(std::make_unique<Truncate>(*config.truncate_dim));
   if (options.normalize.value_or(alone)) modules.push_back(std::make_unique<Normalize>(Features()));
   return modules;
 }

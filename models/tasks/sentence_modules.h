@@ -63,7 +63,8 @@ struct SentenceModuleOptions {
   c10::Device device = c10::kCPU;
 };
 
-/// Loads the modules that `config` lists; without any, pooling and normalization. Throws Error naming the
+/// Loads the modules that `config` lists; without any, pooling and normalization. Vectors are cut to its
+/// truncate_dim, before options.normalize scales them. Throws Error naming the
 /// file and the key, tensor or value that is missing or unknown.
 SentenceModules load_sentence_modules(const SentenceConfig& config, const SentenceModuleOptions& options);
 

@@ -55,8 +55,7 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokeniz
       tokenizer_(std::move(tokenizer)),
       modules_(std::make_shared<const SentenceModules>(load_sentence_modules(config, options.modules))),
       device_(options.modules.device),
-      max_length_(length_limit(*model_, *tokenizer_, config)),
-      truncate_dim_(config.truncate_dim) {
+      max_length_(length_limit(*model_, *tokenizer_, config)) {
   require_fit(*tokenizer_, model_->config(), config.transformer);
   if (model_->config().shape == Shape::kEncoderDecoder)
     throw Error(config.transformer,
@@ -106,8 +105,6 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
   if (!features.mask.defined())
     features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
   for (const auto& module : *modules_) module->apply(features);
-  if (truncate_dim_)
-    features.sentence = features.sentence.slice(-1, 0, static_cast<std::int64_t>(*truncate_dim_));
   return features.sentence;
 }
 

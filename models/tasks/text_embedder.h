@@ -66,7 +66,7 @@ class TextEmbedder {
   std::shared_ptr<const SentenceModules> modules_;
   c10::Device device_;
   std::string prompt_;
-  std::optional<std::size_t> max_length_, truncate_dim_;
+  std::optional<std::size_t> max_length_;
   std::int64_t prompt_length_ = 0;
 };
 

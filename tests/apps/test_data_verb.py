@@ -121,6 +121,8 @@ class Prepare(DataTest):
         self.succeed(*prepare)
         self.assert_one_error(run(*prepare), 1, self.path("out"), "--overwrite")
         self.succeed(*prepare, "--overwrite")
+        # The files of another kind would stay beside it.
+        self.assert_one_error(run(*prepare, "--overwrite", "--tokenizer", "byte"), 1, "of kind char", "directory for byte")
 
     def test_sentencepiece_learns_the_vocabulary_from_the_text(self):
         text = "".join(f"one {n} two {n * n}\n" for n in range(200))
@@ -159,6 +161,16 @@ class Prepare(DataTest):
         broken = self.write("broken.jsonl", "\n".join(rows).encode())
         self.assert_one_error(run(*prepare[:2], broken, *prepare[3:], "--overwrite"), 1, "broken.jsonl, line 15001")
         self.assert_one_error(run(*prepare[:2], source, "--tokenizer", "char", "--out_dir", self.path("chars")), 1, "no token that ends")
+
+    def test_empty_texts_are_left_out(self):
+        source = self.write("gaps.jsonl", b'{"text": "one"}\n{"text": ""}\n{"text": "two"}\n')
+        result = run("data", "prepare", source, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("gaps"))
+        self.assertEqual((result.code, len(self.ids("gaps/train.bin") + self.ids("gaps/val.bin"))), (0, 8), result)
+        self.assertIn("note: 1 rows have an empty text and are left out", result.err)
+        absent = self.write("absent.jsonl", b'{"text": "one"}\n{"body": "two"}\n')
+        result = run("data", "prepare", absent, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("absent"))
+        self.assert_one_error(result, 1, "line 2: 'text' is missing or empty")
+        self.assertNotIn("--columns", result.err)
 
     def test_a_long_last_document_validates(self):
         rows = ['{"text": "in the beginning"}'] * 5 + [json.dumps({"text": "and the earth was without form " * 9})]

@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 import threading
 import unittest
@@ -163,6 +164,25 @@ class PullTest(CommandTest):
         self.assertEqual(self.bytes_of("model.safetensors"), ["bytes=1000-"])
         self.assertFalse(partial.exists())
 
+    def test_a_pull_that_goes_on_needs_space_for_the_rest_alone(self):
+        size = shutil.disk_usage(self.home).free + (1 << 30)
+        self.hub.entries = [{"rfilename": "model.safetensors", "size": size, "lfs": {"sha256": "0" * 64}}]
+        self.refused("are needed, and the disk has")
+        with open(self.cache / "blobs" / ("0" * 64 + ".incomplete"), "wb") as partial:
+            partial.truncate(size - 9)  # takes no space
+        self.hub.faults["model.safetensors"] = [lambda handler: handler.answer(404)]
+        self.refused("not found")
+
+    def test_an_adapter(self):
+        adapter = {"adapter_config.json": b'{"base_model_name_or_path": "owner/tiny"}', "adapter_model.safetensors": b"weights"}
+        self.pulled()
+        self.hub.files, self.hub.commit = adapter, NEWER
+        folder = pathlib.Path(self.pull("owner/tiny@v2").out.strip())
+        self.assertEqual({file.name: file.read_bytes() for file in folder.iterdir()}, adapter)
+        # Its base model is found in the cache, too: the error is that of its own file.
+        done = run("inspect", "--adapter", "owner/tiny@v2", HF_HOME=str(self.home), HF_HUB_CACHE="")
+        self.assert_one_error(done, 1, "'peft_type' is absent")
+
     def test_a_server_without_ranges_sends_the_whole(self):
         self.hub.faults["model.safetensors"] = [lambda handler: handler.send_part(1000),
                                                 lambda handler: handler.answer(200, WEIGHTS)]
@@ -200,6 +220,13 @@ class PullTest(CommandTest):
         self.pulled(HF_TOKEN="hf_secret")
         self.assertEqual(set(self.hub.authorizations.values()), {"Bearer hf_secret"})
         self.assertEqual(elsewhere.authorizations, {"/content/model.safetensors": None})
+
+    def test_the_stored_token_is_where_python_stores_it(self):
+        caches = self.home / "caches"
+        (caches / "huggingface").mkdir(parents=True)
+        (caches / "huggingface/token").write_text("hf_stored\n")
+        self.assertEqual(self.pull(HF_HOME="", XDG_CACHE_HOME=str(caches)).code, 0)
+        self.assertEqual(set(self.hub.authorizations.values()), {"Bearer hf_stored"})
 
     def test_endless_redirects_end(self):
         again = [lambda handler: handler.answer(302, Location=self.hub.url() + handler.path)] * 100

@@ -1,6 +1,7 @@
 """Texts of a verb from standard input: what a line holds, and where one is at fault."""
 
 import json
+import pathlib
 import tempfile
 import unittest
 
@@ -35,6 +36,21 @@ class TextInput(CommandTest):
         result = run("embed", "--model", self.model, "--text", "the cat", "--input", "/nowhere")
         self.assertEqual((result.code, result.out), (2, ""))
         self.assertIn("--text and --input: give only one of them", result.err)
+
+    def test_a_table_may_have_more_than_the_verb_reads(self):
+        """Of any name, and empty lines at its end."""
+        plain = run("embed", "--model", self.model, "--text", "the cat", "--text", "a dog").out
+        for name, text in [("t.jsonl", '{"text": "the cat", "texts": 1}\n{"text": "a dog", "label": 2}\n\n'),
+                           ("t.tsv", "texts\ttext\tlabels\n1\tthe cat\ta\n2\ta dog\tb\n")]:
+            path = pathlib.Path(self.model).with_name(name)
+            path.write_text(text)
+            result = run("embed", "--model", self.model, "--input", path)
+            self.assertEqual((result.code, result.out), (0, plain), result.err)
+            self.assertIn("which this command does not read", result.err)
+        path.write_text("sentence\tlabel\nthe cat\ta\n")
+        result = run("embed", "--model", self.model, "--input", path)
+        self.assert_one_error(result, 1, "looks like the names of columns, but text are not all there")
+        self.assertNotIn("--columns", result.err)
 
     def test_an_input_without_texts_is_no_silence(self):
         result, texts = self.embed("")

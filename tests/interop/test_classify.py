@@ -1,13 +1,15 @@
 """tzoo classify beside transformers: decoders with every kind of padding, and the pipelines' labels of words."""
 
 import itertools
+import json
+import pathlib
 import tempfile
 import unittest
 
 import torch
 import transformers
 
-from text_models import TEXTS, byte_level, lines, shaken, sizes, wordpiece
+from text_models import TEXTS, byte_level, configure, lines, shaken, sizes, tzoo, wordpiece
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
@@ -63,6 +65,26 @@ class ClassifyTest(unittest.TestCase):
         model.save_pretrained(self.directory)
         tokenizer.save_pretrained(self.directory)
         return model
+
+    def test_tables_of_words_are_read_as_sentences(self):
+        self.tagger(wordpiece(), 0)
+        sentences = [["let", "there", "be"], ["light"]]
+        expected = self.classify([" ".join(words) for words in sentences])
+        tables = {"n.tsv": "let\tO\nthere\tB-PER\nbe\tO\n\nlight\tO\n",
+                  "n.jsonl": "".join(json.dumps({"tokens": words, "id": 1}) + "\n" for words in sentences)}
+        for name, text in tables.items():
+            path = pathlib.Path(self.directory, name)
+            path.write_text(text)
+            self.assertEqual(lines("classify", "--model", self.directory, "--input", str(path)), expected)
+
+    def test_evaluate_cuts_texts_as_classify_does(self):
+        self.decoder("llama", tokenizer := byte_level(eos_token="</s>", pad_token="<pad>"), 1).save_pretrained(self.directory)
+        tokenizer.save_pretrained(self.directory)
+        configure(self.directory, tokenizer, model_max_length=8)
+        path = pathlib.Path(self.directory, "rows.tsv")
+        path.write_text("the beginning and the end\t0\nx\t2\n")
+        done = tzoo("evaluate", "--model", self.directory, "--dataset", str(path))
+        self.assertIn("note: 1 of 2 examples are cut to --block_size 8", done.stderr)
 
     def test_every_aggregation(self):
         texts, kinds = [*TEXTS, "  two  spaces ", "unbeginning's end-of-line"], set()

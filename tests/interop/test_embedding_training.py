@@ -217,7 +217,11 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         with torch.no_grad():
             a, b = self.vectors(self.model, TEXTS), self.vectors(self.model, POSITIVES + NEGATIVES)
             scores = cosines(a, b)
-        ranks = [1 + sum(score > row[i] for score in row).item() for i, row in enumerate(scores)]
+
+        def ranks_of(scores):
+            return [1 + sum(score > row[i] for score in row).item() for i, row in enumerate(scores)]
+
+        ranks = ranks_of(scores)
         first = self.metrics(self.trained(TRIPLETS, steps=1))[0]
         for name, value in [("accuracy", sum(rank == 1 for rank in ranks) / 5), ("mrr_at_10", sum(1 / rank for rank in ranks) / 5),
                             ("ndcg_at_10", sum(1 / math.log2(1 + rank) for rank in ranks) / 5)]:
@@ -236,6 +240,22 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         self.assertAlmostEqual(first["val_spearman"], covariance / math.sqrt(10 * 9.5), places=6)
         figures = self.evaluated(self.root / "bert", "--dataset", self.rows(SCORED), "--task", "embedding")
         self.assertEqual(figures, {"spearman": first["val_spearman"]})
+        # As embed and rank use the model: its similarity, and the leading numbers of its vectors.
+        dense = self.sentence_directory().float()
+        with torch.no_grad():
+            a, b = (self.vectors(self.model, texts, then=lambda x: normalize(torch.tanh(dense(x)), dim=-1))[:, :5]
+                    for texts in (TEXTS, POSITIVES + NEGATIVES))
+        seen = set()
+        for name, scores in (("cosine", cosines(a, b)), ("dot", a @ b.T), ("euclidean", -torch.cdist(a, b)), ("manhattan", -torch.cdist(a, b, 1))):
+            self.write("sentences/config_sentence_transformers.json", {"similarity_fn_name": name, "truncate_dim": 5})
+            evaluated = [self.evaluated(self.root / "sentences", "--dataset", self.rows(rows), "--task", "embedding") for rows in (TRIPLETS, SCORED)]
+            value = sum(1 / rank for rank in ranks_of(scores)) / 5
+            self.assertAlmostEqual(evaluated[0]["mrr_at_10"], value, places=6)
+            found = scores.diagonal().tolist()
+            value = sum((sorted(found).index(x) - 2) * (y - 3) for x, y in zip(found, wanted)) / math.sqrt(10 * 9.5)
+            self.assertAlmostEqual(evaluated[1]["spearman"], value, places=6)
+            seen.add((evaluated[0]["mrr_at_10"], value))
+        self.assertGreater(len(seen), 2)
 
     def test_shapes_of_files(self):
         tables = {"plain.tsv": "".join(f"{r['anchor']}\t{r['positive']}\t{r['negative']}\n" for r in TRIPLETS),

@@ -61,6 +61,10 @@ class PackedDatasetsTest(unittest.TestCase):
         table = pa.table({"text": ["a", "b", "c"], "label": [1, 0, -1]})
         read, _ = self.rows(table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})}))
         self.assertEqual([row["label"] for row in read], ["good", "bad", None])
+        for kind in ("List", "Sequence"):  # of datasets 4 and before
+            of_lists = {"label": {"feature": features["label"], "_type": kind}}
+            lists = pa.table({"label": [[1, 0], [-1], []]}).replace_schema_metadata({"huggingface": json.dumps({"info": {"features": of_lists}})})
+            self.assertEqual(self.rows(lists)[0], [{"label": ["good", "bad"]}, {"label": [None]}, {"label": []}])
         read, _ = self.rows(table.replace_schema_metadata({"huggingface": "{"}))
         self.assertEqual([row["label"] for row in read], [1, 0, -1])
 
@@ -110,6 +114,20 @@ class PackedDatasetsTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             tokens.add((self.root / "tokens/train.bin").read_bytes())
         self.assertEqual(len(tokens), 1)
+        tokens = set()
+        for dataset in ("all.jsonl", "gz/train-*.jsonl.gz", "parquet/train-*.parquet"):
+            words = ["--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", str(self.root / "documents"), "--overwrite"]
+            done = tzoo("data", "prepare", str(self.root / dataset), *words, env=variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tokens.add(b"".join((self.root / "documents" / name).read_bytes() for name in ("train.bin", "val.bin")))
+            done = tzoo("tokenizer", "train", "--kind", "char", "--input", str(self.root / dataset), "--out_dir", str(self.root / "char"), "--overwrite",
+                        env=variables)
+            self.assertIn(f"char tokenizer of {len(set(''.join(TEXTS)))} tokens", done.stdout)
+        self.assertEqual([len(each) for each in tokens], [2 * sum(len(text.encode()) + 1 for text in TEXTS)])
+        for i in range(2):  # each with a byte order mark
+            (self.root / f"mark{i}.txt").write_text("\ufeffab\n", encoding="utf-8")
+        done = tzoo("tokenizer", "train", "--kind", "char", "--input", str(self.root / "mark*.txt"), "--out_dir", str(self.root / "ab"), env=variables)
+        self.assertIn("char tokenizer of 3 tokens", done.stdout)
 
     def test_a_changed_file_is_unpacked_anew(self):
         path = self.root / "rows.jsonl.gz"
@@ -160,6 +178,9 @@ class PackedDatasetsTest(unittest.TestCase):
         done = self.train(self.root / "rows.parquet")
         self.assertEqual(done.returncode, 1)
         self.assertIn("line 2", done.stderr)
+        pa.parquet.write_table(pa.table({"text": ["a text", "", "b text"] * 90}), self.root / "rows.parquet")  # as wikitext's
+        done = self.train(self.root / "rows.parquet")
+        self.assertEqual((done.returncode, "note: 90 rows have an empty text and are left out" in done.stderr), (0, True), done.stderr)
 
 
 if __name__ == "__main__":

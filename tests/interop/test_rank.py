@@ -54,8 +54,8 @@ class RankTest(unittest.TestCase):
     def test_cross_encoder(self):
         model = self.save(transformers.BertForSequenceClassification, num_labels=1)
         with torch.no_grad():
-            logits = torch.stack([model(**self.tokenizer(QUERY, text.strip(), truncation=True, max_length=64, return_tensors="pt")).logits[0, 0]
-                                  for text in TEXTS])
+            logits, prompted, other = (torch.stack([model(**self.tokenizer(prompt + QUERY, text.strip(), truncation=True, max_length=64, return_tensors="pt"))
+                                                    .logits[0, 0] for text in TEXTS]) for prompt in ("", "god said: ", "earth "))
         found = self.check(logits.sigmoid(), "--batch_size", "2")
         self.assertEqual([(line["line"], line["document"]) for line in found], [(line["index"] + 1, TEXTS[line["index"]].strip()) for line in found])
         self.assertEqual(len(self.check(logits.sigmoid(), "--top_k", "2")), 2)
@@ -69,6 +69,10 @@ class RankTest(unittest.TestCase):
         self.check(logits.sigmoid())
         self.write("config_sentence_transformers.json", {"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Tanh"})
         self.refused("'activation_fn' is 'torch.nn.modules.activation.Tanh'; expected Sigmoid or Identity")
+        self.write("config_sentence_transformers.json", {"model_type": "CrossEncoder", "activation_fn": identity, "default_prompt_name": "query",
+                                                         "prompts": {"query": "god said: ", "other": "earth "}})
+        self.check(prompted)
+        self.check(other, "--query_prompt_name", "other")
 
     def test_embedding_model(self):
         model = self.save(transformers.BertModel)
@@ -115,7 +119,8 @@ class RankTest(unittest.TestCase):
         self.save(transformers.BertForSequenceClassification, num_labels=3)
         self.refused("expected a cross-encoder, a regression with one label; it has 3 labels")
         self.save(transformers.BertForSequenceClassification, num_labels=1)
-        self.refused("a cross-encoder has no prompts", "--query_prompt_name", "query")
+        self.refused("there is no prompt 'query'; the model has none", "--query_prompt_name", "query")
+        self.refused("a cross-encoder has no prompts of documents", "--document_prompt_name", "query")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,10 @@ class RankingTrainingTest(SgdTraining, unittest.TestCase):
         self.assertAlmostEqual(first["val_mrr_at_10"], (1 + (1 if logits[3] > logits[1] else 0.5)) / 2, places=6)
         figures = self.evaluated(self.root / "ranker", "--task", "ranking", "--dataset", str(self.root / "rows.jsonl"))
         self.assertEqual(figures, {name: first["val_" + name] for name in ("accuracy", "mrr_at_10", "ndcg_at_10")})
+        # Other labels, such as those of --loss mse, have the same figures.
+        larger = self.root / "larger.jsonl"
+        larger.write_text("".join(json.dumps(row | {"label": 4 * row["label"]}) + "\n" for row in PAIRS))
+        self.assertEqual(self.evaluated(self.root / "ranker", "--task", "ranking", "--dataset", str(larger)), figures)
         # Without a query of several documents: the order of all.
         first = self.metrics(self.trained([row | {"query": f"a{i}"} for i, row in enumerate(PAIRS[1:4])], steps=1))[0]
         self.assertIn("val_spearman", first)

@@ -84,8 +84,8 @@ class SentenceModulesTest(unittest.TestCase):
         self.assertEqual(found.shape, expected.shape)
         self.assertLessEqual((found - expected).abs().max().item(), 1e-5 * expected.abs().max().item())
 
-    def refused(self, *said):
-        done = tzoo("embed", "--model", str(self.directory), "--text", "a")
+    def refused(self, *said, words=()):
+        done = tzoo("embed", "--model", str(self.directory), "--text", "a", *words)
         self.assertEqual((done.returncode, done.stderr.count("error:"), "exception" in done.stderr), (1, 1, False))
         for words in said:
             self.assertIn(words, done.stderr)
@@ -153,7 +153,9 @@ class SentenceModulesTest(unittest.TestCase):
         self.write("config_sentence_transformers.json", {"model_type": "SentenceTransformer", "truncate_dim": 5})
         self.add("Pooling", {"embedding_dimension": 16, "pooling_mode": "mean"},
                  prefix="sentence_transformers.sentence_transformer.modules.pooling.")
-        self.check(self.reference(tokenizer, model, TEXTS, ["mean"])[:, :5])
+        cut = self.reference(tokenizer, model, TEXTS, ["mean"])[:, :5]
+        self.check(cut)
+        self.check(torch.nn.functional.normalize(cut), TEXTS, "--normalize")
 
     def test_lengths_and_sides(self):
         for limit, file_limit, side in [(7, None, "right"), (9, None, "left"), (12, 12, "right")]:
@@ -239,6 +241,7 @@ class SentenceModulesTest(unittest.TestCase):
             self.refused("2_Dense", said)
         self.modules.pop()
         self.add("Dense", dense, tensors)
+        self.refused("2_Dense", "says vectors of 16 numbers, got 32", words=("--pooling", "mean", "--pooling", "max"))
         for config, said in [({"do_lower_case": "yes"}, "do_lower_case is string"), ({"model_args": {"a": 1}}, "model_args"),
                              ({"transformer_task": "fill-mask"}, "transformer_task is 'fill-mask'"),
                              ({"modality_config": {"message": {}}}, "modality_config")]:
@@ -247,6 +250,7 @@ class SentenceModulesTest(unittest.TestCase):
         self.write("sentence_bert_config.json", {})
         for config, said in [({"model_type": "SparseEncoder"}, "model_type is 'SparseEncoder'"),
                              ({"prompts": {"a": 1}}, "prompts.a is number"),
+                             ({"similarity_fn_name": "max"}, "similarity_fn_name is 'max'"),
                              ({"default_prompt_name": "a"}, "default_prompt_name is 'a'")]:
             self.write("config_sentence_transformers.json", config)
             self.refused("config_sentence_transformers.json", said)

@@ -81,7 +81,11 @@ class TextVerbsTest(unittest.TestCase):
                               (["--text", "a", "--text_pair", "b", "--text_pair", "c"], "--text_pair: expected one for each --text")):
             done = tzoo("classify", "--model", self.directory, *words)
             self.assertIn(needed, done.stderr)
+            self.assertNotIn("--columns", done.stderr)
             self.assertIn(done.returncode, (1, 2))
+        for name, text in (("labels.jsonl", '{"text": "word", "labels": 1}\n'), ("labels.tsv", "text\tlabels\nword\t1\n")):  # "label" is not read
+            path(name).write_text(text)
+            self.assertEqual(len(self.lines("classify", "--input", str(path(name)))), 1)
         self.make(transformers.BertForTokenClassification)
         self.assertIn("text_pair: expected none", tzoo("classify", "--model", self.directory, "--text", "a", "--text_pair", "b").stderr)
 

@@ -113,11 +113,13 @@ class TranslationTest(unittest.TestCase):
         self.assertEqual(code, 0, error)
         ours = json.loads((self.marian / "run/metrics.jsonl").read_text().splitlines()[0])["val_loss"]
 
-        def theirs(folder, tokenizer):
+        def theirs(folder, tokenizer, **cut):
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
             total = count = 0
             for source, target in pairs:
                 batch = tokenizer(source, text_target=target, return_tensors="pt")
+                if cut:
+                    batch["labels"] = tokenizer(text_target=target, return_tensors="pt", **cut)["input_ids"]
                 self.assertNotEqual(batch["labels"].tolist(), tokenizer(target, return_tensors="pt")["input_ids"].tolist())
                 with torch.no_grad():
                     total += model(**batch).loss.item() * batch["labels"].numel()
@@ -125,6 +127,11 @@ class TranslationTest(unittest.TestCase):
             return total / count
 
         self.assertAlmostEqual(ours / theirs(self.marian, self.tokenizers[self.marian]), 1, delta=1e-5)
+        # A target that is cut keeps its end token.
+        code, out, error = tzoo("evaluate", "--model", str(self.marian), "--dataset", str(self.marian / "pairs.tsv"), "--target_size", "4", "--json")
+        self.assertEqual(code, 0, error)
+        cut = theirs(self.marian, self.tokenizers[self.marian], truncation=True, max_length=4)
+        self.assertAlmostEqual(json.loads(out)["loss"] / cut, 1, delta=1e-5)
         for folder, own, source, target in ((self.m2m, "__en__", "de", "en"), (self.nllb, "eng_Latn", "fra_Latn", "deu_Latn")):
             code, _, error = tzoo("train", "--init_from", str(folder), *words)
             self.assertEqual(code, 1)
@@ -163,6 +170,18 @@ class TranslationTest(unittest.TestCase):
         tokenizer = transformers.M2M100Tokenizer.from_pretrained(self.m2m, src_lang="de")
         self.translate(self.m2m, tokenizer, TEXTS[20:50], ["--source_lang", "de", "--target_lang", "fr"],
                        forced_bos_token_id=tokenizer.get_lang_id("fr"))
+
+    def test_bleu_is_of_translations(self):
+        """Of targets that the model writes in that language; in another it writes others."""
+        words = ["--source_lang", "de", "--target_lang", "fr"]
+        texts = [text.strip() for text in TEXTS[20:26]]
+        code, out, error = tzoo("translate", "--model", str(self.m2m), "--input", "-", *words, "--max_new_tokens", "24", stdin="\n".join(texts))
+        self.assertEqual(code, 0, error)
+        rows = self.m2m / "rows.tsv"
+        rows.write_text("".join(f"{a}\t{b.removeprefix('__fr__')}\n" for a, b in zip(texts, out.split("\n"))))
+        code, out, error = tzoo("evaluate", "--model", str(self.m2m), "--dataset", str(rows), *words, "--target_size", "24", "--json")
+        self.assertEqual(code, 0, error)
+        self.assertGreater(json.loads(out)["bleu"], 0.5)  # words at the cut differ
 
     def test_languages_that_a_class_adds(self):
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.nllb, src_lang="deu_Latn")

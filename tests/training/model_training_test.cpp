@@ -110,14 +110,23 @@ TEST_CASE("Words make entities by their prefixes") {
   CHECK((zoo::entities_of({1, 2, 0, 1, 1}, names) == Entities{{"PER", 0, 2}, {"PER", 3, 4}, {"PER", 4, 5}}));
   CHECK((zoo::entities_of({2, 3, 4, 4}, names) == Entities{{"PER", 0, 1}, {"LOC", 1, 2}, {"NUM", 2, 4}}));
   CHECK(zoo::entities_of({0, 0}, names).empty());
+  // seqeval.metrics.sequence_labeling.get_entities of these labels.
+  const std::vector<std::string> more{"O", "B-PER", "I-PER", "E-PER", "S-PER"};
+  CHECK((zoo::entities_of({1, 2, 3, 4, 4, 3, 3, 2, 0, 3}, more) == Entities{{"PER", 0, 3},
+                                                                            {"PER", 3, 4},
+                                                                            {"PER", 4, 5},
+                                                                            {"PER", 5, 6},
+                                                                            {"PER", 6, 7},
+                                                                            {"PER", 7, 8},
+                                                                            {"PER", 9, 10}}));
 }
 
 TEST_CASE("Classes are measured by accuracy and the mean of their F1") {
-  const auto metric = make_metric(zoo::Task::kClassification, {"a", "b"});
+  const auto metric = make_metric(zoo::Task::kClassification, {"a", "b", "c"});  // "c" does not occur
   zoo::ModelInputs inputs;
   zoo::ModelOutput output;
   inputs.labels = at::tensor({0, 0, 0, 1}, at::kLong);
-  output.logits = at::tensor({1, 0, 1, 0, 0, 1, 0, 1}, at::kFloat).view({4, 2});  // a a b b
+  output.logits = at::tensor({1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0}, at::kFloat).view({4, 3});  // a a b b
   metric->add(inputs, output);
   const auto scores = metric->take(0);
   REQUIRE(scores.size() == 2);
@@ -136,4 +145,9 @@ TEST_CASE("An answer is measured by the tokens that it shares with the right one
   const auto scores = metric->take(0);
   CHECK(scores[0].value == Approx(0.5));
   CHECK(scores[1].value == Approx((2.0 * 2 / (3 + 2) + 1) / 2));
+  // Without an answer, (0, 0): the first row's 1 to 3 and then 0 to 3 are both wrong.
+  inputs.labels = at::zeros({2, 2}, at::kLong);
+  output.start_logits = at::tensor({0, 1, 0, 0, 1, 0, 0, 0}, at::kFloat).view({2, 4});
+  metric->add(inputs, output);
+  CHECK(metric->take(0)[1].value == 0);
 }

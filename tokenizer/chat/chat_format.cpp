@@ -115,14 +115,14 @@ struct ChatTemplate::Parsed {
   bool marks_answers, strict;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source, std::string name, TemplateValues required)
+ChatTemplate::ChatTemplate(std::string_view source, std::string name, TemplateRules rules)
     : name_(std::move(name)) {
   require_utf8(source, name_);
   try {
-    chat::Statements body = chat::parse(source);
+    const bool strict = rules == TemplateRules::kHarness;
+    chat::Statements body = chat::parse(source, strict ? chat::TagSpace::kept : chat::TagSpace::trimmed);
     const bool marks_answers = has_generation(body);
-    parsed_ = std::make_unique<const Parsed>(
-        Parsed{std::move(body), marks_answers, required == TemplateValues::kRequired});
+    parsed_ = std::make_unique<const Parsed>(Parsed{std::move(body), marks_answers, strict});
   } catch (const chat::SyntaxFault& fault) {
     throw Error(name_, ", line ", fault.line, ": ", fault.what);
   }

@@ -37,16 +37,17 @@ struct RenderedChat {
   std::vector<ByteRange> answers;  // bytes of `text` between {% generation %} and {% endgeneration %}
 };
 
-/// kRequired: a template that uses a value that is not there is an Error (jinja2's StrictUndefined).
-enum class TemplateValues { kOptional, kRequired };
+/// Settings of jinja2. kTransformers: trim_blocks and lstrip_blocks. kHarness, as in lm-evaluation-harness:
+/// without them, and a template that uses a value that is not there is an Error (StrictUndefined).
+enum class TemplateRules { kTransformers, kHarness };
 
-/// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (jinja2 with
-/// trim_blocks, lstrip_blocks, break, continue and the tag `generation`). Safe to share between threads.
+/// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (with break,
+/// continue and the tag `generation`). Safe to share between threads.
 class ChatTemplate {
  public:
   /// Throws Error "NAME, line N: …" for a tag, filter, test, method or function outside of the subset, and
   /// for a template that is nested too deeply.
-  ChatTemplate(std::string_view source, std::string name, TemplateValues values = TemplateValues::kOptional);
+  ChatTemplate(std::string_view source, std::string name, TemplateRules rules = TemplateRules::kTransformers);
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;

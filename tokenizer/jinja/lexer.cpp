@@ -26,7 +26,8 @@ bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : source_(with_plain_line_ends(source)) {}
+  Lexer(std::string_view source, TagSpace space)
+      : source_(with_plain_line_ends(source)), trims_(space == TagSpace::trimmed) {}
 
   std::vector<Token> run() {
     while (at_ < source_.size()) read_text();
@@ -71,7 +72,7 @@ class Lexer {
     const char kind = source_[open + 1], sign = open + 2 < source_.size() ? source_[open + 2] : ' ';
     if (sign == '-') {
       text = stripped(text, Side::right);
-    } else if (sign != '+' && kind != '{') {
+    } else if (trims_ && sign != '+' && kind != '{') {
       // lstrip_blocks: a tag removes the white space before it in its line.
       const std::size_t line = text.rfind('\n') + 1;
       if ((line > 0 || at_line_start) && stripped(text.substr(line), Side::both).empty()) text.resize(line);
@@ -95,7 +96,7 @@ class Lexer {
   // trim_blocks removes the line end after a tag; "-" removes all white space, "+" nothing.
   void skip_after(bool trims, bool keeps) {
     if (trims) return skip_space();
-    if (!keeps && sees("\n")) skip(1);
+    if (trims_ && !keeps && sees("\n")) skip(1);
   }
 
   bool read_end(bool is_output) {
@@ -232,6 +233,7 @@ class Lexer {
   }
 
   std::string source_, open_brackets_;
+  bool trims_;
   std::size_t at_ = 0;
   int line_ = 1;
   bool starts_line_ = true;
@@ -240,6 +242,6 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> tokenize(std::string_view source) { return Lexer(source).run(); }
+std::vector<Token> tokenize(std::string_view source, TagSpace space) { return Lexer(source, space).run(); }
 
 }  // namespace zoo::chat

@@ -33,8 +33,12 @@ struct SyntaxFault {
   std::string what;
 };
 
-/// Divides a template as jinja2 does with trim_blocks and lstrip_blocks: without comments, and without the
-/// white space that tags remove. The last token is `end`. Throws SyntaxFault.
-std::vector<Token> tokenize(std::string_view source);
+/// `trimmed`: tags remove the white space before them in their line and the line end after them (jinja2's
+/// trim_blocks and lstrip_blocks).
+enum class TagSpace { trimmed, kept };
+
+/// Divides a template as jinja2 does: without comments, and without the white space that tags remove. The
+/// last token is `end`. Throws SyntaxFault.
+std::vector<Token> tokenize(std::string_view source, TagSpace space);
 
 }  // namespace zoo::chat

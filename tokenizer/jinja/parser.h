@@ -75,6 +75,6 @@ class ExpressionParser {
 };
 
 /// Parses a template. Throws SyntaxFault for anything outside the subset.
-Statements parse(std::string_view source);
+Statements parse(std::string_view source, TagSpace space);
 
 }  // namespace zoo::chat

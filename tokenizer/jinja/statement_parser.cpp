@@ -9,7 +9,8 @@ using Kind = Statement::Kind;
 
 class StatementParser {
  public:
-  explicit StatementParser(std::string_view source) : tokens_(tokenize(source)), parser_(tokens_) {}
+  StatementParser(std::string_view source, TagSpace space)
+      : tokens_(tokenize(source, space)), parser_(tokens_) {}
 
   Statements run() { return statements({}); }
 
@@ -155,6 +156,6 @@ class StatementParser {
 
 }  // namespace
 
-Statements parse(std::string_view source) { return StatementParser(source).run(); }
+Statements parse(std::string_view source, TagSpace space) { return StatementParser(source, space).run(); }
 
 }  // namespace zoo::chat

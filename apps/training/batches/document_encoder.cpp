@@ -27,7 +27,7 @@ std::string DocumentEncoder::sample(std::string_view file, const std::string& na
                                     std::size_t bytes) {
   std::string all;
   for (const Record& record :
-       parse_records(file.substr(0, after_line(file, std::min(bytes, file.size()))), name, {{"text"}}, names))
+       parse_records(file.substr(0, after_line(file, std::min(bytes, file.size()))), name, kDocuments, names))
     all += record.fields[0] + "\n";
   return all;
 }
@@ -43,10 +43,10 @@ std::size_t DocumentEncoder::validation_begin(std::string_view file) {
 }
 
 TokenIds DocumentEncoder::encode(std::string_view part) {
-  FileColumns names{names_.own};
+  FileColumns names{.own = names_.own, .renames = names_.renames};
   // The number of a line costs a look at all before it: an error alone is worth it.
   const auto documents = [&](std::int64_t first_line) {
-    const auto records = parse_records(part, name_, {{"text"}}, names, first_line);
+    const auto records = parse_records(part, name_, kDocuments, names, first_line);
     for (const Record& record : records) text_bytes_ += record.fields[0].size();
     return encode_documents(records, tokenizer_, end_, name_);
   };
@@ -60,6 +60,7 @@ TokenIds DocumentEncoder::encode(std::string_view part) {
   }
   const std::lock_guard lock(mutex_);
   names_.ignored.merge(names.ignored);
+  names_.empty_rows += names.empty_rows;
   return ids;
 }
 

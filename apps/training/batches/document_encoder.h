@@ -10,14 +10,16 @@
 
 #include <atomic>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 
-#include "data/examples/file_columns.h"
+#include "data/examples/record_file.h"
 #include "data/tokens/encode_parts.h"
 
 namespace zoo {
+
+/// The columns of a file of documents; wikitext's has rows without a text.
+inline const Columns kDocuments{.required = {"text"}, .skips_empty = true};
 
 /// The ids of a .jsonl file of documents, one `text` a line: those of each text, then the tokenizer's end
 /// token. Works in parts, so that a file may be larger than the memory.
@@ -39,8 +41,8 @@ class DocumentEncoder {
 
   /// Bytes of the texts encoded so far.
   std::size_t text_bytes() const { return text_bytes_; }
-  /// Keys that were not read, so far.
-  std::set<std::string> ignored() const { return names_.ignored; }
+  /// With the keys that were not read and the empty rows, so far.
+  const FileColumns& names() const { return names_; }
 
  private:
   TokenIds encode(std::string_view part);

@@ -186,6 +186,7 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
     if (target.empty() || target.back() != eos_id) target.push_back(eos_id);
     if (target.size() > limits.max_target_length) {
       target.resize(limits.max_target_length);
+      target.back() = eos_id;
       ++limits.cut;
     }
     example.labels.assign(target.begin(), target.end());

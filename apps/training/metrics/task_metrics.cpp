@@ -64,14 +64,15 @@ class ClassMetric final : public Metric {
   }
 
   std::vector<Score> take(double) override {
-    double right = 0, all = 0, f1 = 0;
+    double right = 0, all = 0, f1 = 0, classes = 0;
     for (std::size_t i = 0; i < right_.size(); ++i) {
       right += right_[i];
       all += wanted_[i];
       f1 += harmonic_mean(right_[i], predicted_[i], wanted_[i]);
+      classes += predicted_[i] + wanted_[i] > 0 ? 1 : 0;
       right_[i] = predicted_[i] = wanted_[i] = 0;
     }
-    return {{"accuracy", ratio(right, all)}, {"f1", ratio(f1, static_cast<double>(right_.size()))}};
+    return {{"accuracy", ratio(right, all)}, {"f1", ratio(f1, classes)}};
   }
 
   std::vector<double*> totals() override {
@@ -138,11 +139,14 @@ class AnswerMetric final : public Metric {
       const auto begin = begins[row].item<std::int64_t>(), end = ends[row].item<std::int64_t>();
       const auto first = labels[row][0].item<std::int64_t>(), last = labels[row][1].item<std::int64_t>();
       const std::int64_t common = std::min(end, last) - std::max(begin, first) + 1;
+      const bool right = begin == first && end == last;
       ++rows_;
-      right_ += begin == first && end == last;
-      f1_ += harmonic_mean(static_cast<double>(std::max<std::int64_t>(common, 0)),
-                           static_cast<double>(std::max<std::int64_t>(end - begin + 1, 0)),
-                           static_cast<double>(last - first + 1));
+      right_ += right;
+      // Without an answer, whose place is the first token's, there are no tokens to share.
+      f1_ += last == 0 ? right
+                       : harmonic_mean(static_cast<double>(std::max<std::int64_t>(common, 0)),
+                                       static_cast<double>(std::max<std::int64_t>(end - begin + 1, 0)),
+                                       static_cast<double>(last - first + 1));
     }
   }
 
@@ -178,17 +182,20 @@ std::vector<Entity> entities_of(const std::vector<std::int64_t>& labels,
                                 const std::vector<std::string>& names) {
   std::vector<Entity> entities;
   std::string before;
+  bool ended = false;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string label = labels[i] < 0 ? "O" : names.at(static_cast<std::size_t>(labels[i]));
-    const bool tagged = label.starts_with("B-") || label.starts_with("I-");
+    const char tag = label.size() > 1 && label[1] == '-' ? label[0] : ' ';
+    const bool tagged = std::string_view("BIES").find(tag) != std::string_view::npos;
     const std::string kind = label == "O" ? "" : tagged ? label.substr(2) : label;
     const auto at = static_cast<std::int64_t>(i);
-    if (!kind.empty() && kind == before && !label.starts_with("B-")) {
+    if (!kind.empty() && kind == before && !ended && tag != 'B' && tag != 'S') {
       entities.back().end = at + 1;
     } else if (!kind.empty()) {
       entities.push_back({kind, at, at + 1});
     }
     before = kind;
+    ended = tag == 'E' || tag == 'S';
   }
   return entities;
 }

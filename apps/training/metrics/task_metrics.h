@@ -60,13 +60,14 @@ class Metric {
 };
 
 /// Metrics of a task:
-///   lm chat              perplexity; bits_per_byte, comparable among tokenizers, of texts whose bytes are
-///   known mlm span_corruption  perplexity; accuracy of the predicted tokens seq2seq              the same;
-///   exact_match, the share of targets with every token predicted from the
+///   lm chat              perplexity; bits_per_byte, comparable among tokenizers, of texts of known bytes
+///   mlm span_corruption  perplexity; accuracy of the predicted tokens
+///   seq2seq              the same; exact_match, the share of targets with every token predicted from the
 ///                        ones before it; greedy decoding gives exactly these targets
-///   classification       accuracy; macro f1, the mean over the classes
+///   classification       accuracy; macro f1, the mean over the classes that are labels or predictions
 ///   token_classification accuracy of the tokens; f1 of the entities (Tjong Kim Sang and De Meulder, 2003)
-///   question_answering   exact_match and f1 of the answer tokens (Rajpurkar et al., 2016)
+///   question_answering   exact_match and f1 of the answer tokens (Rajpurkar et al., 2016; 2018: without an
+///                        answer they are equal)
 /// `label_names` are the names of the classes; `bytes_per_token` of the texts to evaluate, 0: unknown.
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
                                     double bytes_per_token = 0);
@@ -78,8 +79,9 @@ struct Entity {
   bool operator==(const Entity&) const = default;
 };
 
-/// Consecutive words of one kind form an entity: "B-PER" begins one, "I-PER" continues it, "PER" is a kind of
-/// its own, "O" is none. A negative label ends an entity.
+/// Consecutive words of one kind form an entity: "B-PER" begins one, "I-PER" continues it, "E-PER" is its
+/// last word, "S-PER" its only one, "PER" is a kind of its own, "O" is none. A negative label ends an entity.
+/// As in seqeval's default mode.
 std::vector<Entity> entities_of(const std::vector<std::int64_t>& labels,
                                 const std::vector<std::string>& names);
 

@@ -148,11 +148,14 @@ int prepare(const Arguments& arguments) {
   const fs::path path = resolve_dataset(dataset);
   const TextFile file(path);
   const bool has_documents = path.extension() == ".jsonl";
+  const std::string name = path == dataset ? dataset : dataset + " as " + path.string();
   const std::unique_ptr<Tokenizer> tokenizer =
-      has_documents ? choose_tokenizer(choice, DocumentEncoder::sample(file.text(), dataset), vocab_size)
+      has_documents ? choose_tokenizer(choice, DocumentEncoder::sample(file.text(), name, {.renames = false}),
+                                       vocab_size)
                     : choose_tokenizer(choice, file.text(), vocab_size);
   std::optional<DocumentEncoder> documents;
-  if (has_documents) documents.emplace(file.text(), dataset, *tokenizer);
+  if (has_documents) documents.emplace(file.text(), name, *tokenizer, FileColumns{.renames = false});
+  require_same_kind(out_dir, tokenizer->kind());
   make_directories(out_dir);
   remove_token_dataset(out_dir.string());  // before the tokenizer that its ids are of is replaced
   tokenizer->save(out_dir);
@@ -165,8 +168,10 @@ int prepare(const Arguments& arguments) {
       static_cast<std::size_t>(threads.value_or(0)),
       [&](std::size_t bytes) { progress.update(static_cast<std::int64_t>(bytes / kMegabyte)); });
   progress.clear();
-  if (documents && !documents->ignored().empty()) {
-    const std::set<std::string> names = documents->ignored();
+  if (documents && documents->names().empty_rows > 0)
+    std::cerr << "note: " << documents->names().empty_rows << " rows have an empty text and are left out\n";
+  if (documents && !documents->names().ignored.empty()) {
+    const std::set<std::string>& names = documents->names().ignored;
     std::cerr << "note: " << dataset << ": ignoring " << joined(std::vector(names.begin(), names.end()))
               << "; only 'text' is read\n";
   }

@@ -7,6 +7,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
 #include "apps/command/tokenizer_choice.h"
+#include "apps/training/batches/document_encoder.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
@@ -37,7 +38,9 @@ struct Learnt {
 
 void declare(Flags& flags, TrainOptions& options) {
   flags.group("Text");
-  flags.add("input", options.input, "text file, or name of a corpus from 'tzoo data list'",
+  flags.add("input", options.input,
+            "text file, .jsonl or .parquet file with a 'text' in each line, or name of a corpus from 'tzoo "
+            "data list'",
             {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
   flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
             {.placeholder = "DIR", .required = true});
@@ -147,26 +150,25 @@ Learnt learn_sentencepiece(std::string_view text, const TrainOptions& options) {
 
 Learnt learn(const TrainOptions& options) {
   if (options.kind == "byte") return of(std::make_shared<ByteTokenizer>());
-  const TextFile file(resolve_dataset(options.input));
-  const std::string_view text = file.text();
+  const fs::path path = resolve_dataset(options.input);
+  const TextFile file(path);
+  std::string documents;
+  if (path.extension() == ".jsonl")
+    documents = DocumentEncoder::sample(file.text(), path.string(), {.renames = false}, file.text().size());
+  const std::string_view text = documents.empty() ? file.text() : documents;
   if (options.kind == "char") return of(std::make_shared<CharTokenizer>(CharTokenizer::train(text)));
   if (options.kind == "byte_bpe") return learn_byte_bpe(text, options);
   if (options.kind == "wordpiece") return learn_wordpiece(text, options);
   return learn_sentencepiece(text, options);
 }
 
-// Refuses to replace a tokenizer unasked, and files of another kind: a reader could not tell which kind is
-// meant.
+// Refuses to replace a tokenizer unasked, and files of another kind.
 void check_target(const TrainOptions& options) {
   const fs::path& directory = options.out_dir;
-  if (!has_tokenizer(directory)) return;
-  if (!options.overwrite)
+  if (!options.overwrite && has_tokenizer(directory))
     throw Error("--out_dir: ", directory,
                 " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
-  const std::string present(load_tokenizer(directory)->kind());
-  if (present != options.kind)
-    throw Error("--out_dir: ", directory, " already holds a tokenizer of kind ", present,
-                "; choose another directory for ", options.kind);
+  require_same_kind(directory, options.kind);
 }
 
 }  // namespace

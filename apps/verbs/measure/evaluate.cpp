@@ -20,8 +20,8 @@
 #include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/generation/generate.h"
-#include "models/generation/generation_config.h"
 #include "models/tasks/inference_loading.h"
+#include "models/tasks/translate.h"
 
 namespace zoo {
 namespace {
@@ -141,14 +141,18 @@ TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
   return row;
 }
 
-// BLEU of greedy decoding.
+// BLEU of greedy decoding, whatever generation_config.json says, but after the token that it or the language
+// forces.
 double decode_and_compare(const EvaluateFlags& flags, const CheckpointConfig& checkpoint, Model& model,
                           Batches& batches, const Tokenizer& tokenizer) {
-  const GenerationDefaults defaults = defaults_of(read_generation_config(flags.model, checkpoint.json));
-  const GenerationOptions options{.max_new_tokens = flags.data.target_length(),
-                                  .sampling = {.temperature = 0},
-                                  .eos_token_ids = defaults.eos_token_ids,
-                                  .decoder_start_token_id = defaults.decoder_start_token_id.value_or(-1)};
+  const GenerationConfig config = read_generation_config(flags.model, checkpoint.json);
+  GenerationSettings settings = translation_settings();
+  apply_generation_config(settings, config,
+                          [](std::string_view field) { return field != "forced_bos_token_id"; });
+  settings.options.max_new_tokens = flags.data.target_length();
+  GenerationOptions options = translation_options(settings, checkpoint, config);
+  const Languages languages = languages_of(tokenizer, flags.data.source_lang, flags.data.target_lang);
+  if (languages.target) options.history.forced_bos_token_id = *languages.target;
   std::vector<std::string> written, wanted;
   const std::int64_t count = batches.evaluation_batches(Split::kVal);
   Progress progress(count, "batches decoded");
@@ -210,6 +214,7 @@ SplitEvaluation evaluate_texts(const EvaluateFlags& flags, const CheckpointConfi
   const BatchPlan plan{.batch_size = flags.batch_size};
   std::optional<EmbeddingTask> embedding;
   if (flags.data.task == Task::kEmbedding) embedding.emplace(training, checkpoint, loaded, device);
+  else training.embedding.loss = "mse";  // which takes any labels
   const auto objective =
       embedding ? embedding->objective(data, plan) : ranking_objective(training, loaded, data, plan);
   const std::int64_t count = objective->evaluation_batches(Split::kVal);
@@ -242,12 +247,18 @@ int run_evaluate(const Arguments& arguments) {
   }
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
   if (!names_task) flags.data.task = task_of(checkpoint, flags.model);
-  if (!names_block) flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
   const Task task = flags.data.task;
   const c10::Device device = device_of(flags.compute, checkpoint);
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
+  if (!names_block) {
+    flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
+    // Of an embedding model max_seq_length takes the tokenizer's place.
+    if (known.tokenizer && task != Task::kEmbedding)
+      if (const auto limit = known.tokenizer->limits().max_length)
+        flags.data.block_size = std::min(flags.data.block_size, static_cast<std::int64_t>(*limit));
+  }
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
   const bool packed = packs(checkpoint, flags.compute);
   const auto load = [&](bool stored) {

@@ -134,7 +134,7 @@ void declare_suite(Flags& flags, SuiteFlags& values) {
             "a task's file in YAML or JSON, or a list of such files; the answers are those of its hf backend",
             {.placeholder = "FILE"});
   flags.add("num_fewshot", values.options.num_fewshot,
-            "examples before each question; default: as the task says", at_least(0));
+            "examples before each question; default: as the task says; not for one that says 0", at_least(0));
   flags.add("limit", values.options.limit, "number of questions of each task; default: all", at_least(1));
   flags.add("output", values.output,
             "write a JSON line for each question: log-probabilities, the choice, the metrics",

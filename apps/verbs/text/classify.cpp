@@ -59,7 +59,9 @@ int run_classify(const Arguments& arguments) {
   if (!labels_texts(model))
     throw Error(flags.model, " has a ", name_of(model.head),
                 " head; expected sequence-classification or token-classification");
-  TextInput input(flags.text, {{"text"}, {"label", "text_pair"}});
+  const bool words = model.head == Head::kTokenClassification;
+  TextInput input(flags.text,
+                  words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}});
   if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
   ClassifyRequest& request = flags.request;
   for (request.texts = input.next(kTextsAtOnce); !request.texts.empty();

@@ -39,11 +39,12 @@ bool read_flags(const Arguments& arguments, RankFlags& values) {
             {.placeholder = "FILE|-"});
   flags.add("top_k", values.request.top_k, "number of documents to print; default: all", at_least(1));
   flags.add("query_prompt_name", values.query_prompt_name,
-            "embedding models: the prompt of this name before the query; default: query, where the model has "
-            "it",
+            "the model's prompt of this name before the query; default: query, where an embedding model has "
+            "it; a cross-encoder's default_prompt_name",
             {.placeholder = "NAME"});
   flags.add("document_prompt_name", values.document_prompt_name,
-            "the same before each document; default: document, passage or corpus", {.placeholder = "NAME"});
+            "embedding models: the same before each document; default: document, passage or corpus",
+            {.placeholder = "NAME"});
   flags.add("batch_size", values.request.batch_size, "documents per batch", between(1, kMostBatchRows));
   flags.add("json", values.json, "print JSON; there is no other output");
   flags.add_weights(values.compute);
@@ -59,9 +60,11 @@ std::vector<RankedDocument> ranked(const RankFlags& flags) {
   if (!SentenceConfig::pools(flags.model)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
     if (checkpoint.head == Head::kSequenceClassification) {
-      for (const auto& name : {flags.query_prompt_name, flags.document_prompt_name})
-        if (name) throw UsageError("a cross-encoder has no prompts; leave '", *name, "' out");
-      return rank(load_text_model(checkpoint, flags.compute), flags.request);
+      if (flags.document_prompt_name)
+        throw UsageError("--document_prompt_name: a cross-encoder has no prompts of documents; leave it out");
+      RankRequest request = flags.request;
+      request.prompt_name = flags.query_prompt_name;
+      return rank(load_text_model(checkpoint, flags.compute), request);
     }
   }
   const SentenceConfig config = SentenceConfig::read(flags.model);

@@ -8,6 +8,7 @@
 #include "apps/command/standard_streams.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
+#include "data/examples/tagged_file.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -33,12 +34,13 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
   }
   if (!records_.empty()) return;
   name_ = flags.input;
+  for (const std::string& name : columns_.optional)
+    if (name != "text_pair") names_.unread.insert(name);
   if (name_.ends_with(".tsv")) {
     read_table();
     return;
   }
   objects_ = name_.ends_with(".jsonl");
-  if (objects_ && columns_.required[0] != "text") names_.own["text"] = columns_.required[0];
   if (flags.input == "-") {
     name_ = "standard input";
     stream_ = &standard_input();
@@ -50,9 +52,19 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
 }
 
 void TextInput::read_table() {
+  const std::string text = read_text(name_);
+  if (columns_.required[0] == "tokens") {
+    const std::vector<std::string_view> first = split_tabs(every_line(text)[0].text);
+    const bool has_texts = text.find('\t') == text.npos || std::ranges::count(first, "text") > 0;
+    for (const TaggedSentence& sentence :
+         has_texts ? std::vector<TaggedSentence>() : parse_tagged(text, name_))
+      records_.push_back({sentence.lines[0], {joined(sentence.words, " "), ""}});
+    if (!has_texts) return;
+    columns_ = {{"text"}};
+  }
   const std::vector<std::string> known = columns_.names();
   const auto pair = static_cast<std::size_t>(std::ranges::find(known, "text_pair") - known.begin());
-  records_ = parse_records(read_text(name_), name_, columns_, names_);
+  records_ = parse_records(text, name_, columns_, names_);
   for (Record& record : records_)
     record.fields = {record.fields[0], pair < known.size() ? record.fields[pair] : ""};
   note_ignored();
@@ -81,6 +93,7 @@ std::vector<std::string> TextInput::next(std::size_t most) {
   std::string line;
   while (found.size() < most && next_line(*stream_, line, line_ == 0)) {
     ++line_;
+    if (objects_ && line.empty()) continue;
     try {
       add(read_line(line));
     } catch (const Error&) {
@@ -101,11 +114,16 @@ Record TextInput::read_line(const std::string& line) {
   if (line.empty() && !takes_empty_) throw Error(name_, ", line ", line_, ": the text is empty");
   if (!objects_) return {number, {line, ""}};
   const Line numbered{number, line};
-  const nlohmann::json object = names_.read_object(numbered, name_, columns_.names());
+  const nlohmann::json object = parse_object(numbered, name_);
+  const std::vector<std::string> known = columns_.names();
+  const std::string key = object.contains(known[0]) ? known[0] : "text";
+  std::vector<std::string> found;
+  for (const auto& [name, value] : object.items()) found.push_back(name == key ? known[0] : name);
+  names_.check(found, known, numbered, name_);
   note_ignored();
-  const std::string& key = columns_.required[0];
   if (!object.contains(key) || object[key].is_null())
-    throw Error(name_, ", line ", line_, ": expected an object with a '", key, "', got '", line, "'");
+    throw Error(name_, ", line ", line_, ": expected an object with a '", known[0], "', got '", line, "'");
+  if (key == "tokens") return {number, {joined(texts_under(object, "tokens", numbered, name_), " "), ""}};
   return {number,
           {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
 }

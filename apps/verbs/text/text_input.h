@@ -23,7 +23,7 @@ void add_text_flags(Flags& flags, TextFlags& values);
 
 /// Reads the texts in order. Each line is a text; .jsonl and .tsv files are those that the task is trained
 /// on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line of JSON
-/// may also have the text under "text".
+/// may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a text.
 class TextInput {
  public:
   /// Throws Error naming a file that cannot be read, or the line of an invalid table.
@@ -46,7 +46,7 @@ class TextInput {
   void note_ignored();
 
   Columns columns_;
-  FileColumns names_;
+  FileColumns names_{.renames = false};
   std::size_t noted_ = 0;
   std::vector<Record> records_;  // of --text or a table
   std::size_t used_ = 0;

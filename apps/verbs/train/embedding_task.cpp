@@ -34,6 +34,9 @@ struct EmbeddingOptions {
   std::int64_t mini_batch_size = 0;
   // Its vectors or margins are learnt in place of `loss`, which decides the figures alone.
   std::optional<TextTeacher> teacher;
+  // How the model is used, which the figures measure.
+  std::string similarity = "cosine";
+  std::optional<std::int64_t> truncate_dim;
 };
 
 // With the prompt of an anchor (or first sentence), and of a document.
@@ -74,7 +77,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     std::vector<at::Tensor> wanted, found;
     for (const auto& [batch, rows] : measured) {
       wanted.push_back(batch.scores);
-      found.push_back(cosines(batch));
+      found.push_back(similarities(batch.anchors.unsqueeze(1), batch.documents.unsqueeze(1)).flatten());
     }
     return {{"spearman", spearman(doubles_of(at::cat(wanted)), doubles_of(at::cat(found)))}};
   }
@@ -97,8 +100,12 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
     if (measured && measured_rows_ < kMostMeasuredRows) {
       measured_rows_ += batch.anchors.size(0);
-      const auto kept = [](const at::Tensor& x) { return x.defined() ? x.detach().cpu() : x; };
-      measured_.push_back({{kept(batch.anchors), kept(batch.documents), kept(batch.scores)}, rows});
+      const auto kept = [&](const at::Tensor& x) {
+        const at::Tensor used = x.detach().slice(1, 0, options_.truncate_dim).cpu();
+        return options_.similarity == "cosine" ? unit_vectors(used) : used;
+      };
+      const at::Tensor wanted = batch.scores.defined() ? batch.scores.cpu() : batch.scores;
+      measured_.push_back({{kept(batch.anchors), kept(batch.documents), wanted}, rows});
     }
     return options_.teacher ? taught_loss(rows, batch) : embedding_loss(options_.loss, batch);
   }
@@ -143,23 +150,31 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     return at::cat(parts);
   }
 
-  static std::vector<Score> ranking_scores(const std::vector<Measured>& measured) {
+  // [..., N, M] of kept vectors [..., N, D] and [..., M, D].
+  at::Tensor similarities(const at::Tensor& anchors, const at::Tensor& documents) const {
+    const bool manhattan = options_.similarity == "manhattan";
+    if (manhattan || options_.similarity == "euclidean")
+      return -at::cdist(anchors, documents, manhattan ? 1 : 2);
+    return at::matmul(anchors, documents.transpose(-2, -1));
+  }
+
+  std::vector<Score> ranking_scores(const std::vector<Measured>& measured) const {
     std::vector<at::Tensor> positives, negatives;
     std::map<std::string, std::int64_t> numbers;  // of the documents' texts
     std::vector<std::int64_t> own_texts, other_texts;
     for (const auto& [batch, rows] : measured) {
-      positives.push_back(unit_vectors(batch.documents.slice(0, 0, batch.anchors.size(0))));
-      negatives.push_back(unit_vectors(batch.documents.slice(0, batch.anchors.size(0))));
+      positives.push_back(batch.documents.slice(0, 0, batch.anchors.size(0)));
+      negatives.push_back(batch.documents.slice(0, batch.anchors.size(0)));
       for (const EmbeddingRow* row : rows)
         for (std::size_t i = 1; i < row->texts.size(); ++i)
           (i == 1 ? own_texts : other_texts)
               .push_back(numbers.emplace(row->example->texts[i], std::ssize(numbers)).first->second);
     }
-    const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)}).t();
+    const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)});
     const at::Tensor texts = at::cat({at::tensor(own_texts, at::kLong), at::tensor(other_texts, at::kLong)});
     std::vector<std::vector<double>> gains;
     for (const auto& [batch, texts_of_rows] : measured) {
-      const at::Tensor scores = at::matmul(unit_vectors(batch.anchors), documents);
+      const at::Tensor scores = similarities(batch.anchors, documents);
       const auto before = static_cast<std::int64_t>(gains.size()), rows = batch.anchors.size(0);
       const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
       // Before the positive rank documents of other texts: the same one may be the positive of several rows.
@@ -204,7 +219,7 @@ std::vector<EmbeddingRow> encoded(const std::vector<SentenceExample>& examples, 
 
 // Texts, their vectors and the loss between them. The figures of an evaluation are those of its batches
 // together: of pairs and triplets accuracy, MRR@10 and nDCG@10 of the positive among all their documents (a
-// document of the same cosine ranks before it), of pairs with a score Spearman's correlation. Throws
+// document of the same similarity ranks before it), of pairs with a score Spearman's correlation. Throws
 // UsageError naming a size of --matryoshka_dims above the vectors', Error for a teacher's vectors of another
 // size. `examples` must outlive the objective.
 std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Embedders embedders,
@@ -325,7 +340,7 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
       throw Error(checkpoint.directory / kModuleList,
                   ": a Dropout after the transformer cannot be trained; take the module out of the list");
   }
-  // Vectors are trained in full, whatever is kept of them later, and compared by their cosine.
+  // Vectors are trained in full, whatever is kept of them later, and by their cosine.
   SentenceConfig whole = config_;
   whole.truncate_dim.reset();
   EmbedOptions options{.modules = {.device = device},
@@ -357,7 +372,9 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
   EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
                            .plan = plan,
                            .seed = static_cast<std::uint64_t>(flags_.compute.seed),
-                           .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0)};
+                           .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0),
+                           .similarity = config_.similarity};
+  if (config_.truncate_dim) options.truncate_dim = static_cast<std::int64_t>(*config_.truncate_dim);
   require_shape(data, options.loss.loss);
   if (!flags_.teacher.empty()) options.teacher = load_text_teacher(flags_);
   for (const auto* part : {&data.sentences.train, &data.sentences.val})

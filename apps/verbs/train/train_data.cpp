@@ -23,7 +23,7 @@ constexpr std::int64_t kSentinels = 100;  // as in T5
 Columns columns_of(Task task) {
   if (task == Task::kSeq2Seq) return {{"source", "target"}};
   if (task == Task::kClassification) return {{"text", "label"}, {"text_pair"}};
-  return {{"text"}};
+  return kDocuments;
 }
 
 TaskTextStyle style_of(Task task, Shape shape) {
@@ -94,6 +94,7 @@ class DatasetReader {
          "chat template should write one, such as eos_token, as the assistant's");
     note("", limits_.left_out, " conversations have no answer within" + block + " and are left out");
     note("", limits_.equal, " pairs have the same answers within" + block + " and are left out");
+    note("", names_.empty_rows, " rows have an empty text and are left out");
     note("", limits_.cut, " of " + std::to_string(all) + " examples are cut to" + block);
   }
 
@@ -138,7 +139,9 @@ class DatasetReader {
   }
 
   std::vector<Record> records_of(const Source& source) {
-    return parse_records(source.text, source.name, columns_of(task_), names_);
+    auto records = parse_records(source.text, source.name, columns_of(task_), names_);
+    if (records.empty()) throw Error(source.name, ": all its texts are empty");
+    return records;
   }
 
   // The texts of all examples, one after another.
@@ -182,7 +185,7 @@ class DatasetReader {
     const auto encoded = [&](const Source& source, std::string_view part) {
       DocumentEncoder documents(source.text, source.name, tokenizer, names_);
       const TokenFile tokens = encode_large(tokenizer, documents.encoder(), part, source.name);
-      names_.ignored.merge(documents.ignored());
+      names_ = documents.names();
       bytes = documents.text_bytes();
       return tokens;
     };

@@ -32,7 +32,7 @@ struct SuiteTask {
   std::vector<SuiteQuestion> questions;
 };
 
-/// Overrides of a task's file: number of questions, and of examples before each.
+/// Overrides of a task's file: number of questions, and of examples before each unless the file says 0.
 struct SuiteOptions {
   std::optional<std::int64_t> limit, num_fewshot;
 };

@@ -30,24 +30,6 @@ const std::map<std::string, std::map<std::string, std::string>> kMetrics{
       {"word_perplexity", "weighted_perplexity"}}},
     {"generate_until", {{"exact_match", "mean"}}}};
 
-// Makes jinja2's default of transformers' settings, in which tags and comments remove white space around
-// them.
-std::string with_white_space(std::string source) {
-  for (std::size_t at = 0, end = 0; (at = source.find("{#", at)) != std::string::npos; at = end) {
-    end = source.find("#}", at);
-    if (end == std::string::npos) break;
-    const bool trims = source[at + 2] == '-' || source[end - 1] == '-';
-    if (!trims) source.erase(at, end + 2 - at);
-    end = trims ? end + 2 : at;
-  }
-  for (std::size_t at = 0; (at = source.find('%', at)) != std::string::npos; at += 2) {
-    const bool opens = at > 0 && source[at - 1] == '{', closes = source[at + 1] == '}';
-    if (opens && source[at + 1] != '-') source.insert(at + 1, 1, '+');
-    if (closes && at > 0 && source[at - 1] != '-') source.insert(at++, 1, '+');
-  }
-  return source + '\n';
-}
-
 class TaskReader {
  public:
   TaskReader(const fs::path& file, const Json& keys) : file_(file), keys_(keys) {}
@@ -74,7 +56,10 @@ class TaskReader {
     read_generation();
     const Json split = get("test_split", get("validation_split", Json()));
     const std::vector<Json> documents = read_documents(split);
-    shots_ = static_cast<std::size_t>(options.num_fewshot.value_or(get<std::int64_t>("num_fewshot", 0)));
+    // As in the harness, a task that says 0 has no examples.
+    const auto own = get<std::int64_t>("num_fewshot", 0);
+    const bool none = given("num_fewshot") && own == 0;
+    shots_ = static_cast<std::size_t>(none ? 0 : options.num_fewshot.value_or(own));
     if (shots_ > 0)
       examples_ = read_documents(get("fewshot_split", get("training_split", get("validation_split", split))));
     const auto limit = static_cast<std::size_t>(options.limit.value_or(std::ssize(documents)));
@@ -187,8 +172,9 @@ class TaskReader {
   }
 
   std::string rendered(const std::string& key, const std::string& source, const Json& document) {
-    const auto made = templates_.try_emplace(source, with_white_space(source), file_.string() + ": " + key,
-                                             TemplateValues::kRequired);
+    // The parser drops the last line end, which the harness keeps.
+    const auto made =
+        templates_.try_emplace(source, source + '\n', file_.string() + ": " + key, TemplateRules::kHarness);
     try {
       return made.first->second.render(document);
     } catch (const Error& error) {

@@ -67,11 +67,13 @@ TEST_CASE("Examples of a suite's task") {
   CHECK(drawn[0] == "Q: d\n e\n\nQ: g\n i\n\nQ: a\n");
   CHECK(drawn[2] == "Q: a\n c\n\nQ: d\n e\n\nQ: g\n");
   CHECK(contexts_with({{"num_fewshot", 2}}, {.num_fewshot = 0})[0] == "Q: a\n");
+  CHECK(contexts_with({{"num_fewshot", 0}}, {.num_fewshot = 2})[0] == "Q: a\n");
 }
 
 TEST_CASE("A task's templates keep white space, as jinja2 does by default") {
   CHECK(contexts_with({{"doc_to_text", "  {% if q %}\n  {{q}}{# note #}\n{% endif %}\n"}})[0] ==
         "  \n  a\n\n");
+  CHECK(contexts_with({{"doc_to_text", "50\\%} {%+ if q %}\n{{q}}{% endif %}"}})[0] == "50\\%} \na");
   CHECK(contexts_with({{"doc_to_text", "x {%- if q -%} {{- q }} {%- endif %} y"}})[0] == "xa y");
   CHECK_THROWS_WITH(read_with({{"doc_to_text", "{{q}}{{other}}"}}),
                     Contains("question 1") && Contains("'other' is undefined"));

@@ -114,7 +114,10 @@ std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest&
   const auto logits_of = [&model](std::span<const Encoding* const> batch) {
     const at::NoGradGuard no_grad;
     const ModelOutput output = model.model->forward(batch_of(model, batch));
-    return at::stack({output.start_logits, output.end_logits}, 1).unbind();
+    std::vector<at::Tensor> rows = at::stack({output.start_logits, output.end_logits}, 1).unbind();
+    for (std::size_t i = 0; i < rows.size(); ++i)  // without the padding
+      rows[i] = rows[i].slice(1, 0, static_cast<std::int64_t>(batch[i]->size()));
+    return rows;
   };
   const std::vector<at::Tensor> logits =
       run({.compute = logits_of, .model = model.model.get(), .most_texts = kWindowsAtOnce}, windows);

@@ -323,7 +323,11 @@ void save_model(const Model& model, const Family& family, Head head, const fs::p
                 const SaveOptions& options) {
   NamedTensors tensors =
       export_weights(model, weight_table_of(family, model.config(), head), options.replaced);
-  for (auto& [name, tensor] : tensors) tensor = tensor.to(options.dtype);
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.to(options.dtype);
+    if (options.dtype == at::kHalf && !tensor.isfinite().all().item<bool>())
+      throw Error("'", name, "' has numbers that float16 does not hold; bfloat16 does");
+  }
   write_safetensors(directory / "model.safetensors", tensors);
   // Shards of an earlier save, which some programs read instead.
   for (const auto& entry : fs::directory_iterator(directory)) {

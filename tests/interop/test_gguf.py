@@ -648,6 +648,9 @@ class WriteTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("beyond the range of f16", done.stderr)
         self.assertEqual(self.export("bf16").returncode, 0)
+        done = tzoo("export", "--model", self.source, "--format", "huggingface", "--dtype", "float16", "--output", os.path.join(self.folder, "half"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'model.layers.0.mlp.down_proj.weight' has numbers that float16 does not hold", done.stderr)
 
     def test_numbers_that_a_file_leaves_to_their_defaults(self):
         model = self.save("gemma3")

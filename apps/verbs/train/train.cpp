@@ -51,11 +51,11 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   return parsed;
 }
 
-// Which start of a launcher began a run.
+// In the directory of a run: the launch_id() of the launcher that began it.
 constexpr const char* kLaunchFile = ".launch";
 
 // The arguments, in which a process that its launcher has started again (torchrun, or --restart) goes on with
-// the run of the first start. A run of before is none of it; rank 0 can tell.
+// the run that this launch has begun. Rank 0 makes sure that it is not an older one.
 Arguments of_this_start(Arguments arguments, const TrainFlags& flags) {
   const std::string starts = environment(kRestarts);
   const fs::path file = flags.out_dir / kLaunchFile;

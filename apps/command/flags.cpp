@@ -32,7 +32,6 @@ struct Flags::Impl {
   std::string group = "Flags";
   std::deque<FlagData> flags;  // a deque: Flag and the parser hold references into it
   std::optional<fs::path> config;
-  std::string defaults;  // see Arguments
   std::optional<std::string> recipe;
   bool dump_config = false;
   std::span<const Recipe> recipes;
@@ -69,7 +68,7 @@ struct Flags::Impl {
     }
   }
 
-  void apply_layers(const ParsedWords& words) {
+  void apply_layers(const ParsedWords& words, const std::string& defaults) {
     const auto apply_words = [&words](auto&& wanted) {
       for (const auto& [flag, texts] : words.values) {
         const std::string place = flag->positional ? flag->name : "--" + flag->name;
@@ -179,8 +178,7 @@ bool Flags::parse(const Arguments& arguments) {
     print_help(std::cout, impl_->text, impl_->flags);
     return false;
   }
-  impl_->defaults = arguments.defaults;
-  impl_->apply_layers(words);
+  impl_->apply_layers(words, arguments.defaults);
   if (impl_->dump_config) {
     std::cout << json_text(resolved(), 2) << "\n";
     return false;

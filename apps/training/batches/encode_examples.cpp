@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "models/tasks/translate.h"
@@ -311,6 +311,22 @@ std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences)
   std::set<std::string> labels;
   for (const TaggedSentence& sentence : sentences) labels.insert(sentence.tags.begin(), sentence.tags.end());
   return {labels.begin(), labels.end()};
+}
+
+std::vector<std::string> choose_labels(const std::vector<std::string>& found,
+                                       const std::vector<std::string>& given,
+                                       const std::vector<std::string>& own, bool measures,
+                                       const std::string& name) {
+  const auto odd = [&](const auto& label) {
+    return std::ranges::count(own, label) + std::ranges::count(own, "LABEL_" + label) == 0;
+  };
+  if (measures && !given.empty() && given.size() != own.size())
+    throw UnfitField(Field{"labels"}, ": the model has ", own.size(), " classes, got ", given.size());
+  const bool learns = own.empty() || (!measures && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));
+  const std::vector<std::string>& labels = !given.empty() ? given : learns ? found : own;
+  if (labels.size() < 2)
+    throw Error(name, ": a classification needs at least two labels, found ", labels.size());
+  return labels;
 }
 
 void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,

@@ -83,6 +83,15 @@ std::vector<Example> encode_questions(const std::vector<Question>& questions, co
 std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field);
 std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences);
 
+/// The labels of a classification: `given` by the user; else the head's `own`; else those `found` in the
+/// data, which a head with plain names ("LABEL_0") learns too, if they are no numbers of its classes and it
+/// is not only measured. Throws UnfitField for another number of labels than a measured head has, Error
+/// naming the data for less than two.
+std::vector<std::string> choose_labels(const std::vector<std::string>& found,
+                                       const std::vector<std::string>& given,
+                                       const std::vector<std::string>& own, bool measures,
+                                       const std::string& name);
+
 /// Throws Error naming the first label that no example has.
 void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
                         const std::string& name);

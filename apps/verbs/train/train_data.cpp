@@ -248,18 +248,8 @@ class DatasetReader {
   }
 
   void choose_labels(const std::vector<std::string>& found) {
-    const std::vector<std::string>& own = known_.label_names;
-    const auto odd = [&](const auto& label) {
-      return std::ranges::count(own, label) + std::ranges::count(own, "LABEL_" + label) == 0;
-    };
-    // A head without names learns those of the data, if they are no numbers of its classes.
-    const bool learn = own.empty() || (!evaluates_ && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));
-    data_.label_names = !flags_.labels.empty() ? flags_.labels : learn ? found : own;
-    if (evaluates_ && !flags_.labels.empty() && flags_.labels.size() != own.size())
-      throw UsageError("--labels: the model has ", own.size(), " classes, got ", flags_.labels.size());
-    if (data_.label_names.size() < 2)
-      throw Error(source_.name, ": a classification needs at least two labels, found ",
-                  data_.label_names.size());
+    data_.label_names =
+        zoo::choose_labels(found, flags_.labels, known_.label_names, evaluates_, source_.name);
   }
 
   void check_labels(const std::string& name) {

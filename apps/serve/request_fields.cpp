@@ -115,6 +115,13 @@ std::optional<double> RequestFields::number(const std::string& name, const Field
   return value->get<double>();
 }
 
+RequestFields RequestFields::object(const std::string& name) {
+  const ordered_json* value = get(name);
+  if (value != nullptr && !value->is_object()) refuse(name, "must be an object");
+  return RequestFields(
+      std::make_shared<const ordered_json>(value == nullptr ? ordered_json::object() : *value));
+}
+
 std::vector<std::string> RequestFields::texts(const std::string& name, std::size_t most) {
   const ordered_json* value = get(name);
   if (value == nullptr) return {};

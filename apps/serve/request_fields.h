@@ -30,6 +30,8 @@ class RequestFields {
   std::optional<bool> flag(const std::string& name);
   std::optional<std::int64_t> integer(const std::string& name, std::int64_t least, std::int64_t most);
   std::optional<double> number(const std::string& name, const FieldRange& range);
+  /// The fields of an object; none if the field is missing.
+  RequestFields object(const std::string& name);
   /// A text or a list of at most `most` texts; empty if the field is missing.
   std::vector<std::string> texts(const std::string& name, std::size_t most);
   /// A list of ids below `count`; nothing if the field is missing.

@@ -68,7 +68,7 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
     throw Error(model.checkpoint.directory,
                 ": expected a cross-encoder, a regression with one label; it has ",
                 model.checkpoint.config.num_labels, " labels and a ", name_of(model.head), " head");
-  const bool sigmoid = has_sigmoid(model.checkpoint);
+  const bool sigmoid = has_sigmoid(model.checkpoint) && !asked.raw_scores;
   for (std::size_t i = 0; i < asked.documents.size(); ++i)
     if (asked.documents[i].empty()) throw Error("document ", i + 1, " is empty, so that it makes no pair");
   const SentenceConfig config = SentenceConfig::read_pair_prompts(model.checkpoint.directory);

@@ -23,6 +23,7 @@ struct RankRequest {
   std::optional<std::int64_t> top_k;  // documents to return; none: all
   std::int64_t batch_size = 32;
   std::optional<std::string> prompt_name;  // of a cross-encoder, before the query; none: its default
+  bool raw_scores = false;                 // of a cross-encoder: without the activation
 };
 
 struct RankedDocument {

@@ -24,6 +24,7 @@ from serving import Server, ServeTest  # noqa: E402
 CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
           "{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"
           "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+MARKERS = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "and the beginning?"}]
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
 
@@ -50,8 +51,9 @@ class OpenAiTest(ServeTest):
         config = transformers.BertConfig(**sizes(cls.words))
         cls.bert = shaken(transformers.BertModel(config))
         save(cls.bert, cls.words, cls.folder / "bert")
-        for name, kind in [("mask", transformers.BertForMaskedLM), ("labels", transformers.BertForSequenceClassification),
-                           ("answers", transformers.BertForQuestionAnswering)]:
+        cls.labels = shaken(transformers.BertForSequenceClassification(config))
+        save(cls.labels, cls.words, cls.folder / "labels")
+        for name, kind in [("mask", transformers.BertForMaskedLM), ("answers", transformers.BertForQuestionAnswering)]:
             save(shaken(kind(config)), cls.words, cls.folder / name)
         cls.ranker = shaken(transformers.BertForSequenceClassification(transformers.BertConfig(**sizes(cls.words), num_labels=1)))
         save(cls.ranker, cls.words, cls.folder / "ranker")
@@ -67,7 +69,11 @@ class OpenAiTest(ServeTest):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"length_penalty": -2.0, "early_stopping": True}))
         writer.generation_config.min_new_tokens = 4000
         save(writer, cls.words, cls.folder / "endless")
-        models = [word for name in ("gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless") for word in ("--model", cls.folder / name)]
+        coder = byte_level(bos_token="<s>", eos_token="</s>")
+        coder.add_special_tokens({"additional_special_tokens": MARKERS})
+        config = transformers.GPT2Config(vocab_size=len(coder), n_embd=32, n_layer=2, n_head=2, n_positions=300, bos_token_id=0, eos_token_id=2)
+        save(shaken(transformers.GPT2LMHeadModel(config)), coder, cls.folder / "coder")
+        models = [word for name in ("gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless", "coder") for word in ("--model", cls.folder / name)]
         cls.server = Server(*models, "--api_key", "sesame", "--parallel", 4)
         cls.addClassCleanup(cls.server.close)
         cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="sesame", max_retries=0)
@@ -85,8 +91,73 @@ class OpenAiTest(ServeTest):
 
     def test_models(self):
         self.assertEqual([model.id for model in self.client.models.list()],
-                         ["gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless"])
+                         ["gpt", "bert", "mask", "labels", "ranker", "answers", "t5", "endless", "coder"])
         self.assertEqual(self.client.models.retrieve("gpt").id, "gpt")
+
+    def pooled(self, text):
+        with torch.no_grad():
+            return self.bert(**self.words(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+
+    def test_gap(self):
+        def filled(prompt, **fields):
+            return self.client.completions.create(model="coder", prompt=prompt, max_tokens=20, temperature=0, **fields).choices[0].text
+
+        before, after, gap = MARKERS
+        expected = filled(f"{before}In the {after} of the earth{gap}")
+        self.assertEqual(filled("In the ", suffix=" of the earth"), expected)
+        self.assertEqual(filled(["In the "] * 2, suffix=" of the earth"), expected)
+        self.assertNotEqual(filled("In the "), expected)
+        self.assertEqual(filled("In the ", suffix=""), filled("In the "))
+        for fields, said in [({"prompt": [5, 6], "suffix": "x"}, "needs a prompt that is a text"),
+                             ({"prompt": "x", "suffix": "x", "echo": True}, "with 'echo'")]:
+            with self.assertRaisesRegex(openai.BadRequestError, said):
+                self.client.completions.create(model="coder", max_tokens=5, **fields)
+        with self.assertRaisesRegex(openai.BadRequestError, "no markers of a gap"):
+            self.client.completions.create(model="gpt", prompt="a", suffix="b")
+
+    def test_text_embeddings_inference(self):
+        texts = ["let there be light", "the earth was without form", "god"]
+        vectors = torch.nn.functional.normalize(torch.stack([self.pooled(text) for text in texts]), dim=1)
+        found = self.post("/embed", model="bert", inputs=texts, truncate=True)
+        torch.testing.assert_close(torch.tensor(found), vectors, atol=1e-5, rtol=0)
+        torch.testing.assert_close(torch.tensor(self.post("/embed", model="bert", inputs=texts[0])), vectors[:1], atol=1e-5, rtol=0)
+        ids = self.words.encode(texts[1])
+        torch.testing.assert_close(torch.tensor(self.post("/embed", model="bert", inputs=ids)), vectors[1:2], atol=1e-5, rtol=0)
+        shorter = self.post("/embed", model="bert", inputs=texts, dimensions=4)
+        torch.testing.assert_close(torch.tensor(shorter), torch.nn.functional.normalize(vectors[:, :4], dim=1), atol=1e-5, rtol=0)
+        similar = self.post("/similarity", model="bert", inputs={"source_sentence": texts[0], "sentences": texts[1:]}, parameters={"truncate": True})
+        torch.testing.assert_close(torch.tensor(similar), vectors[1:] @ vectors[0], atol=1e-5, rtol=0)
+
+        with torch.no_grad():
+            scores = torch.stack([self.ranker(**self.words(texts[0], text, return_tensors="pt")).logits[0, 0] for text in texts])
+        for raw, expected in [(True, scores), (False, scores.sigmoid())]:
+            ranks = self.post("/rerank", model="ranker", query=texts[0], texts=texts, raw_scores=raw, return_text=True)
+            order = expected.argsort(descending=True).tolist()
+            self.assertEqual([(rank["index"], rank["text"]) for rank in ranks], [(i, texts[i]) for i in order])
+            torch.testing.assert_close(torch.tensor([rank["score"] for rank in ranks]), expected[order], atol=1e-5, rtol=1e-5)
+        predicted = self.post("/predict", model="ranker", inputs=texts[:2])
+        self.assertEqual([label["label"] for label in predicted], ["LABEL_0"])
+        self.assertAlmostEqual(predicted[0]["score"], scores[1].sigmoid().item(), places=5)
+
+        with torch.no_grad():
+            expected = [self.labels(**self.words(*pair, return_tensors="pt")).logits[0].softmax(0) for pair in (texts[:1], texts[:2])]
+        labels = self.post("/predict", model="labels", inputs=[texts[:1], texts[:2]])
+        self.assertEqual(len(self.post("/predict", model="labels", inputs=texts[0])), 2)  # of one text, no list of lists
+        for row, each in zip(labels, expected, strict=True):
+            self.assertEqual([label["label"] for label in row], [f"LABEL_{i}" for i in each.argsort(descending=True)])
+            torch.testing.assert_close(torch.tensor([label["score"] for label in row]), each.sort(descending=True).values, atol=1e-5, rtol=0)
+
+        long = "light " * 600
+        for path, fields, said in [("/embed", {"model": "bert", "inputs": long}, "cut it by 'truncate'"),
+                                   ("/embed", {"model": "bert", "inputs": "a", "truncation_direction": "Left"}, "must be right"),
+                                   ("/embed", {"model": "bert", "inputs": "a", "normalize": False}, "'normalize' must be true"),
+                                   ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a"}}, "'sentences' must be"),
+                                   ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, "'c' is not"),
+                                   ("/predict", {"model": "labels", "inputs": [["a", "b", "c"]]}, "one or two texts"),
+                                   ("/predict", {"model": "labels", "inputs": "a", "raw_scores": True}, "'raw_scores'")]:
+            status, data, _ = self.server.request("POST", path, fields, Authorization="Bearer sesame")
+            self.assertEqual(status, 400, data)
+            self.assertIn(said, json.loads(data)["error"]["message"])
 
     def test_completions(self):
         prompts = ["and the", "In the beginning", "word", "the earth and the", "x", "and and and", "light", "void; "]

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -37,16 +38,41 @@ TokenIds ids_of(const ordered_json& list) {
   return ids;
 }
 
-void add_prompt(Completion& completion, const ordered_json& prompt) {
+// Text before and after a gap that the model fills (Bavarian et al., 2022, "Efficient training of language
+// models to fill in the middle"), in the order prefix, suffix, middle.
+std::string text_with_gap(const Tokenizer& tokenizer, const std::string& prefix, const std::string& suffix) {
+  constexpr std::array<std::array<const char*, 3>, 3> kMarkers{{
+      {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},  // Qwen, CodeGemma
+      {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},        // StarCoder, Granite
+      {"<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"},  // DeepSeek
+  }};
+  const auto is_token = [&](const std::string& marker) {
+    try {
+      const TokenIds ids = tokenizer.encode(marker);
+      return ids.size() == 1 && tokenizer.token_text(ids[0]) == marker;
+    } catch (const Error&) {  // it has a character that the vocabulary does not know
+      return false;
+    }
+  };
+  for (const auto& markers : kMarkers)
+    if (std::ranges::all_of(markers, is_token)) return markers[0] + prefix + markers[1] + suffix + markers[2];
+  RequestFields::refuse("suffix",
+                        "is not for this model, whose vocabulary has no markers of a gap to fill in",
+                        "model_not_supported");
+}
+
+void add_prompt(Completion& completion, const ordered_json& prompt, const std::string& suffix) {
   if (prompt.is_string()) {
-    completion.prompts.push_back(prompt.get<std::string>());
+    const auto& text = completion.prompts.emplace_back(prompt.get<std::string>());
+    const std::string read = suffix.empty() ? text : text_with_gap(completion.tokenizer(), text, suffix);
     try {
       completion.writing.batch->prompts.push_back(
-          completion.tokenizer().encode(completion.prompts.back(), EncodeOptions{.with_offsets = false}).ids);
+          completion.tokenizer().encode(read, EncodeOptions{.with_offsets = false}).ids);
     } catch (const Error& error) {
       RequestFields::refuse("prompt", std::string("cannot be read: ") + error.what());
     }
   } else if (prompt.is_array()) {
+    if (!suffix.empty()) RequestFields::refuse("suffix", "needs a prompt that is a text");
     const TokenIds ids = ids_of(prompt);
     for (const TokenId id : ids)
       if (id >= completion.writing.session->vocab_size())
@@ -64,13 +90,15 @@ void add_prompt(Completion& completion, const ordered_json& prompt) {
 }
 
 void read_prompts(RequestFields& fields, Completion& completion) {
+  const std::string suffix = fields.text("suffix").value_or("");
+  if (!suffix.empty() && completion.echo) RequestFields::refuse("suffix", "is not supported with 'echo'");
   const ordered_json* prompt = fields.get("prompt");
   if (prompt == nullptr) fields.refuse_missing("prompt");
   const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
-  if (!several) return add_prompt(completion, *prompt);
+  if (!several) return add_prompt(completion, *prompt, suffix);
   if (prompt->size() > kMostPrompts)
     RequestFields::refuse("prompt", "must have at most " + std::to_string(kMostPrompts) + " prompts");
-  for (const ordered_json& one : *prompt) add_prompt(completion, one);
+  for (const ordered_json& one : *prompt) add_prompt(completion, one, suffix);
 }
 
 Completion read_completion(RequestFields& fields, const ServedModel& served, const WritingModel& model,
@@ -86,8 +114,6 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   batch.scores_prompt = batch.likeliest && completion.echo;
   const auto best_of = fields.integer("best_of", 1, 128);
   if (best_of && *best_of != batch.samples) RequestFields::refuse("best_of", "must be equal to 'n'");
-  if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty())
-    RequestFields::refuse("suffix", "is not supported here", "unsupported_parameter");
   read_prompts(fields, completion);
   const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();

@@ -64,6 +64,10 @@ struct ServerState {
   ServedModel& model_of(RequestFields& fields);
 };
 
+/// What "truncate" asks for a text that is too long, as text-embeddings-inference (TEI) reads it; false if it
+/// is missing. Throws ApiError for a "truncation_direction" other than right.
+bool truncates_as_tei(RequestFields& fields);
+
 /// Each answers a POST to a path, or throws ApiError.
 WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
@@ -71,6 +75,9 @@ WebReply answer_message(ServerState& state, const WebRequest& request);         
 WebReply answer_message_count(ServerState& state, const WebRequest& request);    // /v1/messages/count_tokens
 WebReply answer_response(ServerState& state, const WebRequest& request);         // /v1/responses
 WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
+WebReply answer_embed(ServerState& state, const WebRequest& request);            // /embed, as TEI's
+WebReply answer_similarity(ServerState& state, const WebRequest& request);       // /similarity, as TEI's
+WebReply answer_predict(ServerState& state, const WebRequest& request);          // /predict, as TEI's
 WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize
 WebReply answer_detokenize(ServerState& state, const WebRequest& request);       // /detokenize
 WebReply answer_fill_mask(ServerState& state, const WebRequest& request);        // /fill-mask

@@ -45,21 +45,42 @@ std::vector<std::string> required_texts(RequestFields& fields) {
 }
 
 // Texts, or objects with a text, as Cohere's clients send them.
-std::vector<std::string> documents_of(RequestFields& fields) {
-  const ordered_json* given = fields.get("documents");
-  if (given == nullptr) fields.refuse_missing("documents", "must be a list of texts");
+std::vector<std::string> documents_of(RequestFields& fields, const char* name) {
+  const ordered_json* given = fields.get(name);
+  if (given == nullptr) fields.refuse_missing(name, "must be a list of texts");
   if (!given->is_array() || given->empty() || given->size() > kMostTexts)
-    RequestFields::refuse("documents", "must be a list of 1 to " + std::to_string(kMostTexts) + " texts");
+    RequestFields::refuse(name, "must be a list of 1 to " + std::to_string(kMostTexts) + " texts");
   std::vector<std::string> documents;
   for (const ordered_json& each : *given) {
     const bool is_object = each.is_object() && each.contains("text");
     const ordered_json& text = is_object ? each["text"] : each;
     if (!text.is_string() || text.get_ref<const std::string&>().empty())
-      RequestFields::refuse("documents",
-                            "must hold texts that are not empty, or objects with one in \"text\"");
+      RequestFields::refuse(name, "must hold texts that are not empty, or objects with one in \"text\"");
     documents.push_back(text.get<std::string>());
   }
   return documents;
+}
+
+// TEI's inputs: a text, a pair of texts, or a list of lists with one or two texts. True if it is one text or
+// pair.
+bool read_tei_inputs(RequestFields& fields, ClassifyRequest& asked) {
+  const ordered_json* given = fields.get("inputs");
+  if (given == nullptr) fields.refuse_missing("inputs");
+  const bool single =
+      given->is_string() || (given->is_array() && !given->empty() && given->front().is_string());
+  const ordered_json list = single ? ordered_json::array({*given}) : *given;
+  const char* expected = "must be a text, a pair of texts, or a list of lists with one or two texts";
+  if (!list.is_array() || list.empty() || list.size() > kMostTexts) RequestFields::refuse("inputs", expected);
+  for (const ordered_json& each : list) {
+    const ordered_json texts = each.is_string() ? ordered_json::array({each}) : each;
+    const bool fits = texts.is_array() && (texts.size() == 1 || texts.size() == 2) &&
+                      std::ranges::all_of(texts, [](const ordered_json& text) { return text.is_string(); });
+    if (!fits) RequestFields::refuse("inputs", expected);
+    asked.texts.push_back(texts[0].get<std::string>());
+    asked.pairs.push_back(texts.size() == 2 ? texts[1].get<std::string>() : "");
+    if (asked.texts.back().empty()) RequestFields::refuse("inputs", "has an empty text");
+  }
+  return single;
 }
 
 // The ids that the decoder writes; each step is a piece.
@@ -78,11 +99,25 @@ TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
   return result.ids[0];
 }
 
+// Texts that are too long are cut here.
+void require_truncation(RequestFields& fields) {
+  const bool is_given = fields.get("truncate") != nullptr;
+  if (!truncates_as_tei(fields) && is_given)
+    RequestFields::refuse("truncate", "must be true here: texts that are too long are cut");
+}
+
 WebReply results(ordered_json list, const ServedModel& model) {
   return {.body = json_text(ordered_json{{"model", model.name}, {"results", std::move(list)}})};
 }
 
 }  // namespace
+
+bool truncates_as_tei(RequestFields& fields) {
+  const std::string direction = fields.text("truncation_direction").value_or("right");
+  if (direction != "right" && direction != "Right")
+    RequestFields::refuse("truncation_direction", "must be right");
+  return fields.flag("truncate").value_or(false);
+}
 
 WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
@@ -119,6 +154,27 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   return results(answers_json(asked, classify(model, asked, state.shared(job))), served);
 }
 
+WebReply answer_predict(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const TextModel& model = text_part(served, "labels no texts", {Head::kSequenceClassification});
+  ClassifyRequest asked;
+  const bool single = read_tei_inputs(fields, asked);
+  require_truncation(fields);
+  if (fields.flag("raw_scores").value_or(false))
+    RequestFields::refuse("raw_scores", "must be false here: labels have probabilities");
+  fields.refuse_others();
+  ComputeJob job(state.thread, state.watch(request));
+  ordered_json list = ordered_json::array();
+  for (TextLabels& labels : classify(model, asked, state.shared(job))) {
+    std::ranges::stable_sort(labels.scores, std::greater<>(), &ScoredLabel::score);
+    list.push_back(ordered_json::array());
+    for (const auto& [label, score] : labels.scores)
+      list.back().push_back({{"score", score}, {"label", label}});
+  }
+  return {.body = json_text(single ? list[0] : list)};
+}
+
 WebReply answer_question(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
@@ -141,9 +197,16 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
 WebReply answer_rerank(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
-  RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields)};
-  asked.top_k = fields.integer("top_n", 1, kMostTexts);
-  const bool returns_text = fields.flag("return_documents").value_or(false);
+  const bool as_tei = fields.get("texts") != nullptr;
+  RankRequest asked{.query = required_text(fields, "query"),
+                    .documents = documents_of(fields, as_tei ? "texts" : "documents")};
+  if (as_tei) {
+    require_truncation(fields);
+    asked.raw_scores = fields.flag("raw_scores").value_or(false);
+  } else {
+    asked.top_k = fields.integer("top_n", 1, kMostTexts);
+  }
+  const bool returns_text = fields.flag(as_tei ? "return_text" : "return_documents").value_or(false);
   fields.ignore({"model"});
   fields.refuse_others();
   ComputeJob job(state.thread, state.watch(request));
@@ -159,9 +222,12 @@ WebReply answer_rerank(ServerState& state, const WebRequest& request) {
   }
   ordered_json list = ordered_json::array();
   for (const auto& [index, score] : ranked) {
-    list.push_back({{"index", index}, {"relevance_score", score}});
-    if (returns_text) list.back()["document"] = {{"text", asked.documents[index]}};
+    list.push_back({{"index", index}, {as_tei ? "score" : "relevance_score", score}});
+    const std::string& text = asked.documents[index];
+    if (returns_text && as_tei) list.back()["text"] = text;
+    if (returns_text && !as_tei) list.back()["document"] = {{"text", text}};
   }
+  if (as_tei) return {.body = json_text(list)};
   return results(std::move(list), served);
 }
 

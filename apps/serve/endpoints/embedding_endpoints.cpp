@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <cstring>
+
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/stack.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/serve/api_error.h"
+#include "apps/serve/endpoints/endpoints.h"
+#include "data/base/base64.h"
+#include "data/base/json.h"
+#include "models/tasks/encoding_batch.h"
+
+namespace zoo {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostInputs = 2048;
+
+// Texts, or the ids of texts as they are.
+struct EmbeddingInputs {
+  std::string field;
+  std::vector<std::string> texts;
+  std::vector<Encoding> ids;
+};
+
+Encoding encoding_of(const std::string& field, const ordered_json& list) {
+  Encoding encoding;
+  for (const ordered_json& id : list) {
+    if (!id.is_number_integer() || id < 0 || id > 0x7FFFFFFF)
+      RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
+    encoding.ids.push_back(id.get<TokenId>());
+  }
+  if (encoding.ids.empty()) RequestFields::refuse(field, "has an empty list of ids");
+  encoding.type_ids.resize(encoding.ids.size());
+  encoding.texts.resize(encoding.ids.size());
+  return encoding;
+}
+
+EmbeddingInputs inputs_of(RequestFields& fields, const std::string& field) {
+  EmbeddingInputs inputs{field, {}, {}};
+  const ordered_json* given = fields.get(field);
+  if (given == nullptr) fields.refuse_missing(field);
+  if (given->is_array() && given->empty()) RequestFields::refuse(field, "is empty");
+  if (given->is_array() && given->front().is_number()) {
+    inputs.ids.push_back(encoding_of(field, *given));
+  } else if (given->is_array() && given->front().is_array()) {
+    if (given->size() > kMostInputs)
+      RequestFields::refuse(field, "must have at most " + std::to_string(kMostInputs) + " texts");
+    for (const ordered_json& one : *given) {
+      if (!one.is_array()) RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
+      inputs.ids.push_back(encoding_of(field, one));
+    }
+  } else {
+    inputs.texts = fields.texts(field, kMostInputs);
+    for (const std::string& text : inputs.texts)
+      if (text.empty()) RequestFields::refuse(field, "has an empty text");
+  }
+  return inputs;
+}
+
+// The tokens that are read. A text that is too long is cut only if the request says so.
+std::vector<Encoding> encodings_of(const EmbeddingInputs& inputs, const TextEmbedder& embedder,
+                                   bool truncates) {
+  const std::optional<std::size_t> most = embedder.max_length();
+  std::vector<Encoding> encodings =
+      inputs.ids.empty() ? embedder.encode(inputs.texts, /*truncates=*/false) : inputs.ids;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    Encoding& encoding = encodings[i];
+    for (const TokenId id : encoding.ids) {
+      if (id >= embedder.config().vocab_size)
+        RequestFields::refuse(inputs.field,
+                              "has the id " + std::to_string(id) + ", which is outside the vocabulary");
+    }
+    if (!most || encoding.size() <= *most) continue;
+    if (!truncates)
+      RequestFields::refuse(inputs.field,
+                            "has a text of " + std::to_string(encoding.size()) + " tokens; the model reads " +
+                                std::to_string(*most) + ": shorten it, or cut it by 'truncate': true",
+                            "context_length_exceeded");
+    if (inputs.ids.empty()) {
+      encoding = std::move(embedder.encode({inputs.texts[i]})[0]);
+    } else {
+      encoding.ids.resize(*most);
+      encoding.type_ids.resize(*most);
+      encoding.texts.resize(*most);
+    }
+  }
+  return encodings;
+}
+
+// The first numbers of each vector, of length 1 again, as OpenAI's (Kusupati et al., 2022, "Matryoshka
+// representation learning").
+at::Tensor first_numbers(const at::Tensor& vectors, std::int64_t count) {
+  if (count > vectors.size(1))
+    RequestFields::refuse("dimensions", "must be at most " + std::to_string(vectors.size(1)) +
+                                            ", the numbers of the model's vectors, got " +
+                                            std::to_string(count));
+  return unit_vectors(vectors.slice(1, 0, count)).contiguous();
+}
+
+// Vectors [N, D] and the tokens that they were made from.
+struct Vectors {
+  at::Tensor rows;
+  std::size_t tokens = 0;
+};
+
+Vectors vectors_of(ServerState& state, ComputeJob& job, const TextEmbedder& embedder,
+                   const EmbeddingInputs& inputs, bool truncates) {
+  const std::vector<Encoding> encodings = encodings_of(inputs, embedder, truncates);
+  Vectors vectors{at::stack(
+      state.passes.run(job, embedder.pass(/*batch_size=*/32, /*prompted=*/inputs.ids.empty()), encodings))};
+  if (!vectors.rows.isfinite().all().item<bool>())
+    RequestFields::refuse(inputs.field, "has a text whose vector is not finite: its pooling leaves no token");
+  for (const Encoding& encoding : encodings) vectors.tokens += encoding.size();
+  return vectors;
+}
+
+ordered_json vector_json(const at::Tensor& row, bool as_base64) {
+  const auto* numbers = row.const_data_ptr<float>();
+  const auto count = static_cast<std::size_t>(row.numel());
+  if (!as_base64) return std::vector<float>(numbers, numbers + count);
+  std::string bytes(count * sizeof(float), '\0');  // little-endian, as the processors of this program are
+  std::memcpy(bytes.data(), numbers, bytes.size());
+  return encode_base64(bytes);
+}
+
+const TextEmbedder& loaded_embedder(ServerState& state, ServedModel& served, ComputeJob& job) {
+  const TextEmbedder* embedder = nullptr;
+  job.run([&] { embedder = &embedder_of(served, state.options); });
+  return *embedder;
+}
+
+// TEI's fields of what is too long, and of the prompt before each text; without one it is the default.
+struct TeiOptions {
+  bool truncates = false;
+  std::optional<std::string> prompt_name;
+
+  explicit TeiOptions(RequestFields& fields)
+      : truncates(truncates_as_tei(fields)), prompt_name(fields.text("prompt_name")) {}
+
+  TextEmbedder prompted(const TextEmbedder& embedder, const ServedModel& served) const {
+    return prompt_name ? embedder.with_prompt(SentenceConfig::read(served.source).prompt_named(*prompt_name))
+                       : embedder;
+  }
+};
+
+}  // namespace
+
+WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const EmbeddingInputs inputs = inputs_of(fields, "input");
+  const bool truncates = fields.flag("truncate").value_or(false);
+  const std::string format = fields.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64")
+    RequestFields::refuse("encoding_format", "must be float or base64");
+  const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
+  fields.ignore({"user", "model"});
+  fields.refuse_others();
+
+  ComputeJob job(state.thread, state.watch(request));
+  auto [rows, tokens] = vectors_of(state, job, loaded_embedder(state, served, job), inputs, truncates);
+  if (dimensions) rows = first_numbers(rows, *dimensions);
+  ordered_json data = ordered_json::array();
+  for (std::int64_t i = 0; i < rows.size(0); ++i)
+    data.push_back(
+        {{"object", "embedding"}, {"index", i}, {"embedding", vector_json(rows[i], format == "base64")}});
+  return {.body = json_text(ordered_json{{"object", "list"},
+                                         {"data", std::move(data)},
+                                         {"model", served.name},
+                                         {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})};
+}
+
+WebReply answer_embed(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  const EmbeddingInputs inputs = inputs_of(fields, "inputs");
+  const TeiOptions options(fields);
+  if (!fields.flag("normalize").value_or(true))
+    RequestFields::refuse("normalize",
+                          "must be true here; /v1/embeddings returns a model's vectors as they are");
+  const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
+  fields.refuse_others();
+
+  ComputeJob job(state.thread, state.watch(request));
+  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job), served);
+  at::Tensor rows = vectors_of(state, job, embedder, inputs, options.truncates).rows;
+  rows = dimensions ? first_numbers(rows, *dimensions) : unit_vectors(rows);
+  ordered_json list = ordered_json::array();
+  for (std::int64_t i = 0; i < rows.size(0); ++i) list.push_back(vector_json(rows[i], /*as_base64=*/false));
+  return {.body = json_text(list)};
+}
+
+WebReply answer_similarity(ServerState& state, const WebRequest& request) {
+  RequestFields fields(request.body);
+  ServedModel& served = state.model_of(fields);
+  RequestFields given = fields.object("inputs"), parameters = fields.object("parameters");
+  EmbeddingInputs inputs{"inputs", given.texts("sentences", kMostInputs - 1), {}};
+  if (inputs.texts.empty()) given.refuse_missing("sentences", "must be a list of texts");
+  const std::optional<std::string> source = given.text("source_sentence");
+  if (!source) given.refuse_missing("source_sentence");
+  inputs.texts.push_back(*source);
+  for (const std::string& text : inputs.texts)
+    if (text.empty()) RequestFields::refuse("inputs", "has an empty text");
+  const TeiOptions options(parameters);
+  for (const RequestFields* each : {&fields, &given, &parameters}) each->refuse_others();
+
+  ComputeJob job(state.thread, state.watch(request));
+  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job), served);
+  const at::Tensor rows = unit_vectors(vectors_of(state, job, embedder, inputs, options.truncates).rows);
+  return {.body = json_text(vector_json(at::matmul(rows.slice(0, 0, -1), rows[-1]), /*as_base64=*/false))};
+}
+
+}  // namespace zoo

@@ -15,9 +15,10 @@ std::vector<std::string> texts_under(const nlohmann::json& object, const char* k
     throw Error(name, ", line ", line.number, ": '", key, "' must be a list of texts, and not an empty one");
   std::vector<std::string> texts;
   for (const auto& item : *found) {
-    if (!item.is_string() || item.get_ref<const std::string&>().empty())
+    const bool is_number = item.is_number_integer();
+    if (!is_number && (!item.is_string() || item.get_ref<const std::string&>().empty()))
       throw Error(name, ", line ", line.number, ": '", key, "' holds what is not a text: ", item.dump());
-    texts.push_back(item.get<std::string>());
+    texts.push_back(is_number ? item.dump() : item.get<std::string>());
   }
   return texts;
 }

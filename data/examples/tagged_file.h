@@ -28,9 +28,9 @@ struct TaggedSentence {
 std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
                                      const std::string& name);
 
-/// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts,
-/// "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line ends a sentence
-/// (CoNLL-2003's layout with its first and last column). Throws Error naming file and line.
+/// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts or
+/// whole numbers, "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line
+/// ends a sentence (CoNLL-2003's layout with its first and last column). Throws Error naming file and line.
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name, FileColumns& names);
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name);
 

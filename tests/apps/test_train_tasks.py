@@ -100,6 +100,15 @@ class EvaluateTest(TaskTest):
         numbered = [line if not line else f"{line.split()[0]}\t{names.index(line.split()[1])}" for line in tags[1:] * 3]
         self.assertEqual(self.evaluate("plain", "--dataset", self.write("numbered.tsv", numbered))["loss"], known["loss"])
 
+    def test_numbers_as_labels_are_classes_in_their_order(self):
+        pairs = [(f"w{i}", i) for i in range(12)]
+        table = self.write("numbers.jsonl", [json.dumps({"text": text, "label": label}) for text, label in pairs * 6])
+        tags = self.write("tags.jsonl", [json.dumps({"tokens": [text] * 2, "labels": [label, 0]}) for text, label in pairs * 6])
+        for task, data in (("classification", table), ("token_classification", tags)):
+            self.train(task, task=task, dataset=data, block_size=8, max_iters=1)
+            config = json.loads((self.folder / task / "final/config.json").read_text())
+            self.assertEqual(config["id2label"], {str(i): str(i) for i in range(12)})
+
     def test_packed_weights_do_not_read_packed_documents(self):
         table = self.write("texts.jsonl", [json.dumps({"text": "ab " * (1 + i % 5)}) for i in range(40)])
         self.train("run", dataset=table, tokenizer="byte_bpe", vocab_size=260, documents="pack", block_size=32, max_iters=1)

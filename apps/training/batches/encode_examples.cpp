@@ -47,6 +47,16 @@ Example example_of(Encoding encoding) {
   return example;
 }
 
+// Whole numbers by value, so that class 2 is not "10".
+std::vector<std::string> in_order(const std::set<std::string>& labels) {
+  std::vector<std::string> sorted(labels.begin(), labels.end());
+  const auto is_number = [](const std::string& label) {
+    return label.find_first_not_of("0123456789") == std::string::npos && (label[0] != '0' || label == "0");
+  };
+  if (std::ranges::all_of(sorted, is_number)) std::ranges::stable_sort(sorted, {}, &std::string::size);
+  return sorted;
+}
+
 std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
   for (const std::string& name : {label, "LABEL_" + label})  // "3" is LABEL_3, a class without a name
     if (const auto found = std::ranges::find(labels, name); found != labels.end())
@@ -304,13 +314,13 @@ std::vector<Example> encode_questions(const std::vector<Question>& questions, co
 std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field) {
   std::set<std::string> labels;
   for (const Record& record : records) labels.insert(record.fields[field]);
-  return {labels.begin(), labels.end()};
+  return in_order(labels);
 }
 
 std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences) {
   std::set<std::string> labels;
   for (const TaggedSentence& sentence : sentences) labels.insert(sentence.tags.begin(), sentence.tags.end());
-  return {labels.begin(), labels.end()};
+  return in_order(labels);
 }
 
 std::vector<std::string> choose_labels(const std::vector<std::string>& found,

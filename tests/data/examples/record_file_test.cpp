@@ -115,6 +115,9 @@ TEST_CASE("Sentences end at empty lines, and their words have one label each") {
   CHECK(sentences[1].lines == std::vector<std::int64_t>{6});
   const auto objects = parse_tagged("{\"tokens\": [\"a\"], \"labels\": [\"X\"]}", "n.jsonl");
   CHECK(objects[0].tags == std::vector<std::string>{"X"});
+  const auto numbers = parse_tagged("{\"tokens\": [\"in\", 1611], \"labels\": [0, 12]}", "n.jsonl");
+  CHECK(numbers[0].words == std::vector<std::string>{"in", "1611"});
+  CHECK(numbers[0].tags == std::vector<std::string>{"0", "12"});
   CHECK_THAT(message_of([] { parse_tagged("a\tX\nb\n", "n.tsv"); }),
              Catch::Contains("n.tsv, line 2: expected a word"));
   CHECK_THAT(message_of([] { parse_tagged("{\"tokens\": [\"a\"], \"labels\": [\"X\", \"Y\"]}", "n.jsonl"); }),

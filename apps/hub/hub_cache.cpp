@@ -35,9 +35,14 @@ bool has_parts(std::string_view text, std::size_t most) {
 }
 
 HubName split(const std::string& text) {
-  const std::size_t at = text.find('@');
-  if (at == std::string::npos) return {.name = text};
-  return {.name = text.substr(0, at), .revision = text.substr(at + 1)};
+  constexpr std::string_view kDatasets = "datasets/";
+  HubName name{.name = text, .is_dataset = text.starts_with(kDatasets)};
+  if (name.is_dataset) name.name.erase(0, kDatasets.size());
+  if (const std::size_t at = name.name.find('@'); at != std::string::npos) {
+    name.revision = name.name.substr(at + 1);
+    name.name.resize(at);
+  }
+  return name;
 }
 
 bool is_valid(const HubName& name) { return has_parts(name.name, 2) && has_parts(name.revision, 4); }
@@ -49,9 +54,10 @@ fs::path cache_root() {
   return hub_home() / "hub";
 }
 
-std::string folder_of(std::string name) {
-  if (const std::size_t slash = name.find('/'); slash != std::string::npos) name.replace(slash, 1, "--");
-  return "models--" + name;
+std::string folder_of(const HubName& name) {
+  std::string folder = (name.is_dataset ? "datasets--" : "models--") + name.name;
+  if (const std::size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
+  return folder;
 }
 
 namespace fs = std::filesystem;
@@ -81,13 +87,15 @@ HubName HubName::parse(const std::string& text) {
   HubName name = split(text);
   if (is_valid(name)) return name;
   throw Error("'", text, "' is no model of the hub; expected NAME or OWNER/NAME, such as ",
-              "openai-community/gpt2, or NAME@REVISION");
+              "openai-community/gpt2, datasets/NAME, or NAME@REVISION");
 }
 
-bool HubName::fits(const std::string& text) { return is_valid(split(text)); }
+bool HubName::fits_model(const std::string& text) {
+  const HubName name = split(text);
+  return is_valid(name) && !name.is_dataset;
+}
 
-HubCache::HubCache(const HubName& name)
-    : revision_(name.revision), path_(cache_root() / folder_of(name.name)) {}
+HubCache::HubCache(const HubName& name) : revision_(name.revision), path_(cache_root() / folder_of(name)) {}
 
 std::optional<fs::path> HubCache::find() const {
   const fs::path ref = path_ / "refs" / revision_;
@@ -123,7 +131,7 @@ std::string find_model(const std::string& given) {
     if (fs::is_regular_file(given, error)) refuse_weights(given);
     return given;
   }
-  if (!HubName::fits(given)) return given;
+  if (!HubName::fits_model(given)) return given;
   const auto found = HubCache(HubName::parse(given)).find();
   if (found) return found->string();
   throw Error("'", given,
@@ -140,7 +148,7 @@ void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
             {.placeholder = "DIR", .meaning = [&model](const std::string& given) {
                const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
                if (model.empty() && fs::exists(base)) model = base;
-               else if (model.empty() && HubName::fits(base))
+               else if (model.empty() && HubName::fits_model(base))
                  model = HubCache(HubName::parse(base)).find().value_or(model);
                return adapter;
              }});

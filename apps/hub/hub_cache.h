@@ -12,19 +12,22 @@ namespace zoo {
 /// Where Hugging Face's programs keep their files: HF_HOME, else huggingface/ in XDG_CACHE_HOME or ~/.cache.
 std::filesystem::path hub_home();
 
-/// A model on the hub: "gpt2" or "google/flan-t5-small", and a branch, a tag or a commit.
+/// A model on the hub, "gpt2" or "google/flan-t5-small", or a dataset, "datasets/roneneldan/TinyStories", and
+/// a branch, a tag or a commit.
 struct HubName {
   std::string name;
   std::string revision = "main";
+  bool is_dataset = false;
 
   /// Parses "NAME" or "NAME@REVISION". Throws Error if the text cannot be a name on the hub.
   static HubName parse(const std::string& text);
 
-  /// True if parse() accepts the text.
-  static bool fits(const std::string& text);
+  /// True if parse() accepts the text as a model.
+  static bool fits_model(const std::string& text);
 };
 
-/// A model's folder in Hugging Face's cache, which other programs share:
+/// A model's folder in Hugging Face's cache, which other programs share; a dataset's is
+/// datasets--OWNER--NAME:
 ///   models--OWNER--NAME/blobs/HASH              contents of files
 ///   models--OWNER--NAME/snapshots/COMMIT/FILE   links to them
 ///   models--OWNER--NAME/refs/REVISION           commit of a branch or tag

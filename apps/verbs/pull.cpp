@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <nlohmann/json.hpp>
 #include <openssl/evp.h>
 #include <sys/file.h>
@@ -80,6 +82,18 @@ bool is_wanted(const fs::path& name) {
          file == "merges.txt" || file == "vocab.txt";
 }
 
+// The files of a dataset that train and the other verbs read, and of these the ones that match a pattern.
+bool is_wanted_data(const std::string& name, const std::vector<std::string>& patterns) {
+  fs::path file = name;
+  if (file.extension() == ".gz" || file.extension() == ".zst") file = file.stem();
+  constexpr std::array kKinds{".parquet", ".jsonl", ".tsv", ".txt"};
+  if (std::ranges::find(kKinds, file.extension()) == kKinds.end()) return false;
+  const auto fits = [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  };
+  return patterns.empty() || std::ranges::any_of(patterns, fits);
+}
+
 std::string text_at(const nlohmann::json& object, const char* key) {
   return object.is_object() && object.contains(key) && object[key].is_string()
              ? object[key].get<std::string>()
@@ -98,19 +112,33 @@ HubFile read_file_entry(const nlohmann::json& entry, const std::string& name, co
   return file;
 }
 
+// What is pulled, and of a dataset the patterns of its files; none: all.
+struct Wanted {
+  HubName name;
+  std::vector<std::string> include;
+};
+
 // Reads the hub's answer to /api/models/NAME/revision/REVISION?blobs=true and keeps safetensors, JSON and
-// tokenizer files. Throws Error naming `source` and the entry that is wrong, and if there are no
-// safetensors.
-HubListing read_listing(std::string_view json, const std::string& source) {
+// tokenizer files, of a dataset its data. Throws Error naming `source` and the entry that is wrong, and if
+// there are no safetensors and no data.
+HubListing read_listing(std::string_view json, const std::string& source, const Wanted& wanted) {
   const nlohmann::json root = parse_json(json);
   HubListing listing{.commit = text_at(root, "sha")};
   if (!is_hash(listing.commit, 40) || !root.contains("siblings") || !root["siblings"].is_array())
-    throw Error(source, ": expected the hub's description of a model, with 'sha' and 'siblings'");
+    throw Error(source, ": expected the hub's description of a repository, with 'sha' and 'siblings'");
   for (const nlohmann::json& entry : root["siblings"]) {
     const std::string name = text_at(entry, "rfilename");
     if (!is_safe(name)) throw Error(source, ": '", name, "' is no name for a file in the cache");
-    if (is_wanted(name)) listing.files.push_back(read_file_entry(entry, name, source));
+    if (wanted.name.is_dataset ? is_wanted_data(name, wanted.include) : is_wanted(name))
+      listing.files.push_back(read_file_entry(entry, name, source));
   }
+  if (wanted.name.is_dataset && listing.files.empty())
+    throw Error(source, ": the repository has no .parquet, .jsonl, .tsv or .txt file",
+                wanted.include.empty() ? "" : " that --include names",
+                "; the hub keeps most datasets as Parquet, "
+                "too: datasets/",
+                wanted.name.name, "@refs/convert/parquet");
+  if (wanted.name.is_dataset) return listing;
   const auto weights = std::stable_partition(listing.files.begin(), listing.files.end(),
                                              [](const HubFile& file) { return !is_weights(file.name); });
   if (weights == listing.files.end())
@@ -209,6 +237,18 @@ bool waits_for_retry(const HttpAnswer& answer, int tries) {
   throw Error(url, ": the server answered ", answer.status, words);
 }
 
+// A path in a URL.
+std::string encoded(const std::string& path, const std::string& kept = "/") {
+  std::string url;
+  for (const char c : path) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || ("-._~" + kept).find(c) != std::string::npos;
+    if (plain) url += c;
+    else url += "%" + hexadecimal({reinterpret_cast<const unsigned char*>(&c), 1});
+  }
+  return url;
+}
+
 std::string get_text(const std::string& url, const Hub& hub) {
   for (int tries = 1;; ++tries) {
     std::string text;
@@ -246,13 +286,13 @@ std::string hash_of(const fs::path& path, const HubFile& file) {
 
 class Download {
  public:
-  Download(const HubName& name, const Hub& hub)
+  Download(const Wanted& wanted, const Hub& hub)
       : hub_(hub),
-        cache_(name),
-        base_(hub.endpoint + "/" + name.name + "/resolve/"),
-        listing_url_(hub.endpoint + "/api/models/" + name.name + "/revision/" + name.revision +
-                     "?blobs=true"),
-        listing_(read_listing(get_text(listing_url_, hub), listing_url_)) {}
+        cache_(wanted.name),
+        base_(hub.endpoint + (wanted.name.is_dataset ? "/datasets/" : "/") + wanted.name.name + "/resolve/"),
+        listing_url_(hub.endpoint + (wanted.name.is_dataset ? "/api/datasets/" : "/api/models/") +
+                     wanted.name.name + "/revision/" + encoded(wanted.name.revision, "") + "?blobs=true"),
+        listing_(read_listing(get_text(listing_url_, hub), listing_url_, wanted)) {}
 
   fs::path run() {
     make_directories(cache_.path() / "blobs");
@@ -296,7 +336,7 @@ class Download {
   }
 
   void get(const HubFile& file, Progress& progress) const {
-    const std::string url = base_ + listing_.commit + "/" + file.name;
+    const std::string url = base_ + listing_.commit + "/" + encoded(file.name);
     PartialFile partial(partial_path(file));
     if (partial.size() > file.size) partial.cut(0);
     for (int tries = 1; partial.size() < file.size; ++tries) {
@@ -356,19 +396,31 @@ Hub hub_of_environment() {
 }  // namespace
 
 int run_pull(const Arguments& arguments) {
-  std::string model;
+  std::string name;
+  Wanted wanted;
   Flags flags(
       arguments.command,
-      "Downloads a model from huggingface.co into the cache that Python's huggingface_hub shares: "
-      "safetensors, JSON and tokenizer files. Each file is checked against the hub's hash, and a pull that "
+      "Downloads a model or a dataset from huggingface.co into the cache that Python's huggingface_hub "
+      "shares: "
+      "safetensors, JSON and tokenizer files, or the tables and texts that train reads. Each file is checked "
+      "against the hub's hash, and a pull that "
       "was cut off "
       "continues. Prints the folder; --model takes it, or the model's name. Environment: HF_TOKEN for "
       "private and gated models, HF_ENDPOINT for a mirror, HF_HOME or HF_HUB_CACHE for the cache.");
-  flags.positional("name", model, "model on the hub, and a branch, tag or commit if it is not main",
-                   {.placeholder = "NAME[@REVISION]", .required = true});
+  flags.positional(
+      "name", name,
+      "model on the hub, or datasets/ and a dataset, and a branch, tag or commit if it is not main",
+      {.placeholder = "NAME[@REVISION]", .required = true});
+  flags.add("include", wanted.include,
+            "datasets: only files whose path fits this pattern, such as 'data/train-*'",
+            {.placeholder = "PATTERN"});
   flags.example("tzoo pull openai-community/gpt2");
+  flags.example("tzoo pull datasets/roneneldan/TinyStories --include 'data/validation-*'");
   if (!flags.parse(arguments)) return 0;
-  std::cout << Download(HubName::parse(model), hub_of_environment()).run().string() << "\n";
+  wanted.name = HubName::parse(name);
+  if (!wanted.include.empty() && !wanted.name.is_dataset)
+    throw UsageError("--include: only for datasets; of a model all files that it needs are downloaded");
+  std::cout << Download(wanted, hub_of_environment()).run().string() << "\n";
   return 0;
 }
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 import unittest
+import urllib.parse
 
 from tiny_checkpoint import write_checkpoint
 from tzoo_runner import CommandTest, run
@@ -66,6 +67,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return action(self)
         if path.startswith("/api/models/owner/tiny/revision/"):
             return self.answer(200, json.dumps(hub.listing()).encode() if hub.listed is None else hub.listed)
+        if path == "/api/datasets/owner/tiny/revision/refs%2fconvert%2fparquet":
+            return self.answer(200, json.dumps(hub.listing()).encode())
+        if path.startswith(f"/datasets/owner/tiny/resolve/{hub.commit}/"):
+            return self.send(hub.files[urllib.parse.unquote(path.split("/", 6)[-1])])
         if path.startswith("/content/"):
             return self.send(hub.files[path.removeprefix("/content/")])
         if path.startswith(f"/owner/tiny/resolve/{hub.commit}/") and name in hub.files:
@@ -104,8 +109,8 @@ class PullTest(CommandTest):
         self.addCleanup(self.hub.server_close)
         self.addCleanup(self.hub.shutdown)
 
-    def pull(self, name="owner/tiny", **environment):
-        return run("pull", name, **{"HF_HOME": str(self.home), "HF_ENDPOINT": self.hub.url(), "HF_HUB_CACHE": "",
+    def pull(self, name="owner/tiny", *words, **environment):
+        return run("pull", name, *words, **{"HF_HOME": str(self.home), "HF_ENDPOINT": self.hub.url(), "HF_HUB_CACHE": "",
                                     "HF_TOKEN": "", "no_proxy": "*", **environment})
 
     def pulled(self, *words, **environment):
@@ -138,6 +143,26 @@ class PullTest(CommandTest):
         self.hub.files |= {name: name.encode() for name in names}
         folder = pathlib.Path(self.pull().out.strip())
         self.assertEqual([(folder / name).read_text() for name in names], names)
+
+    def test_a_dataset(self):
+        self.hub.files = {"data/train-0 of #1.parquet": b"rows", "data/validation.parquet": b"more", "a.jsonl.zst": b"packed", "b.txt": b"text",
+                          "tiny.py": b"a script", "README.md": b"words", "config.json": CONFIG}
+        name = "datasets/owner/tiny@refs/convert/parquet"
+        def pulled(*words):
+            result = self.pull(name, *words)
+            self.assertEqual(result.code, 0, result)
+            folder = pathlib.Path(result.out.strip())
+            return folder, {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+        folder, train = pulled("--include", "data/train-*", "--include", "*.txt")
+        self.assertEqual(folder, self.home / "hub/datasets--owner--tiny/snapshots" / COMMIT)
+        self.assertEqual(sorted(train), ["b.txt", "data/train-0 of #1.parquet"])
+        read = {name: content for name, content in self.hub.files.items() if name.endswith((".parquet", ".zst", ".txt"))}
+        self.assertEqual(pulled()[1], read)
+        self.assertEqual((self.home / "hub/datasets--owner--tiny/refs/refs/convert/parquet").read_text(), COMMIT)
+        self.assert_one_error(self.pull(name, "--include", "*.csv"), 1, "no .parquet, .jsonl, .tsv or .txt file that --include names")
+        self.assert_one_error(self.pull("owner/tiny", "--include", "*.txt"), 2, "--include: only for datasets")
+        self.assert_one_error(run("generate", "--model", "datasets/owner/tiny", "--prompt", "a", HF_HOME=str(self.home)), 1, "datasets/owner/tiny")
 
     def test_a_second_pull_fetches_only_what_has_changed(self):
         self.pulled()

@@ -3,9 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const auto tokenizer = zoo::CharTokenizer::train(text);  //
-///     tokenizer/pipeline/char_and_byte_tokenizers.h zoo::write_text_as_tokens("tokens", text,
-///     zoo::validation_begin(text), tokenizer,
+///     // tokenizer/pipeline/char_and_byte_tokenizers.h
+///     const auto tokenizer = zoo::CharTokenizer::train(text);
+///     zoo::write_text_as_tokens("tokens", text, zoo::validation_begin(text), tokenizer,
 ///                               zoo::TextEncoder::of(tokenizer), /*threads=*/0, [](std::size_t) {});
 ///     const zoo::TokenDataset dataset = zoo::load_token_dataset("tokens");
 ///     std::cout << dataset.train.size() << " ids\n";

@@ -129,7 +129,7 @@ std::string api_key_of(const std::string& given, const std::string& file) {
 }
 
 struct ServeFlags {
-  std::vector<std::string> models;
+  std::vector<std::string> models, loras;
   fs::path adapter;
   std::string host = "127.0.0.1";
   std::int64_t port = 8080;
@@ -202,6 +202,11 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
       "adapter", values.adapter,
       "directory of a PEFT adapter (LoRA, rsLoRA, DoRA) that is merged into the weights of the one model",
       {.placeholder = "DIR"});
+  flags.add(
+      "lora", values.loras,
+      "PEFT adapter (LoRA, rsLoRA) that requests choose by NAME; all adapters and the model itself share its "
+      "packed weights and a batch",
+      {.placeholder = "NAME=DIR"});
   flags.add("run", values.options.run,
             "directory of a training run, whose loss the page shows as it falls; its models are given with "
             "--model",
@@ -218,6 +223,8 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   if (!flags.parse(arguments)) return false;
   if (!values.adapter.empty() && values.models.size() != 1)
     throw UsageError("--adapter: is of one model, and there are ", values.models.size());
+  if (!values.loras.empty() && values.models.size() != 1)
+    throw UsageError("--lora: is of one model, and there are ", values.models.size());
   values.options.draws_seeds = !flags.given("seed");
   return true;
 }
@@ -261,6 +268,16 @@ void load_models(const ServeFlags& flags, ServerState& state) {
     model.name = given.name;
     model.vocabulary = digest_of(*model.tokenizer);
     if (model.writing) state.thread.add(*model.writing->batch);
+  }
+  for (const std::string& lora : flags.loras) {
+    const std::size_t sign = lora.find('=');
+    if (sign == lora.npos || sign == 0) throw UsageError("--lora ", lora, ": expected NAME=DIR");
+    const std::string name = lora.substr(0, sign);
+    const auto is_taken = [&](const auto& model) { return model->name == name; };
+    if (std::ranges::any_of(state.models, is_taken))
+      throw UsageError("--lora ", lora, ": another model is called '", name, "'");
+    state.models.push_back(load_adapted_model(*state.models.front(), find_model(lora.substr(sign + 1))));
+    state.models.back()->name = name;
   }
 }
 

@@ -9,7 +9,9 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/serve/api_error.h"
 #include "data/base/field_error.h"
+#include "models/checkpoint/peft_adapter.h"
 #include "models/generation/decoding_batch.h"
+#include "models/inference/packed_decoder.h"
 #include "models/tasks/inference_loading.h"
 #include "models/tasks/translate.h"
 
@@ -191,6 +193,31 @@ std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const
       model->embedder = load_embedder(directory, options, model->text->model);
   }
   model->tokenizer = load_tokenizer(directory, checkpoint.json.get());
+  return model;
+}
+
+std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory) {
+  auto* decoder =
+      base.writing ? dynamic_cast<inference::PackedDecoder*>(base.writing->decoder.get()) : nullptr;
+  if (decoder == nullptr)
+    throw FieldError(Field{"lora"}, ": only for a decoder with packed weights, which ", base.name, " is not");
+  const CheckpointConfig& checkpoint = base.writing->session.checkpoint;
+  const PeftAdapter adapter(directory);
+  if (adapter.head() && *adapter.head() != Head::kCausalLm)
+    throw Error(directory, ": the adapter is of a ", name_of(*adapter.head()),
+                " model, which writes no text");
+  auto model = std::make_unique<ServedModel>();
+  model->source = directory;
+  model->created = std::time(nullptr);
+  model->tokenizer = base.tokenizer;
+  model->model_type = base.model_type;
+  model->head = base.head;
+  model->vocabulary = base.vocabulary;
+  model->directory = {base.directory, directory};
+  model->writing = base.writing;
+  model->adapter = decoder->add_adapter(adapter.terms(
+      checkpoint.files(), weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head),
+      checkpoint.config.num_layers));
   return model;
 }
 

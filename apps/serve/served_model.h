@@ -120,7 +120,8 @@ struct ServedModel {
   std::string source;                            // as it was given
   ModelPath directory;                           // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
-  std::unique_ptr<WritingModel> writing;         // causal-lm
+  std::shared_ptr<WritingModel> writing;         // causal-lm; of an adapter its base's
+  std::size_t adapter = 0;                       // of `writing`; 0: none
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
   std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm
   std::unique_ptr<TextEmbedder> embedder;        // base and masked-lm; of other heads by the first request
@@ -128,6 +129,11 @@ struct ServedModel {
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.
 std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options);
+
+/// A model that writes with a PEFT adapter beside `base`, whose weights and batch it shares. Throws Error
+/// naming the directory for an adapter that PeftAdapter::terms() or the packed weights do not have, and if
+/// `base` does not write or runs as modules.
+std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory);
 
 /// What turns texts into vectors: `tzoo embed` with the model. For a head of another kind the first call
 /// loads the model without it. Throws ApiError for an encoder-decoder.

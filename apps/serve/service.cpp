@@ -217,7 +217,7 @@ WebReply Service::show_metrics() const {
   double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, reused = 0,
          written = 0, automata = 0;
   for (const auto& model : state_.models) {
-    if (!model->writing) continue;
+    if (!model->writing || model->adapter != 0) continue;  // of its base
     const ContinuousBatch& batch = *model->writing->batch;
     waiting += static_cast<double>(batch.waiting());
     rows += static_cast<double>(batch.rows());

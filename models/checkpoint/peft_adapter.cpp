@@ -7,7 +7,9 @@
 #include <set>
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/StringUtil.h>
 #include <nlohmann/json.hpp>
 
@@ -295,6 +297,54 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
   }
   if (!report.good()) throw Error(weights_file_, ": the adapter does not fit the model: ", report.faults());
   return std::make_shared<const WeightFiles>(files, std::move(merged));
+}
+
+std::map<std::string, LowRankTerm> PeftAdapter::terms(const WeightFiles& files, const WeightTable& table,
+                                                      std::int64_t num_layers) const {
+  const auto refuse = [&](const std::string& name, const auto&... words) {
+    throw Error(weights_file_, ": ", name, " ", words..., "; serve the merged model instead");
+  };
+  if (!whole_.empty()) refuse(whole_.begin()->first, "is saved whole");
+  const StoredNames names(table, files);
+  std::map<std::string, const Module*> left;
+  for (const auto& [name, module] : modules_) {
+    if (module.embedding) refuse(name, "is a term of an embedding");
+    if (module.magnitude.defined()) refuse(name, "has magnitudes of DoRA");
+    left[name] = &module;
+  }
+  std::map<std::string, LowRankTerm> terms;
+  for (WeightName& line : expand_layers(table.names, num_layers)) {
+    if (!line.theirs[0].ends_with(kWeight)) continue;
+    std::vector<const Module*> found;
+    std::int64_t rank = 0;
+    for (const std::string& name : line.theirs) {
+      const std::string module = name.substr(0, name.rfind('.'));
+      const auto given = left.extract(left.contains(module) ? module : with_prefix(table, module));
+      found.push_back(given ? given.mapped() : nullptr);
+      if (given) rank += given.mapped()->a.size(0);
+    }
+    if (rank == 0) continue;
+    const bool transposed = line.layout == WeightLayout::kTransposed;
+    if (transposed) line.layout = WeightLayout::kSame;  // B has the weight's rows whichever way that lies
+    std::vector<at::Tensor> a, b;
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::vector<std::int64_t> shape = files.entry(names.stored(line.theirs[i])).shape;
+      const std::int64_t rows = shape[transposed ? 1 : 0], columns = shape[transposed ? 0 : 1];
+      b.push_back(at::zeros({rows, rank}));
+      if (found[i] == nullptr) continue;
+      if (found[i]->b.size(0) != rows || found[i]->a.size(1) != columns)
+        refuse(line.theirs[i], "is a term of ", found[i]->b.size(0), " x ", found[i]->a.size(1),
+               " numbers, the model's weight has ", rows, " x ", columns);
+      const std::int64_t end = place + found[i]->a.size(0);
+      b.back().slice(1, place, end).copy_(found[i]->b);
+      a.push_back(found[i]->a);
+      place = end;
+    }
+    terms.emplace(line.ours, LowRankTerm{at::cat(a), from_stored_layout(line, b)});
+  }
+  if (!left.empty()) refuse(left.begin()->first, "is no module of the model with a term of its own");
+  return terms;
 }
 
 void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs::path& directory) {

@@ -43,6 +43,12 @@ class PeftAdapter {
   std::shared_ptr<const WeightFiles> merged_into(const std::shared_ptr<const WeightFiles>& files,
                                                  const WeightTable& table, std::int64_t num_layers) const;
 
+  /// The same terms by our names of the weights, for a model that stays as it is: A [r, in] and B [out, r]
+  /// times the scale, of a weight with several names (queries, keys and values) one term of all. Throws Error
+  /// for what is no such term: DoRA, embeddings, whole tensors.
+  std::map<std::string, LowRankTerm> terms(const WeightFiles& files, const WeightTable& table,
+                                           std::int64_t num_layers) const;
+
  private:
   struct Module {
     at::Tensor a, b, magnitude;  // [r, in], [out, r] times the scale; [out] of DoRA

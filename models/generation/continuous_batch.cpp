@@ -184,6 +184,7 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
     const std::lock_guard lock(mutex_);
     std::erase(queue_, work);
   }
+  session_->adapt(session_->rows() - 1, work->request->adapter);
   if (!work->request->scores_prompt) {
     const auto held = session_->reuse(session_->rows() - 1, row.tokens);
     reused_ += held;

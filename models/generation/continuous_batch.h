@@ -48,6 +48,7 @@ struct BatchRequest {
   /// again for rows that enter later.
   std::int64_t samples = 1;
   GenerationOptions options;
+  std::size_t adapter = 0;                // of the model (DecodingSession::adapt)
   bool only_prompt = false;               // generate no token, whatever max_new_tokens is
   std::optional<std::int64_t> likeliest;  // log-probabilities, and this many of the most probable ids
   bool scores_prompt = false;             // also for the prompt's tokens

@@ -48,6 +48,12 @@ class DecodingSession {
   /// encoder-decoder keeps its source.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
+  /// The adapter that an empty row is read with: its number in the model, 0 for none. Rows with different
+  /// adapters share each pass. Throws Error if the model has none of this number.
+  virtual void adapt(std::int64_t /*row*/, std::size_t adapter) {
+    if (adapter != 0) throw Error("this model has no adapters that rows can choose");
+  }
+
   /// Gives an empty row the longest beginning of `tokens` that the session still holds from any of its rows,
   /// among them those that were left out; never all tokens. Returns its length: read the following ones. The
   /// results have the same bits as if the row had read all of them. 0 if the session holds none or cannot.

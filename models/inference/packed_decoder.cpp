@@ -30,6 +30,11 @@ PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
   options.require_all_taken();
 }
 
+std::size_t PackedDecoder::add_adapter(const std::map<std::string, LowRankTerm>& terms) {
+  adapters_.push_back(stack_->adapter(terms));
+  return adapters_.size();
+}
+
 std::size_t PackedDecoder::bytes() const {
   return head_.bytes() + stack_->bytes() + (encoder_ ? encoder_->bytes() : 0);
 }

@@ -32,6 +32,10 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>& sources,
                                          std::int64_t capacity) override;
 
+  /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns the number
+  /// by which a session's rows choose it. Throws Error as PackedStack::adapter().
+  std::size_t add_adapter(const std::map<std::string, LowRankTerm>& terms);
+
   /// Bytes of all packed weights.
   std::size_t bytes() const;
   /// Bytes of the weights that a decoding step loads.
@@ -51,6 +55,7 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
+  std::vector<std::shared_ptr<const PackedAdapter>> adapters_;
   Workspace workspace_;
   std::shared_ptr<HeldSlots> kept_;          // by the last session that keeps
   mutable Memory prepared_, scales_, sums_;  // of the head's product

@@ -24,6 +24,7 @@ constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
 struct HeldToken {
   std::uint64_t writing;  // slots with the same number at a position hold the same keys and values there
   TokenId id;
+  const PackedAdapter* adapter;  // that it was read with
 };
 
 // The slots of a cache, and the tokens that each has read.
@@ -98,7 +99,7 @@ class PackedSession : public DecodingSession {
       for (const Piece& piece : pieces) {
         const Row& row = rows_[piece.row];
         pass.sequences.push_back({pass.rows, piece.count, row.length, row.slot, row.source,
-                                  row.length - piece.first + tokens[piece.row].size()});
+                                  row.length - piece.first + tokens[piece.row].size(), row.adapter});
         pass.rows += piece.count;
         note_written(row, tokens[piece.row], piece);
       }
@@ -179,6 +180,13 @@ class PackedSession : public DecodingSession {
     rows_.push_back({.slot = oldest, .source = oldest});
   }
 
+  void adapt(std::int64_t number, std::size_t adapter) override {
+    Row& row = rows_.at(static_cast<std::size_t>(number));
+    TORCH_CHECK(row.length == 0, "row ", number, " has read ", row.length, " tokens already");
+    if (adapter > model_.adapters_.size()) throw Error("the model has no adapter ", adapter);
+    row.adapter = adapter == 0 ? nullptr : model_.adapters_[adapter - 1].get();
+  }
+
   std::int64_t reuse(std::int64_t number, const TokenIds& tokens) override {
     Row& row = rows_.at(static_cast<std::size_t>(number));
     TORCH_CHECK(row.length == 0, "row ", number, " has read ", row.length, " tokens already");
@@ -188,7 +196,8 @@ class PackedSession : public DecodingSession {
       const std::vector<HeldToken>& held = held_.tokens[slot];
       const std::size_t count = std::min(held.size(), tokens.size() - 1);
       std::size_t common = 0;
-      while (common < count && held[common].id == tokens[common]) ++common;
+      while (common < count && held[common].id == tokens[common] && held[common].adapter == row.adapter)
+        ++common;
       if (common > most && held_.cache.serves(slot, common)) {
         best = slot;
         most = common;
@@ -239,6 +248,7 @@ class PackedSession : public DecodingSession {
  private:
   struct Row {
     std::size_t slot = 0, source = 0, length = 0;
+    const PackedAdapter* adapter = nullptr;
   };
   // Tokens of one row in a pass.
   struct Piece {
@@ -269,7 +279,8 @@ class PackedSession : public DecodingSession {
     std::vector<HeldToken>& held = held_.tokens[row.slot];
     held.resize(row.length);
     if (row.length == 0) held_.cache.restart(row.slot);
-    for (std::size_t i = 0; i < piece.count; ++i) held.push_back({++held_.writings, read[piece.first + i]});
+    for (std::size_t i = 0; i < piece.count; ++i)
+      held.push_back({++held_.writings, read[piece.first + i], row.adapter});
   }
 
   std::uint64_t last_writing(std::size_t slot) const {

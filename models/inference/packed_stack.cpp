@@ -119,6 +119,14 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
     workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   if (config_.num_experts > 0) reserve_experts(pass.rows, workspace);
+  workspace.adapter_rank = 0;
+  for (const SequenceRows& rows : pass.sequences)
+    if (rows.adapter != nullptr)
+      workspace.adapter_rank = std::max(workspace.adapter_rank, rows.adapter->rank);
+  if (workspace.adapter_rank > 0) {
+    workspace.adapted.grow_to(pass.rows * widest * sizeof(float));
+    workspace.adapted_inner.grow_to(pass.rows * workspace.adapter_rank * sizeof(float));
+  }
   std::size_t positions = 0;
   for (const SequenceRows& rows : pass.sequences) {
     positions = std::max(positions, rows.end());
@@ -244,16 +252,22 @@ void PackedStack::normalize_rows(const kernels::InferenceKernels& kernels, float
   kernels.prepare(what, in_place, first, last);
 }
 
-namespace {
-
-void multiply(const Team& team, const kernels::InferenceKernels& kernels,
-              const kernels::PackedProduct& product, const PackedLinear* next) {
-  const Team::Part part = outputs_of(team, *product.weight);
-  kernels.multiply(product, part.first, part.last);
-  team.wait(ahead(team, next, product.row_count));
+void PackedStack::multiply(const Run& run, const PackedLinear& linear, kernels::PackedProduct product,
+                           const kernels::Preparation& input, const PackedLinear* next) const {
+  product.weight = &linear.weight();
+  product.bias = linear.bias();
+  product.row_count = run.pass.rows;
+  const Team::Part part = outputs_of(run.team, linear.weight());
+  const bool adapts = run.workspace.adapter_rank > 0;
+  // An adapter's term comes before the function.
+  const kernels::Pointwise f = adapts ? product.pointwise : kernels::Pointwise::kNone;
+  if (adapts) product.pointwise = kernels::Pointwise::kNone;
+  run.kernels.multiply(product, part.first, part.last);
+  if (adapts) add_terms(run, linear, product, input, part);
+  for (std::size_t i = 0; f != kernels::Pointwise::kNone && i < product.row_count; ++i)
+    run.kernels.apply(f, product.result + i * product.result_row + part.first, part.last - part.first);
+  run.team.wait(ahead(run.team, next, product.row_count));
 }
-
-}  // namespace
 
 kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& next,
                                            kernels::Preparation what, std::size_t rows) const {
@@ -282,16 +296,13 @@ kernels::PreparedRows PackedStack::prepare(const Run& run, const PackedLinear& n
 void PackedStack::project(const Run& run, const float* input, const PackedNorm& norm,
                           const PackedLinear& linear, float* result, bool adds,
                           const PackedLinear* next) const {
-  const kernels::PreparedRows rows = prepare(run, linear, normalized(input, norm, linear.weight().inputs));
-  multiply(run.team, run.kernels,
-           {.weight = &linear.weight(),
-            .rows = rows,
-            .row_count = run.pass.rows,
+  const kernels::Preparation what = normalized(input, norm, linear.weight().inputs);
+  multiply(run, linear,
+           {.rows = prepare(run, linear, what),
             .result = result,
             .result_row = linear.weight().outputs,
-            .bias = linear.bias(),
             .adds = adds},
-           next);
+           what, next);
 }
 
 void PackedStack::feed_forward(const Run& run, const Network& network, float* result,
@@ -300,29 +311,23 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
   const std::size_t width = size(config_.hidden_size), up = network.up.weight().outputs;
-  const kernels::PreparedRows rows = prepare(run, network.up, normalized(network.input, network.norm, width));
-  multiply(run.team, run.kernels,
-           {.weight = &network.up.weight(),
-            .rows = rows,
-            .row_count = run.pass.rows,
+  const kernels::Preparation read = normalized(network.input, network.norm, width);
+  multiply(run, network.up,
+           {.rows = prepare(run, network.up, read),
             .result = inner,
             .result_row = up,
-            .bias = network.up.bias(),
             .pointwise = gated ? kernels::Pointwise::kNone : f},
-           &network.down);
+           read, &network.down);
   const kernels::Preparation what{.input = inner,
                                   .input_row = up,
                                   .width = network.down.weight().inputs,
                                   .gate = gated ? f : kernels::Pointwise::kNone};
-  multiply(run.team, run.kernels,
-           {.weight = &network.down.weight(),
-            .rows = prepare(run, network.down, what),
-            .row_count = run.pass.rows,
+  multiply(run, network.down,
+           {.rows = prepare(run, network.down, what),
             .result = result,
             .result_row = width,
-            .bias = network.down.bias(),
             .adds = result == run.pass.x},
-           next);
+           what, next);
 }
 
 }  // namespace zoo::inference

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "models/inference/packed_adapter.h"
 #include "models/inference/packed_cache.h"
 #include "models/inference/packed_linear.h"
 #include "models/inference/packed_positions.h"
@@ -23,6 +27,7 @@ struct SequenceRows {
   /// Positions of the sequence after all of its present tokens, which may need several passes; 0: after this
   /// pass.
   std::size_t length = 0;
+  const PackedAdapter* adapter = nullptr;
 
   std::size_t end() const { return past + count; }
   std::size_t final_length() const { return std::max(length, end()); }
@@ -47,6 +52,9 @@ struct Workspace {
   Memory normed, probabilities, choices, gathered, expert_outputs, shared_output;
   std::vector<std::size_t> expert_begins;
   std::vector<Memory> scratch, head_caches, pair_scores;  // for each thread
+  // Inputs of an adapted product in float32, and A x of each row: adapter_rank numbers.
+  Memory adapted, adapted_inner;
+  std::size_t adapter_rank = 0;  // 0: no sequence of the pass has an adapter
 };
 
 /// A TransformerStack for inference with packed weights: the same mathematics in our own kernels, on all
@@ -62,6 +70,10 @@ class PackedStack {
 
   /// False for features that the kernels lack and devices other than a CPU.
   static bool supports(const TransformerStackImpl& stack);
+
+  /// The terms of these weights, by their names in the model, for SequenceRows::adapter. Throws Error naming
+  /// one that no layer has, such as an expert's.
+  std::shared_ptr<const PackedAdapter> adapter(const std::map<std::string, LowRankTerm>& terms) const;
 
   /// Runs all layers and the final norm.
   void run(const Pass& pass, Workspace& workspace);
@@ -147,6 +159,11 @@ class PackedStack {
   // `next`, the weight of the following product or null, is prefetched.
   void project(const Run& run, const float* input, const PackedNorm& norm, const PackedLinear& linear,
                float* result, bool adds, const PackedLinear* next = nullptr) const;
+  // The product of `linear` with the rows that were prepared from `input`, with the sequences' adapters.
+  void multiply(const Run& run, const PackedLinear& linear, kernels::PackedProduct product,
+                const kernels::Preparation& input, const PackedLinear* next) const;
+  void add_terms(const Run& run, const PackedLinear& linear, const kernels::PackedProduct& product,
+                 const kernels::Preparation& input, Team::Part outputs) const;
   void attend(const Run& run, std::size_t layer) const;
   void attend_to_memory(const Run& run, std::size_t layer) const;
   void pack_distances(TransformerStackImpl& stack);

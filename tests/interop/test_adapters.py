@@ -1,6 +1,7 @@
 """--adapter: each verb with a base model and an adapter in PEFT's files computes what it computes with the model into which
 PyTorch has merged the adapter."""
 
+import concurrent.futures
 import json
 import pathlib
 import shutil
@@ -152,6 +153,73 @@ class AdapterTest(unittest.TestCase):
         self.assertTrue(near(*vectors))
         done = tzoo("serve", str(self.base), str(self.merged), "--adapter", str(self.adapter))
         self.assertEqual((done.returncode, "--adapter" in done.stderr), (2, True))
+
+    def test_a_server_with_several(self):
+        """Eight adapters of different ranks, scales and targets on one base: each answers as its merged model does, alone and beside the others."""
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        sizes_of = {"vocab_size": len(tokenizer), "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32, "eos_token_id": 2, "bos_token_id": None}
+        llama = transformers.LlamaConfig(**sizes_of, num_key_value_heads=2, intermediate_size=50, max_position_embeddings=256)
+        gpt = transformers.GPT2Config(**sizes_of, n_positions=256)
+        neox = transformers.GPTNeoXConfig(**sizes_of, intermediate_size=60, max_position_embeddings=256)
+        kinds = [(transformers.LlamaForCausalLM, llama, ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]),
+                 (transformers.GPT2LMHeadModel, gpt, ["attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"]),
+                 (transformers.GPTNeoXForCausalLM, neox, ["query_key_value", "attention.dense", "dense_h_to_4h", "dense_4h_to_h"])]
+        prompts = ["and the earth", "In the beginning", "light"]
+        for model_class, config, targets in kinds:
+            with self.subTest(config.model_type), torch.no_grad():
+                folder = self.root / config.model_type
+                model = shaken(model_class(config))
+                tokenizer.save_pretrained(folder / "base")
+                model.save_pretrained(folder / "base")
+                weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+                words, expected = [], {}
+                for number in range(8):
+                    rank, alpha = 1 + number, 2 + number
+                    chosen = [targets[number % len(targets)]] if number % 2 else targets
+                    model.load_state_dict(weights)
+                    tensors = {}
+                    for name, module in model.named_modules():
+                        if not name.endswith(tuple(chosen)):
+                            continue
+                        conv = isinstance(module, transformers.pytorch_utils.Conv1D)
+                        rows, columns = module.weight.T.shape if conv else module.weight.shape
+                        a, b = torch.randn(rank, columns) * 0.5, torch.randn(rows, rank) * 0.5
+                        tensors |= {f"base_model.model.{name}.lora_A.weight": a, f"base_model.model.{name}.lora_B.weight": b}
+                        delta = b @ a * (alpha / (rank ** 0.5 if number == 3 else rank))
+                        module.weight += delta.T if conv else delta
+                    adapter = folder / f"adapter{number}"
+                    adapter.mkdir()
+                    save_file(tensors, adapter / "adapter_model.safetensors")
+                    adapter.joinpath("adapter_config.json").write_text(json.dumps(
+                        {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "target_modules": chosen, "use_rslora": number == 3}))
+                    words += ["--lora", f"a{number}={adapter}"]
+                    for prompt in prompts:
+                        ids = tokenizer(prompt, return_tensors="pt").input_ids
+                        written = model.generate(ids, max_new_tokens=12, do_sample=False, pad_token_id=1)[0, ids.shape[1]:]
+                        expected[f"a{number}", prompt] = tokenizer.decode(written, skip_special_tokens=True)
+                self.assertGreater(len({expected[name, prompts[0]] for name, _ in expected}), 4)
+                for weight in ("float32", "int8"):
+                    server = Server(folder / "base", *words, "--weights", weight, "--parallel", 16)
+                    try:
+                        def answer(key):
+                            return server.post("/v1/completions", model=key[0], prompt=key[1], max_tokens=12, temperature=0, logprobs=1)["choices"][0]
+                        keys = [*expected, *(("base", prompt) for prompt in prompts)]
+                        alone = {key: answer(key) for key in keys}
+                        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                            together = dict(zip(keys, pool.map(answer, keys)))
+                        self.assertEqual(together, alone)  # bit by bit, and whatever was read before
+                        if weight == "float32":
+                            self.assertEqual({key: alone[key]["text"] for key in expected}, expected)
+                    finally:
+                        server.close()
+        base = str(self.root / "llama/base")
+        for words, said in [(("--lora", "base=" + str(self.root / "llama/adapter0")), "another model is called 'base'"),
+                            (("--lora", str(self.root / "llama/adapter0")), "expected NAME=DIR"),
+                            (("--lora", "a=" + str(self.root / "gpt2/adapter0")), "is no module of the model"),
+                            (("--lora", "a=" + str(self.root / "llama/adapter0"), "--weights", "modules"), "packed weights")]:
+            done = tzoo("serve", base, *words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
 
     def test_encoder(self):
         tokenizer = wordpiece()

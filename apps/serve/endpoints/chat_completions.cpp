@@ -203,6 +203,7 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
   chat.tools = read_tools(fields, model, chat.writing);
   ordered_json request = template_request(fields, model, chat.tools);
   read_logprobs(fields, *chat.writing.batch);
+  chat.writing.batch->adapter = served.adapter;
   const auto old_length = read_length(fields, "max_tokens");
   const auto length = read_length(fields, "max_completion_tokens");
   if (const ordered_json* kinds = fields.get("modalities");

@@ -108,6 +108,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
                          .model = served.name,
                          .writing = read_writing_request(fields, model, model.session)}};
   BatchRequest& batch = *completion.writing.batch;
+  batch.adapter = served.adapter;
   completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);
   batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);

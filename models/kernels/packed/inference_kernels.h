@@ -120,6 +120,8 @@ struct InferenceKernels {
                  const float* value);
   void (*attend)(const Attention&);
   void (*rotate)(const Rotation&);
+  /// x[k] = f(x[k]) of `count` numbers.
+  void (*apply)(Pointwise f, float* x, std::size_t count);
 
   // The machine's limits, for benchmarks.
   /// Multiplies and adds float32 in registers, at the rate of the units. Returns the number of operations (a

@@ -19,7 +19,7 @@ namespace {
 }  // namespace
 
 extern const InferenceKernels kernels;
-const InferenceKernels kernels{kBfloat16Bytes, prepare, multiply,     append,
-                               attend,         rotate,  multiply_add, read_words};
+const InferenceKernels kernels{kBfloat16Bytes, prepare, multiply,     append,    attend,
+                               rotate,         apply,   multiply_add, read_words};
 
 }  // namespace zoo::kernels::ZOO_KERNELS_FOR

@@ -123,6 +123,16 @@ void prepare(const Preparation& p, const PreparedRows& to, std::size_t first, st
   }
 }
 
+void apply(Pointwise f, float* x, std::size_t count) {
+  with_function(f, [&](auto function) {
+    for (std::size_t k = 0; k < count; k += kLanes) {
+      const Lanes value = function.value(load_up_to(x + k, count - k));
+      if (k + kLanes <= count) store(x + k, value);
+      else store_some(x + k, value, count - k);
+    }
+  });
+}
+
 void rotate(const Rotation& r) {
   for (std::size_t head = 0; head < r.heads; ++head) {
     float* x = r.rows + head * r.head_dim;

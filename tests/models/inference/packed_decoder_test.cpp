@@ -292,6 +292,77 @@ TEST_CASE("However many threads divide the heads of a group, they compute the sa
   at::set_num_threads(before);
 }
 
+TEST_CASE("Rows with different adapters share a session and keep their bits") {
+  constexpr std::int64_t kRank = 3;
+  for (const bool gated : {false, true}) {
+    const auto fresh = [&] {
+      return gated ? test::random_model("llama", llama_config(), Head::kCausalLm, 3)
+                   : test::random_gpt(test::small_config(), 1);
+    };
+    // The second adapter has terms of some weights alone.
+    std::vector<std::map<std::string, LowRankTerm>> adapters(2);
+    std::vector<std::shared_ptr<Model>> merged{fresh(), fresh(), fresh()};
+    at::manual_seed(5);
+    for (std::size_t i = 0; i < 2; ++i) {
+      for (const auto& entry : merged[i + 1]->named_modules()) {
+        auto* linear = dynamic_cast<LinearImpl*>(entry.value().get());
+        if (linear == nullptr || !entry.key().starts_with("stack.blocks")) continue;
+        if (i == 1 && !entry.key().ends_with("qkv") && !entry.key().ends_with("up")) continue;
+        const LowRankTerm term{at::randn({kRank, linear->weight.size(1)}) * 0.3,
+                               at::randn({linear->weight.size(0), kRank}) * 0.3, 0.7};
+        adapters[i][entry.key() + ".weight"] = term;
+        const at::NoGradGuard no_grad;
+        linear->weight.add_(at::matmul(term.b, term.a), term.scale);
+      }
+    }
+    const TransformerConfig& config = merged[0]->config();
+    const at::Tensor ids = test::random_ids(config, 4, 9, 3);
+    const std::vector<std::size_t> chosen{1, 0, 2, 1};
+    for (const auto weights :
+         {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
+      CAPTURE(gated, static_cast<int>(weights));
+      const auto packed = pack(*merged[0], {.weights = weights});
+      const auto plain = pack(*merged[0], {.weights = weights});
+      for (const auto& terms : adapters) packed->add_adapter(terms);
+      const auto session = packed->begin(4, 9);
+      std::vector<TokenIds> prompts, last;
+      for (std::int64_t row = 0; row < 4; ++row) {
+        session->adapt(row, chosen[static_cast<std::size_t>(row)]);
+        prompts.push_back(ids_of(ids[row].slice(0, 0, 8 - row)));
+        last.push_back(ids_of(ids[row].slice(0, 8 - row, 9 - row)));
+      }
+      const at::Tensor first = session->read(prompts).clone(), second = session->read(last).clone();
+      for (std::size_t row = 0; row < 4; ++row) {
+        const auto alone = (chosen[row] == 0 ? plain : packed)->begin(1, 9);
+        alone->adapt(0, chosen[row]);
+        const auto place = static_cast<std::int64_t>(row);
+        CHECK(at::equal(alone->read({prompts[row]})[0], first[place]));
+        CHECK(at::equal(alone->read({last[row]})[0], second[place]));
+        if (weights == WeightType::kFloat32)
+          CHECK(relative_error(
+                    second[place],
+                    expected_logits(*merged[chosen[row]], ids[place].slice(0, 0, 9 - place))[-1]) <= 1e-5);
+      }
+      // What was read with an adapter serves that adapter alone.
+      session->select({1, 2, 3});
+      session->add_row();
+      session->adapt(3, 2);
+      const TokenIds all = ids_of(ids[0]);
+      CHECK(session->reuse(3, all) == 0);
+      session->adapt(3, 1);
+      CHECK(session->reuse(3, all) == 8);
+      session->select({3});
+      CHECK(at::equal(session->read({last[0]})[0], second[0]));
+    }
+  }
+  const auto packed = pack(*test::random_gpt(test::small_config(), 1), {});
+  CHECK_THAT(test::error_of([&] { packed->begin(1, 4)->adapt(0, 1); }), Catch::Contains("no adapter 1"));
+  CHECK_THAT(test::error_of([&] {
+               packed->add_adapter({{"lm_head.weight", {}}});
+             }),
+             Catch::Contains("lm_head.weight"));
+}
+
 TEST_CASE("A packed session refuses what does not fit") {
   const auto model = test::random_gpt(test::small_config(), 1);
   const auto packed = pack(*model, {});

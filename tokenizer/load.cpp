@@ -67,7 +67,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohm
   // Without a pipeline, the named class of transformers 5 loads its vocabulary, as in transformers 4.
   const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
   if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);
-  const TextLimits limits = settings.limits;
+  TextLimits limits = settings.limits;
+  constexpr std::array kWithSegments{"BertTokenizer",    "DebertaTokenizer", "DebertaV2Tokenizer",
+                                     "ElectraTokenizer", "FNetTokenizer",    "MobileBertTokenizer"};
+  limits.gives_segments =
+      settings.gives_segments.value_or(std::ranges::count(kWithSegments, settings.tokenizer_class) > 0);
   auto tokenizer = format->read(directory / format->file, std::move(settings));
   tokenizer->set_limits(limits);
   return tokenizer;

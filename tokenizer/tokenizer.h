@@ -33,6 +33,8 @@ struct TextLimits {
   std::optional<std::size_t> max_length;  // "model_max_length"; none: no limit
   bool truncates_left = false;            // "truncation_side"
   bool pads_left = false;                 // "padding_side"
+  /// False if models get no segment ids of its pairs: "model_input_names", else as transformers' class.
+  bool gives_segments = true;
 };
 
 /// Text to ids and back. Ids are in [0, vocab_size()). Safe to share between threads after the setup.

@@ -41,7 +41,8 @@ ModelInputs batch_of(const Model& model, const Tokenizer& tokenizer, c10::Device
   }
   ModelInputs inputs{.input_ids = ids.to(device)};
   if (shortest < longest) inputs.attention_mask = mask.to(device);
-  if (model.config().type_vocab_size > 0) inputs.token_type_ids = types.to(device);
+  if (model.config().type_vocab_size > 0 && tokenizer.limits().gives_segments)
+    inputs.token_type_ids = types.to(device);
   return inputs;
 }
 

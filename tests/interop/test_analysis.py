@@ -28,7 +28,8 @@ def save_tokenizer(directory):
     model = tokenizers.Tokenizer(tokenizers.models.WordLevel({w: i for i, w in enumerate(WORDS)}, unk_token="[PAD]"))
     model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="[PAD]", unk_token="[PAD]", eos_token="[SEP]",
-                                         mask_token="[MASK]").save_pretrained(directory)
+                                         mask_token="[MASK]", model_input_names=["input_ids", "token_type_ids", "attention_mask"]
+                                         ).save_pretrained(directory)
 
 
 def ids_of(text):

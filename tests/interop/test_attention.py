@@ -20,7 +20,8 @@ def tokenizer(**special):
     if special.pop("pairs", False):
         model.post_processor = tokenizers.processors.TemplateProcessing(
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="[PAD]", **special)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="[PAD]", **special,
+                                                model_input_names=["input_ids", "token_type_ids", "attention_mask"])
 
 
 def randomized(model):

@@ -74,6 +74,21 @@ class RankTest(unittest.TestCase):
         self.check(prompted)
         self.check(other, "--query_prompt_name", "other")
 
+    def test_segments_are_those_of_the_tokenizers_class(self):
+        """transformers gives a model token_type_ids only if model_input_names has them, by the file or the class."""
+        for names in (None, ["input_ids", "attention_mask"], ["input_ids", "token_type_ids", "attention_mask"]):
+            self.tokenizer = wordpiece()
+            self.save(transformers.BertForSequenceClassification, num_labels=1)
+            config = json.loads((self.directory / "tokenizer_config.json").read_text())
+            config.pop("model_input_names", None)
+            self.write("tokenizer_config.json", config | ({"model_input_names": names} if names else {}))
+            reference = transformers.AutoTokenizer.from_pretrained(self.directory)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(self.directory).eval()
+            with torch.no_grad():
+                logits = torch.stack([model(**reference(QUERY, text.strip(), truncation=True, max_length=64, return_tensors="pt")).logits[0, 0]
+                                      for text in TEXTS])
+            self.check(logits.sigmoid())
+
     def test_embedding_model(self):
         model = self.save(transformers.BertModel)
         def vectors(texts, prompt=""):

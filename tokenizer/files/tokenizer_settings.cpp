@@ -55,7 +55,9 @@ void read_additional(const JsonSection& section, bool is_config, TokenizerSettin
       settings.additional_special_tokens.push_back(read_token(section, key, token));
     return true;
   };
-  if (read("extra_special_tokens")) settings.names_extra_tokens = true;
+  // A list takes the place of the older key, an object of named tokens does not.
+  const json* extra = section.find("extra_special_tokens");
+  if (read("extra_special_tokens") && extra->is_array()) settings.names_extra_tokens = true;
   const bool reads_older =
       is_config ? settings.additional_special_tokens.empty() : !settings.names_extra_tokens;
   if (reads_older && read("additional_special_tokens") && is_config) settings.names_extra_tokens = true;
@@ -109,6 +111,8 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   read("trim_offsets", settings.trim_offsets);
   read("clean_up_tokenization_spaces", settings.clean_up_tokenization_spaces);
   settings.split_by_punct = section.flag("split_by_punct", false);
+  if (const json* names = section.find("model_input_names"); names != nullptr && names->is_array())
+    settings.gives_segments = std::ranges::find(*names, "token_type_ids") != names->end();
   if (section.find("src_lang") != nullptr) settings.src_lang = section.text("src_lang");
   if (section.find("extra_ids") != nullptr) settings.extra_ids = section.count("extra_ids", 0);
 }

@@ -36,6 +36,7 @@ struct TokenizerSettings {
       tokenize_chinese_chars, keep_accents, legacy, legacy_behaviour, trim_offsets,
       clean_up_tokenization_spaces;
   bool split_by_punct = false;
+  std::optional<bool> gives_segments;  // "model_input_names"
   std::optional<std::int64_t> extra_ids;
   std::optional<std::string> src_lang;
   PipelineTokenizer::Files files;  // contents of the files, for a saved tokenizer

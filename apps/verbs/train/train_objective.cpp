@@ -129,7 +129,7 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
         plan, seed, device);
   }
   CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
-                         .has_segments = config.type_vocab_size > 0};
+                         .has_segments = config.type_vocab_size > 0 && tokenizer.limits().gives_segments};
   if (task == Task::kTokenClassification || task == Task::kChat) options.labels = LabelShape::kTokens;
   if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
   if (task == Task::kSeq2Seq && config.shifted_labels == ShiftedLabels::kLastLabel)

@@ -239,7 +239,7 @@ double Trainer::last_loss() const {
                           ? options_.ranks->sum(loss) / static_cast<double>(options_.ranks->size())
                           : loss;
   if (!std::isfinite(mean) && updater_.scaler() == nullptr)
-    throw FieldError("the loss is ", mean, "; the last checkpoint is whole (a lower ", Field{"learning_rate"},
+    throw FieldError("the loss is ", mean, "; what has been saved is whole (a lower ", Field{"learning_rate"},
                      " may help)");
   return mean;
 }
@@ -274,7 +274,7 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   const double val_loss = last_evaluation_.val_loss;
   if (!std::isfinite(val_loss))
     throw FieldError("the validation loss before iteration ", iteration, " is ", val_loss,
-                     "; the last checkpoint is whole (a lower ", Field{"learning_rate"}, " may help)");
+                     "; what has been saved is whole (a lower ", Field{"learning_rate"}, " may help)");
   // Do not save untrained weights as the best.
   last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;
   if (last_evaluation_.best) {

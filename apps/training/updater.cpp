@@ -136,7 +136,7 @@ void Updater::report_fault(std::int64_t iteration) const {
     forward = objective_.first_bad_tensor(iteration * options_.accumulation + step);
   if (!forward.empty()) forward = "; in the forward pass the first such tensor is '" + forward + "'";
   throw FieldError("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",
-                   loss_.item<float>(), ". The last checkpoint is whole (a lower ", Field{"learning_rate"},
+                   loss_.item<float>(), ". What has been saved is whole (a lower ", Field{"learning_rate"},
                    " may help)");
 }
 

@@ -100,6 +100,14 @@ class EvaluateTest(TaskTest):
         numbered = [line if not line else f"{line.split()[0]}\t{names.index(line.split()[1])}" for line in tags[1:] * 3]
         self.assertEqual(self.evaluate("plain", "--dataset", self.write("numbered.tsv", numbered))["loss"], known["loss"])
 
+    def test_a_run_does_not_replace_what_it_begins_with(self):
+        table = self.write("reviews.tsv", ["\t".join(line) for line in self.reviews(24)])
+        self.train("run", task="classification", dataset=table, block_size=8, max_iters=1)
+        for given in ("final", "best", "checkpoints/step-00000001"):
+            words = ("--task", "classification", "--dataset", table, "--max_iters", 2, "--init_from", self.folder / "run" / given)
+            self.assert_one_error(run("train", *words, "--out_dir", self.folder / "run", "--overwrite"), 2, "--init_from", given, "would replace it")
+            self.assertTrue((self.folder / "run/final/model.safetensors").exists())
+
     def test_numbers_as_labels_are_classes_in_their_order(self):
         pairs = [(f"w{i}", i) for i in range(12)]
         table = self.write("numbers.jsonl", [json.dumps({"text": text, "label": label}) for text, label in pairs * 6])

@@ -79,6 +79,11 @@ void RunDirectory::discard() const {
   for (const char* part : kParts) fs::remove_all(path_ / part);
 }
 
+bool RunDirectory::discards(const fs::path& path) const {
+  const fs::path inside = fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(path_));
+  return !inside.empty() && std::ranges::find(kParts, *inside.begin()) != kParts.end();
+}
+
 void RunDirectory::clean() const {
   std::error_code ignored;
   for (const fs::path& folder : {path_, path_ / "checkpoints"}) {

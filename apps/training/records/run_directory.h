@@ -46,6 +46,8 @@ class RunDirectory {
 
   /// Deletes the parts of an earlier run.
   void discard() const;
+  /// True if that would remove the file or directory.
+  bool discards(const std::filesystem::path& path) const;
 
   /// Removes half-written files of a killed run.
   void clean() const;

@@ -374,6 +374,12 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
                            .seed = static_cast<std::uint64_t>(flags_.compute.seed),
                            .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0),
                            .similarity = config_.similarity};
+  // The same text would be its own negative.
+  if (const auto rows = static_cast<std::int64_t>(data.sentences.train.size());
+      rows < plan.batch_size && !scored) {
+    std::cerr << "note: the batch has the " << rows << " examples that there are\n";
+    options.plan.batch_size = rows;
+  }
   if (config_.truncate_dim) options.truncate_dim = static_cast<std::int64_t>(*config_.truncate_dim);
   require_shape(data, options.loss.loss);
   if (!flags_.teacher.empty()) options.teacher = load_text_teacher(flags_);

@@ -250,6 +250,12 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     std::cerr << ranks << "\n";
   require_task_flags(flags);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
+  for (const auto& [flag, path] : {std::pair("init_from", flags.init_from),
+                                   {"adapter", flags.adapter.string()},
+                                   {"teacher", flags.teacher.string()},
+                                   {"tokenizer", flags.data.tokenizer.value_or("")}})
+    if (flags.init_from != "resume" && run.discards(path))
+      throw UsageError("--", flag, " ", path, ": the new run would replace it; choose another --out_dir");
   const Start start = find_start(flags, run);
   if (std::int64_t& steps = flags.trainer.updater.accumulation;
       start.resumed && flags.trainer.updater.local.steps == 0) {

@@ -158,6 +158,13 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
     if (task == Task::kChat || task == Task::kPreference) known.chat = ChatFormat::read(directory);
   }
   if (checkpoint->head != traits_of(task).head) return known;
+  const ProblemType problem = checkpoint->config.problem_type;
+  if (task == Task::kClassification &&
+      (problem == ProblemType::kMultiLabel || problem == ProblemType::kRegression))
+    throw Error(directory, ": the model's problem_type is ", checkpoint->json->at("problem_type"),
+                ", which the task classification does not train; take it out of config.json, or train scores "
+                "of pairs "
+                "by the task ranking");
   known.label_names = checkpoint->config.label_names;
   for (auto id = std::ssize(known.label_names); id < checkpoint->config.num_labels; ++id)
     known.label_names.push_back("LABEL_" + std::to_string(id));

@@ -24,13 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr const char *kConfigFile = "adapter_config.json", *kWeightsFile = "adapter_model.safetensors",
                      *kPrefix = "base_model.model.", *kWeight = ".weight";
 
 // Keys that are read, that only training reads, or whose meaning the tensors have.
 constexpr std::string_view kKnown =
-    " alpha_pattern auto_mapping base_model_name_or_path bias corda_config eva_config exclude_modules "
+    " alpha_pattern auto_mapping base_model_name_or_path bias corda_config ensure_weight_tying eva_config "
+    "exclude_modules "
     "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config "
     "lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type peft_version "
     "qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora use_rslora ";
@@ -59,13 +61,13 @@ bool fits_expression(const std::string& pattern, const std::string& name, const 
   }
 }
 
-// The value of the first pattern that matches the end of a module's name, as PEFT's get_pattern_key() finds
-// it: PEFT writes the keys in the order in which they are kept here.
-double value_for(const std::string& name, const ConfigReader& config, const char* patterns,
-                 double otherwise) {
+// The value of the first pattern in the file that matches the end of a module's name, as PEFT's
+// get_pattern_key() finds it.
+double value_for(const std::string& name, const ConfigReader& config, const ordered_json& file,
+                 const char* patterns, double otherwise) {
   if (!config.has(patterns)) return otherwise;
   if (!config.at(patterns).is_object()) config.refuse(patterns, "expected an object");
-  for (const auto& [pattern, value] : config.at(patterns).items()) {
+  for (const auto& [pattern, value] : file.at(patterns).items()) {
     if (!fits_expression("(.*\\.)?(" + pattern + ")", name, config)) continue;
     if (!value.is_number()) config.refuse(patterns, "expected a number for " + pattern);
     return value.get<double>();
@@ -165,7 +167,14 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
   for (const auto& [name, head] : kTasks)
     if (config.get_string("task_type", "") == name) head_ = head;
   read_tensors();
-  for (auto& [name, module] : modules_) scale(name, module, config);
+  const ordered_json ordered = parse_ordered_json(read_model_file(directory / kConfigFile));
+  for (auto& [name, module] : modules_) scale(name, module, config, ordered);
+  const auto ties = [](const auto& entry) {
+    return entry.second.embedding || entry.first.ends_with("lm_head");
+  };
+  if (config.get_bool("ensure_weight_tying", false) &&
+      (!saved_.empty() || std::ranges::any_of(modules_, ties)))
+    config.refuse("ensure_weight_tying", "the zoo does not tie adapters of embeddings");
 }
 
 std::string PeftAdapter::base_of(const fs::path& directory) {
@@ -180,7 +189,6 @@ void PeftAdapter::read_tensors() {
                                         {".lora_embedding_A", &Module::a, true},
                                         {".lora_embedding_B", &Module::b, true},
                                         {".lora_magnitude_vector", &Module::magnitude, false}}};
-  constexpr std::string_view kBaseLayer = ".base_layer.";
   file_ = std::make_shared<const WeightFiles>(std::make_unique<const SafetensorsFile>(weights_file_));
   for (const std::string& full : file_->names()) {
     const at::Tensor tensor = file_->tensor(full);
@@ -197,13 +205,18 @@ void PeftAdapter::read_tensors() {
       module.embedding = module.embedding || embedding;
       continue;
     }
-    if (const auto at = name.find(kBaseLayer); at != name.npos) name.replace(at, kBaseLayer.size(), ".");
+    // With bias "all", PEFT also writes the head's biases under the names of its wrapper.
+    if (name.find(".original_module.") != name.npos) continue;
+    for (const std::string_view wrapper :
+         {std::string_view(".base_layer."), std::string_view(".modules_to_save.")})
+      if (const auto at = name.find(wrapper); at != name.npos) name.replace(at, wrapper.size(), ".");
     whole_[name] = full;
   }
 }
 
 // Checks a module's tensors and multiplies B by the scale.
-void PeftAdapter::scale(const std::string& name, Module& module, const ConfigReader& config) const {
+void PeftAdapter::scale(const std::string& name, Module& module, const ConfigReader& config,
+                        const ordered_json& file) const {
   const auto& [a, b, magnitude, embedding] = module;
   const auto fail = [&](const auto&... words) {
     throw Error(weights_file_, ": the module ", name, " ", words...);
@@ -220,8 +233,8 @@ void PeftAdapter::scale(const std::string& name, Module& module, const ConfigRea
   };
   if (config.has("target_modules") && std::ranges::none_of(targets, is_it))
     fail("is none of the target_modules in ", kConfigFile);
-  const double rank = value_for(name, config, "rank_pattern", config.get_double("r", 8));
-  const double alpha = value_for(name, config, "alpha_pattern", config.get_double("lora_alpha", 8));
+  const double rank = value_for(name, config, file, "rank_pattern", config.get_double("r", 8));
+  const double alpha = value_for(name, config, file, "alpha_pattern", config.get_double("lora_alpha", 8));
   if (a.size(0) != rank || b.size(1) != rank)
     fail("has A ", a.sizes(), " and B ", b.sizes(), "; ", kConfigFile, " says that the rank is ", rank);
   module.b = b * (alpha / (config.get_bool("use_rslora", false) ? std::sqrt(rank) : rank));

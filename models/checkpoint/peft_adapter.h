@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/checkpoint/checkpoint.h"
 #include "models/layers/linear.h"
 
@@ -56,7 +58,8 @@ class PeftAdapter {
   };
 
   void read_tensors();
-  void scale(const std::string& name, Module& module, const ConfigReader& config) const;
+  void scale(const std::string& name, Module& module, const ConfigReader& config,
+             const nlohmann::ordered_json& file) const;
 
   std::filesystem::path weights_file_;
   std::shared_ptr<const WeightFiles> file_;

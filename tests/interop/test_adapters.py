@@ -239,7 +239,9 @@ class AdapterTest(unittest.TestCase):
         head = {name: base.pop(name) for name in ("classifier.weight", "classifier.bias")}
         save_file(base, self.base / "model.safetensors", {"format": "pt"})
         path = self.adapter / "adapter_model.safetensors"
-        save_file(load_file(path) | {"base_model.model." + name: tensor for name, tensor in head.items()}, path)
+        # With bias "all", PEFT also writes the wrapper's two biases.
+        wrapped = {"classifier.modules_to_save.bias": head["classifier.bias"].clone(), "classifier.original_module.bias": torch.ones(3)}
+        save_file(load_file(path) | {"base_model.model." + name: tensor for name, tensor in (head | wrapped).items()}, path)
         config = json.loads(self.base.joinpath("config.json").read_text())
         for key in ("id2label", "label2id"):
             config.pop(key)

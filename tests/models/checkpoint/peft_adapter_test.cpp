@@ -144,7 +144,6 @@ TEST_CASE("what an adapter asks for and the zoo does not compute is refused by n
   refused("trainable_token_indices", {3});
   refused("target_parameters", {"mlp.experts.gate_up_proj"});
   refused("alora_invocation_tokens", {1, 2});
-  refused("ensure_weight_tying", true);
   refused("megatron_config", {{"a", 1}});
   refused("a_key_of_tomorrow", 1);
   refused("init_lora_weights", "pissa");
@@ -153,7 +152,8 @@ TEST_CASE("what an adapter asks for and the zoo does not compute is refused by n
   refused("alpha_pattern", {{"layers\\.1\\.self_attn\\..*", "3"}});
   const nlohmann::json harmless{{"a_key_of_tomorrow", nullptr}, {"another", nlohmann::json::array()},
                                 {"use_qalora", false},          {"init_lora_weights", "gaussian"},
-                                {"lora_dropout", 0.1},          {"fan_in_fan_out", true}};
+                                {"lora_dropout", 0.1},          {"fan_in_fan_out", true},
+                                {"ensure_weight_tying", true}};
   for (const auto& [key, value] : harmless.items()) {
     CAPTURE(key);
     Copy copy("llama-rslora");

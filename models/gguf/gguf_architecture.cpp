@@ -76,6 +76,9 @@ class ArchitectureKeys {
 
   std::string text(const char* key) { return reader_.get_string(known(key).c_str(), ""); }
 
+  // What changes no number.
+  void ignore(const char* key) { known(key); }
+
   void refuse_others() const {
     for (const auto& [key, value] : file_.metadata().items()) {
       if (key.starts_with(name_ + ".") && known_.count(key) == 0)
@@ -144,7 +147,9 @@ void read_rope(const GgufFile& file, ArchitectureKeys& keys, json& config) {
   if (factor.is_null()) factor = older;
   if (type != "none" && !factor.is_null() && factor != 1)
     config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
-  keys.number("rope.scaling.original_context_length", false);  // of other scalings
+  keys.ignore("rope.scaling.original_context_length");  // of other scalings
+  keys.ignore("rope.scaling.finetuned");
+  keys.ignore("tensor_data_layout");
   if (const auto* factors = find_tensor(file, "rope_freqs.weight")) read_rope_factors(file, *factors, config);
 }
 

@@ -123,6 +123,9 @@ def add_sizes(writer, config):
         return
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_head_count_kv(config.num_key_value_heads)
+    if kind == "llama":  # keys that change no number
+        writer.add_tensor_data_layout("Meta AI original pth")
+        writer.add_rope_scaling_finetuned(True)
     writer.add_key_length(head)
     writer.add_value_length(head)
     rope = config.rope_parameters.get("full_attention", config.rope_parameters)

@@ -139,6 +139,7 @@ TEST_CASE("a key that changes numbers is known to a family or refused by name") 
                                {"embedding_multiplier", 3.0},
                                {"clip_qkv", 4.0},
                                {"qk_layernorm", true},
+                               {"is_causal", false},
                                {"logit_scale", 0.5},
                                {"num_experts", 7},
                                {"kv_lora_rank", 16},

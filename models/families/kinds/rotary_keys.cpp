@@ -62,9 +62,10 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions,
   if (type == "default") return scaling;
   // The key beside the scaling is preferred to the one inside.
   if (original <= 0) original = reader.get_int("original_max_position_embeddings", max_positions);
+  // Older files of Phi-3 say su or yarn.
+  if (type == "longrope" || type == "su" || (type == "yarn" && reader.has("short_factor")))
+    return read_longrope(reader, max_positions, original);
   if (type == "yarn") return read_yarn(reader, max_positions, original);
-  if (type == "longrope" || type == "su")
-    return read_longrope(reader, max_positions, original);  // su: its first name
   if (type != "linear" && type != "llama3" && type != "dynamic")
     reader.refuse(type_key, "expected default, linear, dynamic, llama3, yarn or longrope");
   if (!reader.has("factor")) throw Error(reader.source(), ": the key 'factor' is missing");

@@ -16,16 +16,21 @@ bool is_id(const nlohmann::json& value) {
   return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
 }
 
+// First conversions of Llama have -1.
+bool is_none(const nlohmann::json& id) {
+  return id.is_null() || (id.is_number_integer() && !id.is_number_unsigned() && id == -1);
+}
+
 std::optional<TokenId> read_id(const nlohmann::json& json, const char* key, const fs::path& path) {
   const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return std::nullopt;
+  if (found == json.end() || is_none(*found)) return std::nullopt;
   if (!is_id(*found)) throw Error(path.string(), ": '", key, "' must be an id, got ", found->dump());
   return found->get<TokenId>();
 }
 
 TokenIds read_ids(const nlohmann::json& json, const char* key, const fs::path& path) {
   const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return {};
+  if (found == json.end() || is_none(*found)) return {};
   const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
   TokenIds ids;
   for (const nlohmann::json& id : list) {

@@ -67,7 +67,7 @@ class TemperatureFilter : public LogitsFilter {
   }
 
   at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
-    return logits / temperature_;
+    return logits / std::max(temperature_, 1e-30);  // which leaves the largest alone, and does not overflow
   }
 
  private:

@@ -370,13 +370,16 @@ TEST_CASE("End tokens come from generation_config.json, else from config.json") 
   CHECK(defaults.eos_token_ids == Ids{3, 4});
   CHECK(defaults.pad_token_id == 0);
   CHECK_FALSE(defaults.bos_token_id);
-  write_text(folder / "generation_config.json", R"({"eos_token_id": null})");
-  CHECK(read_defaults(folder.path()).eos_token_ids.empty());
+  for (const char* none : {R"({"eos_token_id": null})", R"({"eos_token_id": -1, "pad_token_id": -1})"}) {
+    write_text(folder / "generation_config.json", none);
+    CHECK(read_defaults(folder.path()).eos_token_ids.empty());
+    CHECK_FALSE(read_defaults(folder.path()).pad_token_id);
+  }
 }
 
 TEST_CASE("An end token that is no id is refused with file and key") {
   const char* text =
-      GENERATE(R"({"eos_token_id": "x"})", R"({"eos_token_id": [1, 2.5]})", R"({"eos_token_id": -1})",
+      GENERATE(R"({"eos_token_id": "x"})", R"({"eos_token_id": [1, 2.5]})", R"({"eos_token_id": -2})",
                R"({"eos_token_id": 18446744073709551615})", R"({"eos_token_id": true})");
   const test::TemporaryDirectory folder;
   write_text(folder / "generation_config.json", text);

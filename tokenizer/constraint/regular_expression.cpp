@@ -122,6 +122,7 @@ class Parser {
     if (take('(')) {
       if (take('?') && !take(':')) refuse("a group that is more than a group (lookaround, a name or a flag)");
       PatternPtr inner = alternatives();
+      if (peek('$')) refuse("an anchor inside of the pattern");
       if (!take(')')) refuse("a group without its end");
       return inner;
     }
@@ -240,15 +241,16 @@ class Parser {
       if (at_ == text_.size()) refuse("a [ without its ]");
       const Ranges begin = set_member(inverted);
       const bool is_one = begin.size() == 1 && begin[0].first == begin[0].second;
-      const bool range = is_one && peek('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
-      if (!range) {
+      const bool range = peek('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
+      if (range && !is_one && is_python()) refuse("a range that begins with a class");
+      if (!range || !is_one) {  // ECMAScript reads [\w-.] as three members
         ranges.insert(ranges.end(), begin.begin(), begin.end());
         continue;
       }
       ++at_;
       const Ranges end = set_member(inverted);
-      if (end.size() != 1 || end[0].first != end[0].second || end[0].first < begin[0].first)
-        refuse("a range whose end is before its beginning");
+      if (end.size() != 1 || end[0].first != end[0].second) refuse("a range that ends with a class");
+      if (end[0].first < begin[0].first) refuse("a range whose end is before its beginning");
       ranges.emplace_back(begin[0].first, end[0].first);
     }
     take(']');

@@ -117,6 +117,10 @@ TEST_CASE("Unsupported parts of a regular expression are named with their positi
   CHECK_THAT(refusal_of_expression("a^b"), Contains("anchor"));
   CHECK_THAT(refusal_of_expression("[b-a]"), Contains("range"));
   CHECK_THAT(refusal_of_expression("[ab"), Contains("without its ]"));
+  CHECK_THAT(refusal_of_expression(R"([\d-z])"), Contains("begins with a class"));
+  CHECK_THAT(refusal_of_expression(R"([a-\d])"), Contains("ends with a class"));
+  CHECK(matches(R"([\w-.]+)", "a-.", kEcmaScript));
+  CHECK_THAT(refusal_of_expression("(a$)"), Contains("anchor"));
   CHECK_THAT(refusal_of_expression("a{3,2}"), Contains("count"));
   CHECK_THAT(refusal_of_expression("a\\"), Contains("at the end"));
   CHECK_THAT(refusal_of_expression("a{99999}"), Contains("count above"));

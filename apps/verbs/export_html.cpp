@@ -137,6 +137,8 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
     check_part(part, parts.value(part, nlohmann::json()));
   header["tokenizer"] = parts;
   header["tokenizer"]["kind"] = tokenizer->kind();
+  if (!tokenizer->limits().gives_segments)
+    for (Json& piece : header["tokenizer"]["templates"]["pair"]) piece["type"] = 0;
   header["probes"] = probes_of(*tokenizer);
   if (const auto mask = tokenizer->special_id(SpecialToken::mask))
     header.update({{"mask_id", *mask}, {"mask_token", tokenizer->token_text(*mask)}});

@@ -170,6 +170,16 @@ class ToolCallTest(ServeTest):
             found = self.client.chat.completions.create(model=name, messages=sent, tools=tools, max_tokens=1)
             self.assertEqual(found.usage.prompt_tokens, len(ids), name)
 
+    def test_tools_without_parameters(self):
+        """OpenAI's reference: a function without them has an empty list of parameters."""
+        messages = [{"role": "user", "content": "a"}]
+        for form, same in [({}, {}), ({"parameters": None}, {}), ({"parameters": {"type": "object"}}, None)]:
+            tools = [{"type": "function", "function": {"name": f"t{i}", **form}} for i in range(8)]
+            found = self.client.chat.completions.create(model="qwen2.5", messages=messages, tools=tools, tool_choice="required", max_tokens=400)
+            for call in found.choices[0].message.tool_calls:
+                arguments = json.loads(call.function.arguments)
+                self.assertEqual(arguments, arguments if same is None else same)
+
     def test_refusals(self):
         good = tool("weather", {"type": "object", "properties": {}})
         cases = [({"tool_choice": "required"}, "needs 'tools'"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -139,12 +140,17 @@ std::string ToolCallFormat::marker() const {
 }
 
 PatternPtr tool_call_pattern(const ToolCallFormat& format, const std::vector<Tool>& tools, bool many) {
+  // Tools of the same parameters share their pattern, which may be large.
+  std::map<std::string, std::vector<const Tool*>> groups;
+  for (const Tool& tool : tools) groups[tool.parameters->dump()].push_back(&tool);
   std::vector<PatternPtr> calls;
-  for (const Tool& tool : tools) {
+  for (const auto& [parameters, group] : groups) {
+    std::vector<PatternPtr> names;
+    for (const Tool* tool : group) names.push_back(literal(tool->name + format.middle));
     try {
-      calls.push_back(sequence({literal(tool.name + format.middle), json_schema_pattern(*tool.parameters)}));
+      calls.push_back(sequence({choice(std::move(names)), json_schema_pattern(*group[0]->parameters)}));
     } catch (const Error& error) {
-      throw Error("the parameters of ", tool.name, ": ", error.what());
+      throw Error("the parameters of ", group[0]->name, ": ", error.what());
     }
   }
   const PatternPtr call = choice(calls);

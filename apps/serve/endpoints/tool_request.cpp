@@ -22,9 +22,9 @@ bool is_name(const ordered_json& name) {
   });
 }
 
-// The parameters of a function, which may be left out, as a schema of an object.
+// The parameters of a function as a schema of an object: without them, it has none.
 ordered_json schema_of(const ordered_json& function, const std::string& place) {
-  ordered_json schema = ordered_json::object();
+  ordered_json schema{{"properties", ordered_json::object()}};
   if (const auto given = function.find("parameters"); given != function.end() && !given->is_null())
     schema = *given;
   if (!schema.is_object() || (schema.contains("type") && schema["type"] != "object"))

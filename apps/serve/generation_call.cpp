@@ -47,34 +47,45 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
   return biases;
 }
 
-// The schema of response_format; null for plain text.
-const ordered_json* schema_of_format(RequestFields& fields) {
-  static const ordered_json kAnyObject{{"type", "object"}};
-  const ordered_json* format = fields.get("response_format");
-  if (format == nullptr) return nullptr;
-  const ordered_json type = format->is_object() && format->contains("type") ? (*format)["type"] : "none";
-  if (type == "text") return nullptr;
-  if (type == "json_object") return &kAnyObject;
-  const auto place = type == "json_schema" ? format->find("json_schema") : format->end();
-  if (place == format->end() || !place->is_object() || !place->contains("schema"))
+// The schema of response_format; nothing for plain text.
+std::optional<ordered_json> schema_of_format(RequestFields& fields) {
+  std::optional<ordered_json> schema;
+  if (fields.get("response_format") == nullptr) return schema;
+  RequestFields format = fields.object("response_format");
+  const std::string type = format.text("type").value_or("");
+  const auto read = [&](RequestFields& object, const char* name) {
+    if (const ordered_json* given = object.get(name)) schema = *given;
+  };
+  if (type == "json_object") {
+    schema = ordered_json{{"type", "object"}};
+    read(format, "schema");  // llama.cpp's
+    read(format, "value");   // huggingface_hub's
+  } else if (type == "json_schema") {
+    RequestFields named = format.object("json_schema");
+    read(named, "schema");
+    named.ignore({"name", "description", "strict"});
+    named.refuse_others();
+  }
+  if (!schema && type != "text")
     RequestFields::refuse("response_format",
                           "must be {\"type\": \"text\"}, {\"type\": \"json_object\"} or "
                           "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": …}}");
-  return &(*place)["schema"];
+  format.refuse_others();
+  return schema;
 }
 
 std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const WritingModel& model,
                                                   const GenerateSession& session) {
   const std::optional<std::string> regex = fields.text("regex");
   const ordered_json* schema = fields.get("json_schema");
-  const ordered_json* format = schema_of_format(fields);
+  const std::optional<ordered_json> format = schema_of_format(fields);
   const char* name = regex ? "regex" : schema != nullptr ? "json_schema" : "response_format";
-  if ((regex ? 1 : 0) + (schema != nullptr ? 1 : 0) + (format != nullptr ? 1 : 0) > 1)
+  if ((regex ? 1 : 0) + (schema != nullptr ? 1 : 0) + (format ? 1 : 0) > 1)
     RequestFields::refuse(name, "and another field constrain the text: give only one");
-  if (!regex && schema == nullptr && format == nullptr) return nullptr;
+  if (!regex && schema == nullptr && !format) return nullptr;
   try {
     if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
-    if (schema == nullptr) schema = format;
+    if (format) schema = &*format;
     const auto pattern = [&] {
       return regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
                    : json_schema_pattern(*schema);

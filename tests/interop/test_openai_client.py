@@ -253,6 +253,13 @@ class OpenAiTest(ServeTest):
             value = json.loads(found.choices[0].message.content)
             self.assertIn(value["word"], ("earth", "void"))
             self.assertEqual(found.choices[0].finish_reason, "stop")
+        for form in ({"type": "json_object", "schema": schema}, {"type": "json_object", "value": schema}):  # llama.cpp's, huggingface_hub's
+            found = self.client.chat.completions.create(model="gpt", messages=MESSAGES, max_tokens=60, response_format=form)
+            self.assertIn(json.loads(found.choices[0].message.content)["word"], ("earth", "void"))
+        for form, name in [({"type": "json_object", "shema": schema}, "shema"), ({"type": "text", "schema": schema}, "schema"),
+                           ({"type": "json_schema", "json_schema": {"schema": schema, "strickt": True}}, "strickt")]:
+            with self.assertRaisesRegex(openai.BadRequestError, f"'{name}' is not supported"):
+                self.client.chat.completions.create(model="gpt", messages=MESSAGES, response_format=form)
         # Any object, not only the empty one.
         found = self.client.chat.completions.create(
             model="gpt", messages=MESSAGES, temperature=0, max_tokens=60, response_format={"type": "json_object"},

@@ -198,7 +198,10 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
     if (!text->is_object()) RequestFields::refuse("text", "must be an object");
     for (const auto& [name, value] : text->items()) {
       if (name != "format") RequestFields::refuse("text." + name, "is not supported here");
-      chat["response_format"] = {{"type", text_in(value, "type", "text.format")}, {"json_schema", value}};
+      ordered_json& format = chat["response_format"] = value;
+      if (text_in(format, "type", "text.format") != "json_schema") continue;
+      format.erase("type");
+      format = {{"type", "json_schema"}, {"json_schema", std::exchange(format, nullptr)}};
     }
   }
   refuse_other_values(fields);

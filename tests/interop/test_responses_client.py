@@ -3,6 +3,7 @@ Texts and prompts are those of /v1/chat/completions, which test_openai_client.py
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -104,6 +105,24 @@ class ResponsesTest(ServeTest):
         for fields in ({"input": given}, {"input": results, "previous_response_id": found.id}):
             after = self.create(tools=TOOLS, **fields)
             self.assertEqual((after.output_text, after.usage.input_tokens), (expected.choices[0].message.content, expected.usage.prompt_tokens))
+
+    def test_what_is_cut(self):
+        found, events = self.streamed(max_output_tokens=3)
+        self.assertEqual([event.item.status for event in events if event.type == "response.output_item.done"], ["incomplete"])
+        self.assertEqual([found.output[0].status, found.status], ["incomplete"] * 2)
+        # A whole call at the last token.
+        fields = {"tools": [{**TOOLS[0], "parameters": {"type": "object", "properties": {}}}], "tool_choice": "required"}
+        with self.assertRaisesRegex(openai.BadRequestError, r"takes \d+ tokens") as caught:
+            self.create(**fields, max_output_tokens=1)
+        fewest = int(re.search(r"takes (\d+) tokens", str(caught.exception))[1])
+        found, events = self.streamed(**fields, max_output_tokens=fewest)
+        self.assertEqual([found.status, *((item.status, item.arguments) for item in found.output)], ["incomplete", ("completed", "{}")])
+        self.assertEqual([event.item.status for event in events if event.type == "response.output_item.done"], ["completed"])
+        call = {"id": found.output[0].call_id, "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+        expected = self.chatted([QUESTION, {"role": "assistant", "content": "", "tool_calls": [call]},
+                                 {"role": "tool", "tool_call_id": call["id"], "content": "12"}])
+        after = self.create(input=[{"type": "function_call_output", "call_id": call["id"], "output": "12"}], previous_response_id=found.id)
+        self.assertEqual(after.usage.input_tokens, expected.usage.prompt_tokens)
 
     def test_kept_conversations(self):
         first = self.create(instructions="Be brief.")

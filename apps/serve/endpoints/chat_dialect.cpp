@@ -47,9 +47,9 @@ StreamWords words_for(const std::shared_ptr<ChatDialect>& dialect) {
   words.end = [=](std::size_t, RowEnd reason, std::string_view stopped) {
     if (*reader)
       for (const ToolCallPiece& piece : (*reader)->finish()) add_piece(*dialect, piece);
-    if (!dialect->parts.empty()) dialect->close_part();
     dialect->reason = reason;
     dialect->stopped = stopped;
+    if (!dialect->parts.empty()) dialect->close_part();
     return events();
   };
   words.closing = [=](std::int64_t new_tokens) {
@@ -80,6 +80,8 @@ ApiError renamed(const ApiError& error, const FieldNames& names) {
 }
 
 }  // namespace
+
+bool ChatPart::is_whole() const { return !is_call || ordered_json::accept(text); }
 
 ordered_json renamed_fields(RequestFields& fields, const FieldNames& names) {
   ordered_json chat = ordered_json::object();

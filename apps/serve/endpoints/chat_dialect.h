@@ -43,6 +43,9 @@ std::string new_call_id();
 struct ChatPart {
   bool is_call = false;
   std::string id, name, text;
+
+  /// Whether it is no call with arguments that were cut: those are nothing to act on.
+  bool is_whole() const;
 };
 
 /// The form that another API gives to a chat's answer. A whole answer is what its events add up to.

@@ -45,9 +45,8 @@ struct MessagesAnswer : ChatDialect {
   ordered_json whole() const override {
     ordered_json message{{"id", id}, {"type", "message"}, {"role", "assistant"}, {"model", chat->model}};
     message["content"] = ordered_json::array();
-    for (const ChatPart& part : parts)  // a call whose arguments max_tokens has cut is nothing to act on
-      if (!part.is_call || !parse_ordered_json(part.text).is_discarded())
-        message["content"].push_back(block(part));
+    for (const ChatPart& part : parts)
+      if (part.is_whole()) message["content"].push_back(block(part));
     message.update(stop_fields());
     message["usage"] = usage();
     return message;

@@ -44,8 +44,9 @@ struct ResponsesAnswer : ChatDialect {
     events.back().update(fields);
   }
 
-  void tell_item(const std::string& type, const char* status) {
-    tell(type, {{"output_index", parts.size() - 1}, {"item", item(parts.back(), status)}});
+  void tell_item(const std::string& type) {
+    tell(type, {{"output_index", parts.size() - 1}, {"item", item(parts.back())}});
+    if (type == "response.output_item.added") events.back()["item"]["status"] = "in_progress";
   }
 
   void begin() override {
@@ -55,7 +56,7 @@ struct ResponsesAnswer : ChatDialect {
   }
 
   void open_part() override {
-    tell_item("response.output_item.added", "in_progress");
+    tell_item("response.output_item.added");
     if (!parts.back().is_call) tell_part("content_part.added", {{"part", content(parts.back())}});
   }
 
@@ -72,14 +73,13 @@ struct ResponsesAnswer : ChatDialect {
       tell_part("output_text.done", {{"text", part.text}, {"logprobs", ordered_json::array()}});
       tell_part("content_part.done", {{"part", content(part)}});
     }
-    tell_item("response.output_item.done", status());
+    tell_item("response.output_item.done");
   }
 
   void end() override {
     response["status"] = status();
     if (reason == RowEnd::kLength) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      response["output"].push_back(item(parts[i], i + 1 < parts.size() ? "completed" : status()));
+    for (const ChatPart& part : parts) response["output"].push_back(item(part));
     const std::int64_t read = call->prompt_tokens();
     response["usage"] = {
         {"input_tokens", read},
@@ -88,8 +88,8 @@ struct ResponsesAnswer : ChatDialect {
         {"output_tokens_details", {{"reasoning_tokens", 0}}},
         {"total_tokens", read + new_tokens}};
     if (response["store"] == true) {
-      const bool is_cut = reason == RowEnd::kLength && !parts.empty() && parts.back().is_call;
-      for (std::size_t i = 0; i + (is_cut ? 1 : 0) < parts.size(); ++i) add_part(parts[i]);
+      for (const ChatPart& part : parts)
+        if (part.is_whole()) add_part(part);
       store->put(response["id"], json_text(messages));
     }
     tell("response." + std::string(status()), {{"response", response}});
@@ -117,8 +117,9 @@ struct ResponsesAnswer : ChatDialect {
     return {{"type", "output_text"}, {"text", part.text}, {"annotations", ordered_json::array()}};
   }
 
-  static ordered_json item(const ChatPart& part, const char* status) {
-    ordered_json item{{"id", item_id(part)}, {"status", status}};
+  ordered_json item(const ChatPart& part) const {
+    const bool is_cut = part.is_call ? !part.is_whole() : &part == &parts.back() && reason == RowEnd::kLength;
+    ordered_json item{{"id", item_id(part)}, {"status", is_cut ? "incomplete" : "completed"}};
     if (part.is_call)
       item.update(
           {{"type", "function_call"}, {"call_id", part.id}, {"name", part.name}, {"arguments", part.text}});

@@ -354,15 +354,19 @@ class Api(ServeTest):
             answer.close()
             connection.close()
         self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
-        # One that waits for a whole answer, too.
-        with socket.create_connection((self.server.host, self.server.port)) as waiting:
-            body = json.dumps({**SLOW, "logit_bias": {"3": -100}})
-            waiting.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                            f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
-            self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 1)
-            before = self.server.metric("tzoo_generated_tokens_total")
-        self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
-        self.assertLess(self.server.metric("tzoo_generated_tokens_total") - before, 2000)  # of 3800
+        # One that waits for a whole answer, too; and one that closes its own side, which looks the same, is told.
+        for told in (False, True):
+            with socket.create_connection((self.server.host, self.server.port)) as waiting:
+                body = json.dumps({**SLOW, "logit_bias": {"3": -100}})
+                waiting.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+                self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 1)
+                before = self.server.metric("tzoo_generated_tokens_total")
+                if told:
+                    waiting.shutdown(socket.SHUT_WR)
+                    self.assertRegex(waiting.makefile().read(), "(?s) 499 .*the client closed the connection")
+            self.wait_until(lambda: self.server.metric("tzoo_batch_rows") == 0)
+            self.assertLess(self.server.metric("tzoo_generated_tokens_total") - before, 2000)  # of 3800
 
     def test_a_full_queue_says_so(self):
         streams = [self.open_stream() for _ in range(4)]  # all rows are taken

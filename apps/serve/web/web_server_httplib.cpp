@@ -135,6 +135,7 @@ const char* words_for(int status) {
     case 413: return "the body is too large";
     case 431: return "the header lines are too large";
     case 414: return "the path is too long";
+    case 499: return "the client closed the connection";
     default: return "this is no request that the server understands";
   }
 }

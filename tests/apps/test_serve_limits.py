@@ -194,6 +194,14 @@ class Limits(ServeTest):
         self.assertNotIn("HTTP/1.1 200 ", answer)
         self.assert_alive()
 
+    def test_clients_of_http_1_0(self):
+        body = b'{"prompt": "a", "max_tokens": 2, "stream": true}'
+        for more in (b"", b"Connection: Keep-Alive\r\n"):  # they name no host and read no chunks
+            answer = self.server.raw(b"POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s"
+                                     % (more, len(body), body))
+            self.assertRegex(answer, r"(?s)^HTTP/1.1 200 .*\r\n\r\ndata: \{.*data: \[DONE\]\n\n$")
+            self.assertNotIn("chunked", answer)
+
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
                      b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):

@@ -84,28 +84,33 @@ WebRequest request_of(const httplib::Request& request) {
           .path = request.path,
           .body = request.body,
           .header = [&request](const char* name) -> std::optional<std::string> {
-            if (!request.has_header(name)) return std::nullopt;
-            return request.get_header_value(name);
+            if (request.has_header(name)) return request.get_header_value(name);
+            // A client of HTTP/1.0, which no page is, need not name the host.
+            if (request.version == "HTTP/1.0" && name == std::string_view("Host")) return "localhost";
+            return std::nullopt;
           },
           .ambiguity = ambiguity_of(request),
           // Any thread may ask.
           .client_left = [connection = current] { return connection->client_left(); }};
 }
 
-void send(const WebReply& reply, httplib::Response& response) {
+void send(const WebReply& reply, const httplib::Request& request, httplib::Response& response) {
   response.status = reply.status;
   for (const auto& [name, value] : reply.headers) response.set_header(name.c_str(), value);
   if (!reply.stream) return response.set_content(reply.body, reply.type.c_str());
-  response.set_chunked_content_provider(
-      reply.type.c_str(), [stream = reply.stream](std::size_t, httplib::DataSink& sink) {
-        bool arrives = true;
-        stream([&](std::string_view text) {
-          arrives = arrives && !current->client_left() && sink.write(text.data(), text.size());
-          return arrives;
-        });
-        if (arrives) sink.done();
-        return arrives;
-      });
+  const auto provide = [stream = reply.stream](std::size_t, httplib::DataSink& sink) {
+    bool arrives = true;
+    stream([&](std::string_view text) {
+      arrives = arrives && !current->client_left() && sink.write(text.data(), text.size());
+      return arrives;
+    });
+    if (arrives) sink.done();
+    return arrives;
+  };
+  if (request.version != "HTTP/1.0")
+    return response.set_chunked_content_provider(reply.type.c_str(), provide);
+  current->close_after_reply();  // which ends the answer: HTTP/1.0 has no chunks (RFC 9112, section 6.1)
+  response.set_content_provider(reply.type.c_str(), provide);
 }
 
 // The library does not tell why a port cannot be had: tries again.
@@ -157,12 +162,12 @@ struct WebServer::Impl : public httplib::Server {
           if (!refusal) return HandlerResponse::Unhandled;
           current->close_after_reply();  // the body is not read, so nothing can follow it
           response.set_header("Connection", "close");
-          send(*refusal, response);
+          send(*refusal, request, response);
           return HandlerResponse::Handled;
         });
     const auto answer = [handler = std::move(handler)](const httplib::Request& request,
                                                        httplib::Response& response) {
-      send(handler(request_of(request)), response);
+      send(handler(request_of(request)), request, response);
     };
     Get(".*", answer);
     Post(".*", answer);

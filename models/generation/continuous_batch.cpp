@@ -92,7 +92,9 @@ bool ContinuousBatch::submit(std::shared_ptr<BatchRequest> request) {
   check(*request);
   auto work = std::make_shared<BatchWork>(std::move(request), model_.config().vocab_size);
   const std::lock_guard lock(mutex_);
-  if (queue_.size() >= options_.queue) return false;
+  // Those that the free slots take do not wait.
+  const std::size_t slots = static_cast<std::size_t>(options_.slots), free = slots - std::min(slots, rows());
+  if (queue_.size() >= options_.queue + free) return false;
   if (!work->request->prompts.empty()) queue_.push_back(std::move(work));
   return true;
 }
@@ -194,6 +196,7 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   }
   row.work = std::move(work);
   rows_.push_back(std::move(row));
+  running_ = rows_.size();
 }
 
 // Tokens that each row reads in this step: its last token, or the next piece of its prompt. Prompts enter

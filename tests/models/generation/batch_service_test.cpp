@@ -81,11 +81,13 @@ TEST_CASE("A full queue takes no request, and one that does not fit is refused w
   ContinuousBatch batch(*models.decoder, {.slots = 2, .context = 30, .piece = 8, .queue = 3});
   const GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}};
   std::vector<std::unique_ptr<Client>> clients;
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 6; ++i) {  // two have a slot
     clients.push_back(std::make_unique<Client>(std::vector<TokenIds>{prompt_of(4, i)}, options));
-    CHECK(batch.submit(clients.back()->request) == (i < 3));
+    CHECK(batch.submit(clients.back()->request) == (i < 5));
   }
   batch.step();
+  CHECK_FALSE(batch.submit(clients.back()->request));
+  while (batch.waiting() == 3) batch.step();
   CHECK(batch.submit(clients.back()->request));
 
   const auto error_of = [&](const std::vector<TokenIds>& prompts, GenerationOptions given,

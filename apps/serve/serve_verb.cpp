@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -229,6 +230,17 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
   return true;
 }
 
+// As browsers write it: without a path, capital letters or the scheme's usual port.
+bool is_origin(const std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == text.npos || scheme == 0) return text == "null";
+  const std::string place = text.substr(scheme + 3);
+  const auto is_odd = [](unsigned char c) { return c <= ' ' || std::isupper(c) != 0; };
+  return host_name(place) && place.find('/') == place.npos && std::ranges::none_of(text, is_odd) &&
+         !(text.starts_with("http:") && place.ends_with(":80")) &&
+         !(text.starts_with("https:") && place.ends_with(":443"));
+}
+
 // Reads the key, and the hosts as those of a Host header are.
 void check_access(ServeFlags& flags) {
   for (std::string& host : flags.allow_host) {
@@ -236,6 +248,10 @@ void check_access(ServeFlags& flags) {
     if (!name) throw UsageError("--allow_host ", host, ": expected the name of a host, such as box.local");
     host = *name;
   }
+  for (const std::string& origin : flags.allow_origin)
+    if (!is_origin(origin))
+      throw UsageError("--allow_origin ", origin,
+                       ": expected an origin as browsers send it, such as http://localhost:3000");
   if (flags.no_api_key && !flags.api_key.empty())
     throw UsageError("--no_api_key and --api_key: give only one of them");
   if (flags.no_api_key && !flags.api_key_file.empty())

@@ -120,6 +120,9 @@ class Access(ServeTest):
         for host in ("mybox", "MYBOX:1", "other"):
             self.assertEqual(server.request("GET", "/v1/models", Host=host)[0], 200)
         self.assert_one_error(run("serve", "--model", self.model, "--allow_host", "a:b"), 2, "--allow_host a:b", "name of a host")
+        for origin in ("*", "localhost:3000", "http://localhost:3000/", "http://a/b", "HTTP://a.example", "http://A.example", "http://a.example:80",
+                       "https://a.example:443", "http://", "http://a b"):
+            self.assert_one_error(run("serve", "--model", self.model, "--allow_origin", origin), 2, f"--allow_origin {origin}: expected an origin")
 
     def test_a_seed_for_requests_without_one(self):
         server = self.serve("--seed", 5)

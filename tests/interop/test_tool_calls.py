@@ -180,6 +180,21 @@ class ToolCallTest(ServeTest):
                 arguments = json.loads(call.function.arguments)
                 self.assertEqual(arguments, arguments if same is None else same)
 
+    def test_stop_strings_and_calls(self):
+        request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], "tools": [tool("weather", {"type": "object", "properties": {}})]}
+        for stop in ("\n", "}"):
+            found = self.client.chat.completions.create(**request, tool_choice="required", stop=[stop]).choices[0]
+            self.assertEqual([found.finish_reason, found.message.tool_calls[0].function.arguments], ["tool_calls", "{}"])
+            self.assertEqual(self.streamed({**request, "tool_choice": "required", "stop": [stop]})[1:], (
+                [["weather", "{}"]] * len(found.message.tool_calls), "tool_calls"))
+        # A call that its model begins by itself is cut where the client wants it, and is none to act on.
+        bias = {str(self.tokenizer.convert_tokens_to_ids("<tool_call>")): 100}
+        for stop, arguments, reason in (("}", "{", "stop"), ("</tool_call>", "{}", "tool_calls")):
+            fields = {**request, "stop": [stop], "logit_bias": bias}
+            found = self.client.chat.completions.create(**fields).choices[0]
+            self.assertEqual([found.finish_reason, found.message.tool_calls[0].function.arguments], [reason, arguments])
+            self.assertEqual(self.streamed(fields)[1:], ([["weather", arguments]], reason))
+
     def test_refusals(self):
         good = tool("weather", {"type": "object", "properties": {}})
         cases = [({"tool_choice": "required"}, "needs 'tools'"),

@@ -72,7 +72,8 @@ class ToolCallReader {
   std::vector<ToolCallPiece> push(std::string_view text);
   /// What was held back because a call could have begun in it.
   std::vector<ToolCallPiece> finish();
-  std::size_t calls() const { return calls_; }
+  /// Whether there is a call, and the last one's arguments are all there.
+  bool has_called() const { return calls_ > 0 && place_ != Place::kArguments; }
 
  private:
   enum class Place { kText, kBegin, kName, kArguments, kAfter, kDone };

@@ -83,7 +83,7 @@ ordered_json logprobs_of(std::span<const ScoredToken> tokens, const WritingAnswe
 }
 
 const char* finish_reason_of(const ChatCompletion& chat, RowEnd end, const ToolCallReader* reader) {
-  const bool called = reader != nullptr && reader->calls() > 0 && end == RowEnd::kStop;
+  const bool called = reader != nullptr && reader->has_called() && end == RowEnd::kStop;
   return called && !chat.tools.named ? "tool_calls" : finish_reason(end);
 }
 

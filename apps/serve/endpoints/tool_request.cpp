@@ -98,6 +98,7 @@ ToolUse read_tools(RequestFields& fields, const WritingModel& model, WritingRequ
   for (const Tool& tool : tools) key += " " + tool.name + " " + tool.parameters->dump();
   GenerateSession& session = *writing.session;
   session.pieces = model.tool_bytes();
+  if (forced) session.stop = StopStrings({});  // which could cut a call's markup
   try {
     const auto automaton =
         automaton_of(model, session, key, [&] { return tool_call_pattern(*use.format, tools, many); });

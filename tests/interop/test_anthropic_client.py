@@ -116,6 +116,11 @@ class AnthropicTest(ServeTest):
             self.assertEqual(found.usage.input_tokens + found.usage.cache_read_input_tokens, expected.usage.prompt_tokens)
             self.assertEqual("".join(block.text for block in found.content), expected.choices[0].message.content)
 
+        silent = [{**results[0], "content": None}]
+        empty = [{**results[0], "content": ""}]
+        counts = [self.client.messages.count_tokens(model="gpt", messages=[*turns[:-1], {"role": "user", "content": each}]) for each in (silent, empty)]
+        self.assertEqual(*counts)
+
     def test_errors_are_the_packages_exceptions(self):
         text = [{"type": "text", "text": "a"}]
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}

@@ -242,6 +242,11 @@ class OpenAiTest(ServeTest):
         empty = self.client.chat.completions.create(model="gpt", messages=[*MESSAGES, {**turn, "content": ""}, MESSAGES[-1]],
                                                     max_tokens=9, temperature=0)
         self.assertEqual(silent.choices[0].message.content, empty.choices[0].message.content)
+        count = lambda turn: self.client.chat.completions.create(model="gpt", messages=[*MESSAGES, turn, MESSAGES[-1]], max_tokens=1).usage.prompt_tokens
+        said = {**turn, "content": "no"}
+        self.assertEqual(count({"role": "assistant", "refusal": "no"}), count(said))
+        self.assertEqual([count({**turn, "tool_calls": none}) for none in ([], None)], [silent.usage.prompt_tokens] * 2)
+        self.assertEqual(count({**said, "tool_calls": []}), count(said))
 
     def test_structured_output(self):
         schema = {"type": "object", "properties": {"word": {"enum": ["earth", "void"]}, "n": {"type": "integer", "maximum": 9, "minimum": 0}},

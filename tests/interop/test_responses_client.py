@@ -102,6 +102,8 @@ class ResponsesTest(ServeTest):
         expected = self.chatted([QUESTION, {"role": "assistant", "content": "", "tool_calls": of_calls},
                                  *({"role": "tool", "tool_call_id": item.call_id, "content": "12"} for item in found.output)], tools=OF_CHAT)
         given = [QUESTION, *(item.model_dump(exclude_none=True) for item in found.output), *results]
+        none = [{"type": "function_call", "call_id": "a", "name": "time", "arguments": text} for text in ("", "{}")]
+        self.assertEqual(*(self.create(input=[QUESTION, call, {**results[0], "call_id": "a"}]).usage.input_tokens for call in none))
         for fields in ({"input": given}, {"input": results, "previous_response_id": found.id}):
             after = self.create(tools=TOOLS, **fields)
             self.assertEqual((after.output_text, after.usage.input_tokens), (expected.choices[0].message.content, expected.usage.prompt_tokens))

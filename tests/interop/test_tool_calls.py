@@ -169,6 +169,11 @@ class ToolCallTest(ServeTest):
             ids = self.tokenizer(self.prompt(name, known, tools, add_generation_prompt=True), add_special_tokens=False)["input_ids"]
             found = self.client.chat.completions.create(model=name, messages=sent, tools=tools, max_tokens=1)
             self.assertEqual(found.usage.prompt_tokens, len(ids), name)
+            counts = []
+            for given in ("", "{}"):  # as some clients send that there are none
+                turn = {**sent[1], "tool_calls": [{**call, "function": {"name": "weather", "arguments": given}}]}
+                counts.append(self.client.chat.completions.create(model=name, messages=[sent[0], turn, sent[2]], max_tokens=1).usage.prompt_tokens)
+            self.assertEqual(*counts)
 
     def test_tools_without_parameters(self):
         """OpenAI's reference: a function without them has an empty list of parameters."""

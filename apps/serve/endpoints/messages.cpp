@@ -107,8 +107,8 @@ void add_message(ordered_json& messages, const ordered_json& given, const std::s
       message["tool_calls"].push_back(tool_call(text_in(block, "id", at), text_in(block, "name", at), input));
     } else if (type == "tool_result" && role == "user") {
       if (message != empty) messages.push_back(std::exchange(message, empty));
-      const std::string text =
-          text_of_parts(block.value("content", ordered_json("")), at + ".content", {"text"});
+      const ordered_json given = block.value("content", ordered_json());
+      const std::string text = given.is_null() ? "" : text_of_parts(given, at + ".content", {"text"});
       messages.push_back(
           {{"role", "tool"}, {"tool_call_id", text_in(block, "tool_use_id", at)}, {"content", text}});
       if (block.contains("is_error"))

@@ -140,7 +140,8 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
   if (type == "message") {
     answer.messages.push_back({{"role", text_in(item, "role", place)}, {"content", text("content")}});
   } else if (type == "function_call") {
-    const std::string arguments = text_in(item, "arguments", place);
+    std::string arguments = text_in(item, "arguments", place);
+    if (arguments.empty()) arguments = "{}";
     if (!parse_ordered_json(arguments).is_object())
       RequestFields::refuse(place + ".arguments", "must be the JSON text of an object");
     answer.add_part({true, text_in(item, "call_id", place), text_in(item, "name", place), arguments});

@@ -119,6 +119,7 @@ void prepare_tool_calls(ordered_json& message, const std::string& place, const W
     const auto arguments = call["function"].find("arguments");
     if (arguments == call["function"].end()) continue;
     const bool as_text = model.tool_calls && model.tool_calls->arguments_are_text;
+    if (*arguments == "") *arguments = "{}";  // as some clients send that there are none
     if (arguments->is_string() && !as_text) {
       ordered_json object = ordered_json::parse(arguments->get<std::string>(), nullptr, false);
       if (!object.is_object())

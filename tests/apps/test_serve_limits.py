@@ -52,7 +52,8 @@ class Access(ServeTest):
         for key in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "sesame"}, {"Authorization": "Bearer sesamee"}):
             error = self.assert_refused(server.request("GET", "/v1/models", **key), 401)
             self.assertEqual(error["code"], "invalid_api_key")
-        self.assertEqual(server.request("GET", "/v1/models", Authorization="Bearer sesame")[0], 200)
+        for scheme in ("Bearer", "bearer"):  # RFC 9110, section 11.1
+            self.assertEqual(server.request("GET", "/v1/models", Authorization=f"{scheme} sesame")[0], 200)
         for key, status in [("sesame", 200), ("Sesame", 401), ("", 401), ("Bearer sesame", 401)]:
             self.assertEqual(server.request("GET", "/v1/models", X_Api_Key=key)[0], status)
         self.assertEqual(server.request("GET", "/health")[0], 200)

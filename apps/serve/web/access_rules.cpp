@@ -102,9 +102,9 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   if (request.method == "OPTIONS" && origin) return std::nullopt;
   if (request.method != "GET" && request.method != "HEAD" && request.method != "POST")
     return ApiError(405, "the method " + request.method + " is not supported");
-  const std::string bearer = "Bearer " + api_key;
-  if (!api_key.empty() && !is_open(request.path) &&
-      !same_secret(request.header("Authorization").value_or(""), bearer) &&
+  std::string bearer = request.header("Authorization").value_or("");
+  if (lower(bearer.substr(0, 7)) == "bearer ") bearer.replace(0, 7, "Bearer ");
+  if (!api_key.empty() && !is_open(request.path) && !same_secret(bearer, "Bearer " + api_key) &&
       !same_secret(request.header("X-Api-Key").value_or(""), api_key))
     return ApiError(401, "the request needs the API key: 'Authorization: Bearer KEY' or 'X-Api-Key: KEY'", "",
                     "invalid_api_key");

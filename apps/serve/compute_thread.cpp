@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 
+#include "apps/command/output.h"
 #include "apps/serve/api_error.h"
 
 namespace zoo {
@@ -15,8 +16,7 @@ void RequestWatch::check() const {
   if (client_left_ && client_left_()) throw ClientLeft();
   if (stopping_) throw ApiError(503, "the server stops");
   if (seconds() > most_seconds_)
-    throw ApiError(
-        503, "the request took longer than " + std::to_string(static_cast<int>(most_seconds_)) + " seconds");
+    throw ApiError(503, format_text("the request took longer than %g seconds", most_seconds_));
 }
 
 struct ComputeThread::Piece {

@@ -139,6 +139,7 @@ class Access(ServeTest):
         self.assert_one_error(run("serve", "--model", self.model, "--host", "203.0.113.9", "--no_api_key"), 1, "203.0.113.9",
                               "this machine does not have the address")
         self.assert_one_error(run("serve", "--model", self.model, "--port", 65536), 2, "--port")
+        self.assert_refused(self.serve("--seconds", 0.04).request("POST", "/v1/completions", SLOW), 503, "longer than 0.04 seconds")
         self.assert_one_error(run("serve", "--model", self.model, "--context", 2**62), 2, "--context", str(2**62), "2147483647")
 
 

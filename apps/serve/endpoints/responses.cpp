@@ -96,7 +96,8 @@ struct ResponsesAnswer : ChatDialect {
   }
 
   void fail(const ApiError& error) override {
-    tell("error", {{"code", error.code()}, {"message", error.what()}, {"param", error.param()}});
+    const ordered_json told = parse_ordered_json(error.json())["error"];
+    tell("error", {{"code", told["code"]}, {"message", told["message"]}, {"param", told["param"]}});
   }
 
   ordered_json whole() const override { return response; }

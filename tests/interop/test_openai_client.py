@@ -210,6 +210,12 @@ class OpenAiTest(ServeTest):
             self.assertAlmostEqual(found.logprobs.token_logprobs[i], expected[i - 1, ids[i]].item(), places=4)
             self.assertAlmostEqual(max(found.logprobs.top_logprobs[i].values()), expected[i - 1].max().item(), places=4)
 
+        # Stray bytes are U+FFFD each, and a character of two tokens is one.
+        pieces = ["a", "©", "b", "Ã", "©", "â", "c"]  # in byte-level BPE, these signs above ASCII are bytes of the same number
+        found = self.client.completions.create(model="gpt", prompt=self.tokenizer.convert_tokens_to_ids(pieces), max_tokens=0, echo=True, logprobs=0)
+        self.assertEqual(found.choices[0].text, "".join(pieces).encode("latin-1").decode(errors="replace"))
+        self.assertEqual(found.choices[0].logprobs.text_offset, [0, 1, 2, 3, 3, 4, 5])
+
     def test_chat(self):
         for tools in (None, TOOLS):
             more = {"tools": tools} if tools else {}

@@ -122,10 +122,16 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   return completion;
 }
 
+// Where the next token begins: characters before it, and the bytes of one that is not complete.
+struct TextPlace {
+  std::size_t offset = 0;
+  std::string begun;
+};
+
 // OpenAI's four lists. An echoed prompt's first token has no probability.
 class LogProbs {
  public:
-  LogProbs(const WritingAnswer& answer, std::size_t offset) : answer_(answer), offset_(offset) {}
+  LogProbs(const WritingAnswer& answer, TextPlace& place) : answer_(answer), place_(place) {}
 
   void add(TokenId id, const ScoredToken* scores) {
     const std::string bytes = answer_.bytes_of(id), text = replace_invalid_utf8(bytes);
@@ -142,30 +148,34 @@ class LogProbs {
       if (!likeliest.empty() && !likeliest.contains(text)) likeliest[text] = scores->log_probability;
     }
     json_["top_logprobs"].push_back(likeliest);
-    // A token may begin within a character. Special tokens are not in the text.
+    // A token may begin within a character, or leave one incomplete for ever: U+FFFD in the text.
     const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-    const bool within = offset_ > 0 && !bytes.empty() && !begins(bytes[0]);
-    json_["text_offset"].push_back(offset_ - (within ? 1 : 0));
-    if (!answer_.tokenizer().decode(TokenIds{id}).empty())
-      offset_ += static_cast<std::size_t>(std::ranges::count_if(bytes, begins));
+    const bool leaves = !place_.begun.empty() && !bytes.empty() && begins(bytes[0]);
+    json_["text_offset"].push_back(place_.offset + (leaves ? 1 : 0));
+    if (answer_.tokenizer().decode(TokenIds{id}).empty()) return;  // a special one, which is not in the text
+    place_.begun += bytes;
+    const std::size_t size = place_.begun.size() - incomplete_utf8_tail(place_.begun);
+    const std::string whole = replace_invalid_utf8(place_.begun.substr(0, size));
+    place_.offset += static_cast<std::size_t>(std::ranges::count_if(whole, begins));
+    place_.begun.erase(0, size);
   }
 
   void add_prompt(const TokenIds& prompt, const std::vector<ScoredToken>& scores, const std::string& text) {
     for (std::size_t i = 0; i < prompt.size(); ++i) {
-      const bool at_begin = offset_ == 0;
+      const bool at_begin = place_.offset == 0;
       add(prompt[i], i > 0 && i <= scores.size() ? &scores[i - 1] : nullptr);
       // The space that the tokenizer has put before the text.
-      if (at_begin && offset_ > 0 && answer_.bytes_of(prompt[i]).starts_with(' ') && !text.starts_with(' '))
-        --offset_;
+      if (at_begin && place_.offset > 0 && answer_.bytes_of(prompt[i]).starts_with(' ') &&
+          !text.starts_with(' '))
+        --place_.offset;
     }
   }
 
   const ordered_json& json() const { return json_; }
-  std::size_t offset() const { return offset_; }
 
  private:
   const WritingAnswer& answer_;
-  std::size_t offset_;
+  TextPlace& place_;
   ordered_json json_{{"tokens", ordered_json::array()},
                      {"token_logprobs", ordered_json::array()},
                      {"top_logprobs", ordered_json::array()},
@@ -188,7 +198,8 @@ ordered_json whole(const Completion& completion, GenerationCall& call) {
     const std::string echoed = completion.echo ? completion.prompts[prompt] : "";
     ordered_json logprobs;
     if (completion.writing.batch->likeliest) {
-      LogProbs lists(completion, 0);
+      TextPlace place;
+      LogProbs lists(completion, place);
       if (completion.echo)
         lists.add_prompt(completion.writing.batch->prompts[prompt], rows[row].prompt_scores, echoed);
       for (const ScoredToken& token : rows[row].tokens) lists.add(token.id, &token);
@@ -206,7 +217,7 @@ ordered_json whole(const Completion& completion, GenerationCall& call) {
 
 // A stream's words; the offsets of the log-probabilities go on from token to token.
 StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::size_t rows) {
-  const auto offsets = std::make_shared<std::vector<std::size_t>>(rows, 0);
+  const auto places = std::make_shared<std::vector<TextPlace>>(rows);
   StreamWords words;
   if (completion->echo && !completion->writing.batch->scores_prompt) {
     words.opening = [completion, rows] {
@@ -217,12 +228,11 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
       return events;
     };
   }
-  words.token = [completion, offsets](std::size_t row, const std::string& text, const ScoredToken* token) {
+  words.token = [completion, places](std::size_t row, const std::string& text, const ScoredToken* token) {
     ordered_json logprobs;
     if (token != nullptr) {
-      LogProbs lists(*completion, (*offsets)[row]);
+      LogProbs lists(*completion, (*places)[row]);
       lists.add(token->id, token);
-      (*offsets)[row] = lists.offset();
       logprobs = lists.json();
     }
     return std::vector{

@@ -55,9 +55,7 @@ void read_additional(const JsonSection& section, bool is_config, TokenizerSettin
       settings.additional_special_tokens.push_back(read_token(section, key, token));
     return true;
   };
-  // A list takes the place of the older key, an object of named tokens does not.
-  const json* extra = section.find("extra_special_tokens");
-  if (read("extra_special_tokens") && extra->is_array()) settings.names_extra_tokens = true;
+  if (read("extra_special_tokens")) settings.names_extra_tokens = true;
   const bool reads_older =
       is_config ? settings.additional_special_tokens.empty() : !settings.names_extra_tokens;
   if (reads_older && read("additional_special_tokens") && is_config) settings.names_extra_tokens = true;

@@ -86,10 +86,7 @@ def drawn_roles(chance):
 
 def drawn_extras(chance):
     key = chance.choice(["additional_special_tokens", "extra_special_tokens"])
-    extras = {key: [drawn_token(chance, content) for content in chance.sample(ADDED, chance.randint(0, 2))]} if chance.random() < 0.3 else {}
-    if chance.random() < 0.1:  # by names of their own, beside a list
-        extras = {"extra_special_tokens": {"image_token": chance.choice(ADDED)}, "additional_special_tokens": [chance.choice(ADDED)]}
-    return extras
+    return {key: [drawn_token(chance, content) for content in chance.sample(ADDED, chance.randint(0, 2))]} if chance.random() < 0.3 else {}
 
 
 def drawn_ids(chance, size):

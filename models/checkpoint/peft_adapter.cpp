@@ -32,10 +32,10 @@ constexpr const char *kConfigFile = "adapter_config.json", *kWeightsFile = "adap
 // Keys that are read, that only training reads, or whose meaning the tensors have.
 constexpr std::string_view kKnown =
     " alpha_pattern auto_mapping base_model_name_or_path bias corda_config ensure_weight_tying eva_config "
-    "exclude_modules "
-    "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config "
-    "lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type peft_version "
-    "qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora use_rslora ";
+    "exclude_modules fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform "
+    "loftq_config lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type "
+    "peft_version qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora "
+    "use_rslora ";
 
 constexpr std::pair<const char*, Head> kTasks[]{{"CAUSAL_LM", Head::kCausalLm},
                                                 {"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},

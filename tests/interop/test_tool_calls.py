@@ -180,13 +180,14 @@ class ToolCallTest(ServeTest):
         messages = [{"role": "user", "content": "a"}]
         for form, same in [({}, {}), ({"parameters": None}, {}), ({"parameters": {"type": "object"}}, None)]:
             tools = [{"type": "function", "function": {"name": f"t{i}", **form}} for i in range(8)]
-            found = self.client.chat.completions.create(model="qwen2.5", messages=messages, tools=tools, tool_choice="required", max_tokens=400)
+            found = self.client.chat.completions.create(model="qwen2.5", messages=messages, tools=tools, tool_choice="required", max_tokens=400, seed=1)
             for call in found.choices[0].message.tool_calls:
                 arguments = json.loads(call.function.arguments)
                 self.assertEqual(arguments, arguments if same is None else same)
 
     def test_stop_strings_and_calls(self):
-        request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], "tools": [tool("weather", {"type": "object", "properties": {}})]}
+        request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], "tools": [tool("weather", {"type": "object", "properties": {}})],
+                   "seed": 1}
         for stop in ("\n", "}"):
             found = self.client.chat.completions.create(**request, tool_choice="required", stop=[stop]).choices[0]
             self.assertEqual([found.finish_reason, found.message.tool_calls[0].function.arguments], ["tool_calls", "{}"])

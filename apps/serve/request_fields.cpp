@@ -1,5 +1,7 @@
 #include "apps/serve/request_fields.h"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
@@ -54,6 +56,15 @@ std::string words_of(const FieldRange& range) {
 
 }  // namespace
 
+std::optional<std::int64_t> integer_in(const ordered_json& value, std::int64_t least, std::int64_t most) {
+  const auto is_whole = [](double real) { return real == std::trunc(real) && std::abs(real) <= 0x1p53; };
+  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX}
+                    : value.is_number_float()  ? is_whole(value.get<double>())
+                                               : value.is_number_integer();
+  if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
 void RequestFields::refuse(const std::string& name, const std::string& message, const std::string& code) {
   throw ApiError(400, "'" + name + "' " + message, name, code);
 }
@@ -98,13 +109,11 @@ std::optional<std::int64_t> RequestFields::integer(const std::string& name, std:
                                                    std::int64_t most) {
   const ordered_json* value = get(name);
   if (value == nullptr) return std::nullopt;
-  const bool huge =
-      value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (!value->is_number_integer() || huge || value->get<std::int64_t>() < least ||
-      value->get<std::int64_t>() > most)
+  const auto found = integer_in(*value, least, most);
+  if (!found)
     refuse(name, "must be an integer from " + std::to_string(least) + " to " + std::to_string(most) +
                      ", got " + excerpt(value->dump(), 40));
-  return value->get<std::int64_t>();
+  return found;
 }
 
 std::optional<double> RequestFields::number(const std::string& name, const FieldRange& range) {
@@ -141,10 +150,9 @@ std::optional<std::vector<std::int64_t>> RequestFields::ids(const std::string& n
   if (!list->is_array()) refuse(name, "must be a list of integers");
   std::vector<std::int64_t> found;
   for (const ordered_json& id : *list) {
-    const bool huge = id.is_number_unsigned() && id.get<std::uint64_t>() >= static_cast<std::uint64_t>(count);
-    if (!id.is_number_integer() || huge || id.get<std::int64_t>() < 0 || id.get<std::int64_t>() >= count)
-      refuse(name, "must be integers below " + std::to_string(count));
-    found.push_back(id.get<std::int64_t>());
+    const auto number = integer_in(id, 0, count - 1);
+    if (!number) refuse(name, "must be integers below " + std::to_string(count));
+    found.push_back(*number);
   }
   return found;
 }

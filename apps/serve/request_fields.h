@@ -14,6 +14,10 @@
 
 namespace zoo {
 
+/// The integer that a JSON value is, in the range. 2.0 is one, too (JSON Schema Validation, section 6.1.1).
+std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value, std::int64_t least,
+                                       std::int64_t most);
+
 /// The fields of a request's JSON object. Each that a reader asks for is checked, and null is the same as
 /// none; what is wrong is an ApiError that names the field.
 class RequestFields {

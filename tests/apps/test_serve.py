@@ -288,6 +288,13 @@ class Api(ServeTest):
                 "seed": -1, "stop": ""}
         self.assertEqual(self.server.post("/v1/completions", prompt="a", temperature=0, **more)["choices"], plain)
 
+    def test_whole_numbers_with_a_point_are_integers(self):
+        plain = self.server.post("/v1/completions", prompt=[4, 5], max_tokens=3, seed=5, top_k=9)["choices"]
+        found = self.server.post("/v1/completions", prompt=[4.0, 5.0], max_tokens=3.0, seed=5.0, top_k=9.0)["choices"]
+        self.assertEqual(found, plain)
+        self.assertEqual(self.server.post("/detokenize", tokens=[4.0]), self.server.post("/detokenize", tokens=[4]))
+        self.refused(400, "'max_tokens'", prompt="a", max_tokens=1e300)
+
     def test_bodies_that_are_refused(self):
         for body, words in [
             ("", ["byte"]),

@@ -31,9 +31,9 @@ struct Completion : WritingAnswer {
 TokenIds ids_of(const ordered_json& list) {
   TokenIds ids;
   for (const ordered_json& id : list) {
-    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 || id.get<std::uint64_t>() > 0x7FFFFFFF)
-      RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
-    ids.push_back(id.get<TokenId>());
+    const auto number = integer_in(id, 0, INT32_MAX);
+    if (!number) RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
+    ids.push_back(static_cast<TokenId>(*number));
   }
   return ids;
 }

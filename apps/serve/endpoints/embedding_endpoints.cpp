@@ -28,9 +28,9 @@ struct EmbeddingInputs {
 Encoding encoding_of(const std::string& field, const ordered_json& list) {
   Encoding encoding;
   for (const ordered_json& id : list) {
-    if (!id.is_number_integer() || id < 0 || id > 0x7FFFFFFF)
-      RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
-    encoding.ids.push_back(id.get<TokenId>());
+    const auto number = integer_in(id, 0, INT32_MAX);
+    if (!number) RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
+    encoding.ids.push_back(static_cast<TokenId>(*number));
   }
   if (encoding.ids.empty()) RequestFields::refuse(field, "has an empty list of ids");
   encoding.type_ids.resize(encoding.ids.size());

@@ -157,6 +157,28 @@ std::optional<std::vector<std::int64_t>> RequestFields::ids(const std::string& n
   return found;
 }
 
+std::vector<TextOrIds> RequestFields::texts_or_ids(const std::string& name, std::size_t most) {
+  const ordered_json* given = get(name);
+  if (given == nullptr) refuse_missing(name);
+  const bool several = given->is_array() && !given->empty() && !given->front().is_number();
+  if (several && given->size() > most) refuse(name, "must have at most " + std::to_string(most) + " texts");
+  std::vector<TextOrIds> found;
+  for (const ordered_json& one : several ? *given : ordered_json::array({*given})) {
+    if (one.is_string()) {
+      found.emplace_back(one.get<std::string>());
+      continue;
+    }
+    TokenIds ids;
+    for (const ordered_json& id : one.is_array() ? one : ordered_json::array({nullptr})) {
+      const auto number = integer_in(id, 0, INT32_MAX);
+      if (!number) refuse(name, "must be a text, a list of ids, or a list of either");
+      ids.push_back(static_cast<TokenId>(*number));
+    }
+    found.emplace_back(std::move(ids));
+  }
+  return found;
+}
+
 void RequestFields::ignore(std::initializer_list<const char*> names) {
   known_.insert(names.begin(), names.end());
 }

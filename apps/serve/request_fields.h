@@ -6,17 +6,22 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/base/field_error.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 
 /// The integer that a JSON value is, in the range. 2.0 is one, too (JSON Schema Validation, section 6.1.1).
 std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value, std::int64_t least,
                                        std::int64_t most);
+
+/// A text, or ids in its place.
+using TextOrIds = std::variant<std::string, TokenIds>;
 
 /// The fields of a request's JSON object. Each that a reader asks for is checked, and null is the same as
 /// none; what is wrong is an ApiError that names the field.
@@ -40,6 +45,8 @@ class RequestFields {
   std::vector<std::string> texts(const std::string& name, std::size_t most);
   /// A list of ids below `count`; nothing if the field is missing.
   std::optional<std::vector<std::int64_t>> ids(const std::string& name, std::int64_t count);
+  /// A text, a list of ids, or a list of at most `most` of either. Throws ApiError if the field is missing.
+  std::vector<TextOrIds> texts_or_ids(const std::string& name, std::size_t most);
 
   /// These fields do not change what is answered.
   void ignore(std::initializer_list<const char*> names);

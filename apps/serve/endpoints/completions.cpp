@@ -28,16 +28,6 @@ struct Completion : WritingAnswer {
   }
 };
 
-TokenIds ids_of(const ordered_json& list) {
-  TokenIds ids;
-  for (const ordered_json& id : list) {
-    const auto number = integer_in(id, 0, INT32_MAX);
-    if (!number) RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
-    ids.push_back(static_cast<TokenId>(*number));
-  }
-  return ids;
-}
-
 // Text before and after a gap that the model fills (Bavarian et al., 2022, "Efficient training of language
 // models to fill in the middle"), in the order prefix, suffix, middle.
 std::string text_with_gap(const Tokenizer& tokenizer, const std::string& prefix, const std::string& suffix) {
@@ -61,19 +51,19 @@ std::string text_with_gap(const Tokenizer& tokenizer, const std::string& prefix,
                         "model_not_supported");
 }
 
-void add_prompt(Completion& completion, const ordered_json& prompt, const std::string& suffix) {
-  if (prompt.is_string()) {
-    const auto& text = completion.prompts.emplace_back(prompt.get<std::string>());
-    const std::string read = suffix.empty() ? text : text_with_gap(completion.tokenizer(), text, suffix);
+void add_prompt(Completion& completion, const TextOrIds& prompt, const std::string& suffix) {
+  if (const auto* text = std::get_if<std::string>(&prompt)) {
+    completion.prompts.push_back(*text);
+    const std::string read = suffix.empty() ? *text : text_with_gap(completion.tokenizer(), *text, suffix);
     try {
       completion.writing.batch->prompts.push_back(
           completion.tokenizer().encode(read, EncodeOptions{.with_offsets = false}).ids);
     } catch (const Error& error) {
       RequestFields::refuse("prompt", std::string("cannot be read: ") + error.what());
     }
-  } else if (prompt.is_array()) {
+  } else {
     if (!suffix.empty()) RequestFields::refuse("suffix", "needs a prompt that is a text");
-    const TokenIds ids = ids_of(prompt);
+    const TokenIds& ids = std::get<TokenIds>(prompt);
     for (const TokenId id : ids)
       if (id >= completion.writing.session->vocab_size())
         RequestFields::refuse("prompt",
@@ -82,8 +72,6 @@ void add_prompt(Completion& completion, const ordered_json& prompt, const std::s
     std::erase_if(known, [&](TokenId id) { return id >= completion.tokenizer().vocab_size(); });
     completion.prompts.push_back(replace_invalid_utf8(completion.tokenizer().decode(known)));
     completion.writing.batch->prompts.push_back(ids);
-  } else {
-    RequestFields::refuse("prompt", "must be a text, a list of ids, or a list of either");
   }
   if (completion.writing.batch->prompts.back().empty())
     RequestFields::refuse("prompt", "is empty: there is nothing to continue");
@@ -92,13 +80,8 @@ void add_prompt(Completion& completion, const ordered_json& prompt, const std::s
 void read_prompts(RequestFields& fields, Completion& completion) {
   const std::string suffix = fields.text("suffix").value_or("");
   if (!suffix.empty() && completion.echo) RequestFields::refuse("suffix", "is not supported with 'echo'");
-  const ordered_json* prompt = fields.get("prompt");
-  if (prompt == nullptr) fields.refuse_missing("prompt");
-  const bool several = prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
-  if (!several) return add_prompt(completion, *prompt, suffix);
-  if (prompt->size() > kMostPrompts)
-    RequestFields::refuse("prompt", "must have at most " + std::to_string(kMostPrompts) + " prompts");
-  for (const ordered_json& one : *prompt) add_prompt(completion, one, suffix);
+  for (const TextOrIds& prompt : fields.texts_or_ids("prompt", kMostPrompts))
+    add_prompt(completion, prompt, suffix);
 }
 
 Completion read_completion(RequestFields& fields, const ServedModel& served, const WritingModel& model,

@@ -25,38 +25,22 @@ struct EmbeddingInputs {
   std::vector<Encoding> ids;
 };
 
-Encoding encoding_of(const std::string& field, const ordered_json& list) {
-  Encoding encoding;
-  for (const ordered_json& id : list) {
-    const auto number = integer_in(id, 0, INT32_MAX);
-    if (!number) RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
-    encoding.ids.push_back(static_cast<TokenId>(*number));
-  }
-  if (encoding.ids.empty()) RequestFields::refuse(field, "has an empty list of ids");
-  encoding.type_ids.resize(encoding.ids.size());
-  encoding.texts.resize(encoding.ids.size());
-  return encoding;
-}
-
 EmbeddingInputs inputs_of(RequestFields& fields, const std::string& field) {
   EmbeddingInputs inputs{field, {}, {}};
-  const ordered_json* given = fields.get(field);
-  if (given == nullptr) fields.refuse_missing(field);
-  if (given->is_array() && given->empty()) RequestFields::refuse(field, "is empty");
-  if (given->is_array() && given->front().is_number()) {
-    inputs.ids.push_back(encoding_of(field, *given));
-  } else if (given->is_array() && given->front().is_array()) {
-    if (given->size() > kMostInputs)
-      RequestFields::refuse(field, "must have at most " + std::to_string(kMostInputs) + " texts");
-    for (const ordered_json& one : *given) {
-      if (!one.is_array()) RequestFields::refuse(field, "must be a text, a list of ids, or a list of either");
-      inputs.ids.push_back(encoding_of(field, one));
+  for (const TextOrIds& one : fields.texts_or_ids(field, kMostInputs)) {
+    if (const auto* text = std::get_if<std::string>(&one)) {
+      inputs.texts.push_back(*text);
+    } else {
+      const TokenIds& ids = std::get<TokenIds>(one);
+      inputs.ids.push_back({.ids = ids});
+      inputs.ids.back().type_ids.resize(ids.size());
+      inputs.ids.back().texts.resize(ids.size());
     }
-  } else {
-    inputs.texts = fields.texts(field, kMostInputs);
-    for (const std::string& text : inputs.texts)
-      if (text.empty()) RequestFields::refuse(field, "has an empty text");
+    if (std::visit([](const auto& each) { return each.empty(); }, one))
+      RequestFields::refuse(field, "is empty, or has an empty text or list of ids");
   }
+  if (!inputs.texts.empty() && !inputs.ids.empty())
+    RequestFields::refuse(field, "must be texts or lists of ids, not both");
   return inputs;
 }
 

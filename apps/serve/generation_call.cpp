@@ -153,8 +153,9 @@ AutomatonCache::Automaton automaton_of(const WritingModel& model, const Generate
   });
 }
 
-WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
+WritingRequest read_writing_request(RequestFields& fields, const ServedModel& served,
                                     const GenerateSession& session) {
+  const WritingModel& model = *served.writing;
   WritingRequest request{.model = &model, .session = std::make_shared<GenerateSession>(session)};
   GenerationSettings settings = model.defaults;
   read_sampling(fields, settings, model.draws_seeds);
@@ -163,6 +164,7 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
   std::erase(stops, "");  // which some clients send for "none"
   if (!stops.empty()) request.session->stop = StopStrings(std::move(stops));
   request.batch->samples = fields.integer("n", 1, model.batch->options().slots).value_or(1);
+  request.batch->adapter = served.adapter;
 
   GenerationOptions& options = request.batch->options;
   options = settings.generation_options();
@@ -170,7 +172,7 @@ WritingRequest read_writing_request(RequestFields& fields, const WritingModel& m
   options.constraint = constraint(fields, model, *request.session);
   complete(options, *request.session);
   fields.ignore({"user", "metadata", "store", "service_tier", "prompt_cache_key", "safety_identifier",
-                 "prompt_cache_retention", "model"});
+                 "prompt_cache_retention"});
   return request;
 }
 
@@ -179,9 +181,9 @@ std::optional<std::int64_t> read_length(RequestFields& fields, const std::string
   return value != nullptr && *value == -1 ? -1 : fields.integer(name, least, 1'000'000'000);
 }
 
-void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
-                const std::string& name, std::int64_t most) {
-  const std::int64_t context = model.batch->options().context;
+void set_length(WritingRequest& request, std::optional<std::int64_t> given, const std::string& name,
+                std::int64_t most) {
+  const std::int64_t context = request.model->batch->options().context;
   std::size_t longest = 0;
   for (const TokenIds& prompt : request.batch->prompts) longest = std::max(longest, prompt.size());
   const std::int64_t room = context - static_cast<std::int64_t>(longest);
@@ -223,11 +225,8 @@ struct GenerationCall::Mailbox {
   std::optional<std::string> failure;
 };
 
-GenerationCall::GenerationCall(WritingRequest request, ContinuousBatch& batch, WritingPlace place)
-    : request_(std::move(request)),
-      place_(std::move(place)),
-      mailbox_(std::make_shared<Mailbox>()),
-      rows_(request_.batch->prompts.size() * static_cast<std::size_t>(request_.batch->samples)) {
+GenerationCall::GenerationCall(WritingRequest request, WritingPlace place)
+    : request_(std::move(request)), place_(std::move(place)), mailbox_(std::make_shared<Mailbox>()) {
   using Kind = WritingEvent::Kind;
   BatchRequest& own = *request_.batch;
   // The session lives as long as the request, whose options refer to it.
@@ -251,7 +250,7 @@ GenerationCall::GenerationCall(WritingRequest request, ContinuousBatch& batch, W
   };
   bool taken = false;
   try {
-    taken = batch.submit(request_.batch);
+    taken = request_.model->batch->submit(request_.batch);
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }
@@ -273,7 +272,7 @@ std::int64_t GenerationCall::prompt_tokens() const {
 std::int64_t GenerationCall::reused_tokens() const { return mailbox_->reused; }
 
 std::optional<WritingEvent> GenerationCall::next() {
-  if (ended_ == rows_) return std::nullopt;
+  if (ended_ == request_.rows()) return std::nullopt;
   for (;;) {
     place_.watch.check();
     std::unique_lock lock(mailbox_->mutex);

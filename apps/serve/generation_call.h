@@ -21,12 +21,15 @@ struct WritingRequest {
   std::shared_ptr<BatchRequest> batch = std::make_shared<BatchRequest>();
   bool stream = false, include_usage = false;
   bool continues = false;  // the text goes on from the prompt's, instead of being one by itself
+
+  std::size_t samples() const { return static_cast<std::size_t>(batch->samples); }
+  std::size_t rows() const { return batch->prompts.size() * samples(); }
 };
 
 /// Reads the fields that /v1/completions and /v1/chat/completions share: how tokens are chosen and where a
 /// text ends. A field that the request does not have is the checkpoint's default, then OpenAI's. The caller
 /// sets the prompts and calls set_length(). Throws ApiError naming the field.
-WritingRequest read_writing_request(RequestFields& fields, const WritingModel& model,
+WritingRequest read_writing_request(RequestFields& fields, const ServedModel& served,
                                     const GenerateSession& session);
 
 /// The automaton of a constraint, which `name` names, from the model's last ones or made of the pattern.
@@ -41,8 +44,8 @@ std::optional<std::int64_t> read_length(RequestFields& fields, const std::string
 /// Sets the number of new tokens: `given` by the field `name`, or, if none or -1 is, what the context leaves;
 /// at most `most` unless that is 0. Throws ApiError if it does not fit, as OpenAI does:
 /// context_length_exceeded.
-void set_length(WritingRequest& request, const WritingModel& model, std::optional<std::int64_t> given,
-                const std::string& name, std::int64_t most);
+void set_length(WritingRequest& request, std::optional<std::int64_t> given, const std::string& name,
+                std::int64_t most);
 
 /// News of a request that is being written.
 struct WritingEvent {
@@ -66,7 +69,7 @@ struct WritingPlace {
 class GenerationCall {
  public:
   /// Submits it. Throws ApiError: 429 if the queue is full, 400 for what the batch refuses.
-  GenerationCall(WritingRequest request, ContinuousBatch& batch, WritingPlace place);
+  GenerationCall(WritingRequest request, WritingPlace place);
   ~GenerationCall();
   GenerationCall(const GenerationCall&) = delete;
   GenerationCall& operator=(const GenerationCall&) = delete;
@@ -76,7 +79,6 @@ class GenerationCall {
   std::optional<WritingEvent> next();
 
   const WritingRequest& request() const { return request_; }
-  std::size_t rows() const { return rows_; }
   std::int64_t prompt_tokens() const;
   std::int64_t reused_tokens() const;  // of the prompts, so far: not read again
 
@@ -86,7 +88,7 @@ class GenerationCall {
   WritingRequest request_;
   WritingPlace place_;
   std::shared_ptr<Mailbox> mailbox_;
-  std::size_t rows_ = 0, ended_ = 0;
+  std::size_t ended_ = 0;
   bool has_token_ = false;
 };
 

@@ -20,6 +20,31 @@ std::string event_of(const ordered_json& event) {
   return name + "data: " + json_text(event) + "\n\n";
 }
 
+ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
+  return {{"prompt_tokens", call.prompt_tokens()},
+          {"completion_tokens", new_tokens},
+          {"total_tokens", call.prompt_tokens() + new_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", call.reused_tokens()}}}};
+}
+
+// Waits for all rows.
+std::vector<WrittenRow> collect_rows(GenerationCall& call) {
+  using Kind = WritingEvent::Kind;
+  std::vector<WrittenRow> rows(call.request().rows());
+  const std::size_t samples = call.request().samples();
+  while (const auto event = call.next()) {
+    if (event->kind == Kind::kPrompt) {
+      for (std::size_t s = 0; s < samples; ++s) rows[event->row * samples + s].prompt_scores = event->scores;
+    } else if (event->kind == Kind::kToken) {
+      rows[event->row].ids.push_back(event->token.id);
+      rows[event->row].tokens.push_back(event->token);
+    } else {
+      rows[event->row].end = event->end;
+    }
+  }
+  return rows;
+}
+
 // Sends the events of a call until it ends or the client leaves.
 class EventStream {
  public:
@@ -27,10 +52,9 @@ class EventStream {
               const std::function<bool(std::string_view)>& write)
       : answer_(answer), call_(call), words_(words), write_(write) {
     const WritingRequest& request = call.request();
-    for (std::size_t row = 0; row < call.rows(); ++row) {
+    for (std::size_t row = 0; row < request.rows(); ++row) {
       texts_.emplace_back(*request.session);
-      const std::size_t prompt = row / static_cast<std::size_t>(request.batch->samples);
-      if (request.continues) texts_.back().push_given(request.batch->prompts[prompt].back());
+      if (request.continues) texts_.back().push_given(request.batch->prompts[row / request.samples()].back());
     }
   }
 
@@ -89,30 +113,6 @@ ordered_json WritingAnswer::envelope(ordered_json choices) const {
 
 const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
 
-std::vector<WrittenRow> collect_rows(GenerationCall& call) {
-  using Kind = WritingEvent::Kind;
-  std::vector<WrittenRow> rows(call.rows());
-  const auto samples = static_cast<std::size_t>(call.request().batch->samples);
-  while (const auto event = call.next()) {
-    if (event->kind == Kind::kPrompt) {
-      for (std::size_t s = 0; s < samples; ++s) rows[event->row * samples + s].prompt_scores = event->scores;
-    } else if (event->kind == Kind::kToken) {
-      rows[event->row].ids.push_back(event->token.id);
-      rows[event->row].tokens.push_back(event->token);
-    } else {
-      rows[event->row].end = event->end;
-    }
-  }
-  return rows;
-}
-
-ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
-  return {{"prompt_tokens", call.prompt_tokens()},
-          {"completion_tokens", new_tokens},
-          {"total_tokens", call.prompt_tokens() + new_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", call.reused_tokens()}}}};
-}
-
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
                    StreamWords words) {
   WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
@@ -132,6 +132,23 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
     }
   };
   return reply;
+}
+
+WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
+                  const std::function<ordered_json(std::size_t row, const WrittenRow&)>& choice,
+                  StreamWords words) {
+  auto call = std::make_shared<GenerationCall>(answer->writing, place);
+  if (answer->writing.stream) return stream_of(answer, std::move(call), std::move(words));
+  const std::vector<WrittenRow> rows = collect_rows(*call);
+  ordered_json choices = ordered_json::array();
+  std::size_t count = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    choices.push_back(choice(row, rows[row]));
+    count += rows[row].ids.size();
+  }
+  ordered_json reply = answer->envelope(std::move(choices));
+  reply["usage"] = usage_of(*call, static_cast<std::int64_t>(count));
+  return {.body = json_text(reply)};
 }
 
 std::string new_reply_id(const std::string& prefix) {

@@ -27,7 +27,7 @@ struct WritingAnswer {
   nlohmann::ordered_json envelope(nlohmann::ordered_json choices) const;
 };
 
-/// A row of an answer so far.
+/// All that a row has written.
 struct WrittenRow {
   TokenIds ids;
   std::vector<ScoredToken> tokens, prompt_scores;
@@ -36,11 +36,6 @@ struct WrittenRow {
 
 /// "stop" or "length", as OpenAI names the reason why a row has ended.
 const char* finish_reason(RowEnd end);
-
-/// Waits for all rows.
-std::vector<WrittenRow> collect_rows(GenerationCall& call);
-
-nlohmann::ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens);
 
 /// The events of a stream that an endpoint writes for a row's new text.
 struct StreamWords {
@@ -61,6 +56,12 @@ struct StreamWords {
 /// an event, too.
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
                    StreamWords words);
+
+/// The answer to a request in OpenAI's form: those events if it streams, else an object with the choice of
+/// each row.
+WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
+                  const std::function<nlohmann::ordered_json(std::size_t row, const WrittenRow&)>& choice,
+                  StreamWords words);
 
 /// An id such as "cmpl-1f…", unique to this process.
 std::string new_reply_id(const std::string& prefix);

@@ -118,27 +118,17 @@ ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids,
   return message;
 }
 
-ordered_json whole(const ChatCompletion& chat, GenerationCall& call) {
-  const std::vector<WrittenRow> rows = collect_rows(call);
-  ordered_json choices = ordered_json::array();
-  std::int64_t count = 0;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::optional<ToolCallReader> reader;
-    ordered_json message = chat.tools.format
-                               ? message_with_calls(chat, rows[row].ids, reader.emplace(*chat.tools.format))
-                               : message_of(text_of_row(rows[row].ids, *chat.writing.session));
-    ordered_json logprobs;
-    if (chat.writing.batch->likeliest) logprobs = logprobs_of(rows[row].tokens, chat);
-    choices.push_back(
-        {{"index", row},
-         {"message", std::move(message)},
-         {"logprobs", std::move(logprobs)},
-         {"finish_reason", finish_reason_of(chat, rows[row].end, reader ? &*reader : nullptr)}});
-    count += static_cast<std::int64_t>(rows[row].ids.size());
-  }
-  ordered_json reply = chat.envelope(std::move(choices));
-  reply["usage"] = usage_of(call, count);
-  return reply;
+ordered_json whole_choice(const ChatCompletion& chat, std::size_t row, const WrittenRow& written) {
+  std::optional<ToolCallReader> reader;
+  ordered_json message = chat.tools.format
+                             ? message_with_calls(chat, written.ids, reader.emplace(*chat.tools.format))
+                             : message_of(text_of_row(written.ids, *chat.writing.session));
+  ordered_json logprobs;
+  if (chat.writing.batch->likeliest) logprobs = logprobs_of(written.tokens, chat);
+  return {{"index", row},
+          {"message", std::move(message)},
+          {"logprobs", std::move(logprobs)},
+          {"finish_reason", finish_reason_of(chat, written.end, reader ? &*reader : nullptr)}};
 }
 
 // The change that a piece makes to a message.
@@ -150,7 +140,8 @@ ordered_json delta_of(const ToolCallPiece& piece) {
   return {{"tool_calls", ordered_json::array({std::move(call)})}};
 }
 
-StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat, std::size_t rows) {
+StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
+  const std::size_t rows = chat->writing.rows();
   const auto readers = std::make_shared<std::vector<ToolCallReader>>();
   if (chat->tools.format) readers->assign(rows, ToolCallReader(*chat->tools.format));
   const auto chunk = [chat](std::size_t row, ordered_json delta, ordered_json logprobs, ordered_json reason) {
@@ -201,13 +192,11 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
   ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
                        .object = "chat.completion",
                        .model = served.name,
-                       .writing = read_writing_request(fields, model, model.chat_session)}};
-  chat.serving = &model;
+                       .writing = read_writing_request(fields, served, model.chat_session)}};
   if (chat.writing.stream) chat.object += ".chunk";
-  chat.tools = read_tools(fields, model, chat.writing);
+  chat.tools = read_tools(fields, chat.writing);
   ordered_json request = template_request(fields, model, chat.tools);
   read_logprobs(fields, *chat.writing.batch);
-  chat.writing.batch->adapter = served.adapter;
   const auto old_length = read_length(fields, "max_tokens");
   const auto length = read_length(fields, "max_completion_tokens");
   if (const ordered_json* kinds = fields.get("modalities");
@@ -224,7 +213,7 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
     RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
   }
   if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
-  set_length(chat.writing, model, length ? length : old_length,
+  set_length(chat.writing, length ? length : old_length,
              length || !old_length ? "max_completion_tokens" : "max_tokens", state.options.most_new_tokens);
   return std::make_shared<const ChatCompletion>(std::move(chat));
 }
@@ -239,11 +228,10 @@ std::string new_call_id() { return new_reply_id("").substr(0, 9); }
 WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   const auto chat = read_chat(state, fields);
-  auto call =
-      std::make_shared<GenerationCall>(chat->writing, *chat->serving->batch, state.writing_place(request));
-  if (!chat->writing.stream) return {.body = json_text(whole(*chat, *call))};
-  const std::size_t rows = call->rows();
-  return stream_of(chat, std::move(call), words_for(chat, rows));
+  const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
+    return whole_choice(*chat, row, written);
+  };
+  return reply_of(chat, state.writing_place(request), choice_of, words_for(chat));
 }
 
 }  // namespace zoo

@@ -106,8 +106,7 @@ WebReply answer_in_dialect(ServerState& state, const WebRequest& request, ordere
                            const FieldNames& names, std::shared_ptr<ChatDialect> dialect) {
   dialect->chat = read_chat(state, std::move(fields), names);
   const auto& chat = dialect->chat;
-  dialect->call =
-      std::make_shared<GenerationCall>(chat->writing, *chat->serving->batch, state.writing_place(request));
+  dialect->call = std::make_shared<GenerationCall>(chat->writing, state.writing_place(request));
   WebReply reply = stream_of(chat, dialect->call, words_for(dialect));
   if (chat->writing.stream) return reply;
   reply.stream([](std::string_view) { return true; });

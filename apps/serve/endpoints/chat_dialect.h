@@ -19,7 +19,7 @@ struct ToolUse {
 
 /// Sets the constraint of the answer: a call that is begun, or demanded, has arguments that the tool's
 /// parameters allow. Throws ApiError naming the field.
-ToolUse read_tools(RequestFields& fields, const WritingModel& model, WritingRequest& writing);
+ToolUse read_tools(RequestFields& fields, WritingRequest& writing);
 
 /// Makes arguments, which clients send as JSON text, what the template wants. Throws ApiError.
 void prepare_tool_calls(nlohmann::ordered_json& message, const std::string& place, const WritingModel& model);
@@ -27,7 +27,6 @@ void prepare_tool_calls(nlohmann::ordered_json& message, const std::string& plac
 /// A chat request, with OpenAI's fields of /v1/chat/completions.
 struct ChatCompletion : WritingAnswer {
   ToolUse tools;
-  const WritingModel* serving = nullptr;
 };
 
 /// Reads it. Throws ApiError naming the field.

@@ -22,10 +22,6 @@ constexpr std::int64_t kMostLikeliest = 20, kUsualTokens = 16;
 struct Completion : WritingAnswer {
   std::vector<std::string> prompts;
   bool echo = false;
-
-  std::size_t prompt_of_row(std::size_t row) const {
-    return row / static_cast<std::size_t>(writing.batch->samples);
-  }
 };
 
 // Text before and after a gap that the model fills (Bavarian et al., 2022, "Efficient training of language
@@ -84,14 +80,12 @@ void read_prompts(RequestFields& fields, Completion& completion) {
     add_prompt(completion, prompt, suffix);
 }
 
-Completion read_completion(RequestFields& fields, const ServedModel& served, const WritingModel& model,
-                           const ServeOptions& options) {
+Completion read_completion(RequestFields& fields, const ServedModel& served, const ServeOptions& options) {
   Completion completion{{.id = new_reply_id("cmpl-"),
                          .object = "text_completion",
                          .model = served.name,
-                         .writing = read_writing_request(fields, model, model.session)}};
+                         .writing = read_writing_request(fields, served, served.writing->session)}};
   BatchRequest& batch = *completion.writing.batch;
-  batch.adapter = served.adapter;
   completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);
   batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);
@@ -101,7 +95,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   read_prompts(fields, completion);
   const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();
-  set_length(completion.writing, model, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
+  set_length(completion.writing, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
   return completion;
 }
 
@@ -172,34 +166,25 @@ ordered_json choice(std::size_t row, const std::string& text, ordered_json logpr
           {"finish_reason", std::move(reason)}};
 }
 
-ordered_json whole(const Completion& completion, GenerationCall& call) {
-  const std::vector<WrittenRow> rows = collect_rows(call);
-  ordered_json choices = ordered_json::array();
-  std::int64_t count = 0;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const std::size_t prompt = completion.prompt_of_row(row);
-    const std::string echoed = completion.echo ? completion.prompts[prompt] : "";
-    ordered_json logprobs;
-    if (completion.writing.batch->likeliest) {
-      TextPlace place;
-      LogProbs lists(completion, place);
-      if (completion.echo)
-        lists.add_prompt(completion.writing.batch->prompts[prompt], rows[row].prompt_scores, echoed);
-      for (const ScoredToken& token : rows[row].tokens) lists.add(token.id, &token);
-      logprobs = lists.json();
-    }
-    const std::string text = text_of_row(rows[row].ids, *completion.writing.session,
-                                         completion.writing.batch->prompts[prompt].back());
-    choices.push_back(choice(row, echoed + text, std::move(logprobs), finish_reason(rows[row].end)));
-    count += static_cast<std::int64_t>(rows[row].ids.size());
+ordered_json whole_choice(const Completion& completion, std::size_t row, const WrittenRow& written) {
+  const WritingRequest& writing = completion.writing;
+  const TokenIds& prompt = writing.batch->prompts[row / writing.samples()];
+  const std::string echoed = completion.echo ? completion.prompts[row / writing.samples()] : "";
+  ordered_json logprobs;
+  if (writing.batch->likeliest) {
+    TextPlace place;
+    LogProbs lists(completion, place);
+    if (completion.echo) lists.add_prompt(prompt, written.prompt_scores, echoed);
+    for (const ScoredToken& token : written.tokens) lists.add(token.id, &token);
+    logprobs = lists.json();
   }
-  ordered_json reply = completion.envelope(std::move(choices));
-  reply["usage"] = usage_of(call, count);
-  return reply;
+  return choice(row, echoed + text_of_row(written.ids, *writing.session, prompt.back()), std::move(logprobs),
+                finish_reason(written.end));
 }
 
 // A stream's words; the offsets of the log-probabilities go on from token to token.
-StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::size_t rows) {
+StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
+  const std::size_t rows = completion->writing.rows();
   const auto places = std::make_shared<std::vector<TextPlace>>(rows);
   StreamWords words;
   if (completion->echo && !completion->writing.batch->scores_prompt) {
@@ -207,7 +192,7 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
       std::vector<ordered_json> events;
       for (std::size_t row = 0; row < rows; ++row)
         events.push_back(completion->envelope(ordered_json::array(
-            {choice(row, completion->prompts[completion->prompt_of_row(row)], nullptr, nullptr)})));
+            {choice(row, completion->prompts[row / completion->writing.samples()], nullptr, nullptr)})));
       return events;
     };
   }
@@ -233,16 +218,14 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion, std::
 WebReply answer_completion(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
-  WritingModel& model = writing_part(served);
-  const auto completion =
-      std::make_shared<const Completion>(read_completion(fields, served, model, state.options));
+  writing_part(served);
+  const auto completion = std::make_shared<const Completion>(read_completion(fields, served, state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
-  auto call =
-      std::make_shared<GenerationCall>(completion->writing, *model.batch, state.writing_place(request));
-  if (!completion->writing.stream) return {.body = json_text(whole(*completion, *call))};
-  const std::size_t rows = call->rows();
-  return stream_of(completion, std::move(call), words_for(completion, rows));
+  const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
+    return whole_choice(*completion, row, written);
+  };
+  return reply_of(completion, state.writing_place(request), choice_of, words_for(completion));
 }
 
 }  // namespace zoo

@@ -72,7 +72,8 @@ std::string choice_of(RequestFields& fields) {
 
 }  // namespace
 
-ToolUse read_tools(RequestFields& fields, const WritingModel& model, WritingRequest& writing) {
+ToolUse read_tools(RequestFields& fields, WritingRequest& writing) {
+  const WritingModel& model = *writing.model;
   const ordered_json* list = fields.get("tools");
   const std::string choice = choice_of(fields);
   const bool many = fields.flag("parallel_tool_calls").value_or(true) && choice.front() != ':';

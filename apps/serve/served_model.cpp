@@ -109,7 +109,7 @@ ComputeOptions without_cache(ComputeOptions compute) {
   return compute;
 }
 
-std::unique_ptr<TextEmbedder> load_embedder(const ModelPath& directory, const ServeOptions& options,
+std::unique_ptr<ServedEmbedder> load_embedder(const ModelPath& directory, const ServeOptions& options,
                                             std::shared_ptr<Model> loaded) {
   const SentenceConfig config = SentenceConfig::read(directory);
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
@@ -119,8 +119,9 @@ std::unique_ptr<TextEmbedder> load_embedder(const ModelPath& directory, const Se
     loaded = bare.model;
     device = bare.device;
   }
-  return std::make_unique<TextEmbedder>(loaded, load_tokenizer(config.transformer, checkpoint.json.get()),
-                                        config, EmbedOptions{.modules = {.device = device}});
+  return std::make_unique<ServedEmbedder>(
+      ServedEmbedder{config, TextEmbedder(loaded, load_tokenizer(config.transformer, checkpoint.json.get()),
+                                          config, EmbedOptions{.modules = {.device = device}})});
 }
 
 }  // namespace
@@ -162,7 +163,6 @@ std::shared_ptr<const std::vector<std::string>> WritingModel::tool_bytes() const
 std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
-  model->source = directory.string();
   model->created = std::time(nullptr);
   if (SentenceConfig::pools(directory)) {
     const SentenceConfig config = SentenceConfig::read(directory);
@@ -207,7 +207,6 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
     throw Error(directory, ": the adapter is of a ", name_of(*adapter.head()),
                 " model, which writes no text");
   auto model = std::make_unique<ServedModel>();
-  model->source = directory;
   model->created = std::time(nullptr);
   model->tokenizer = base.tokenizer;
   model->model_type = base.model_type;
@@ -221,10 +220,12 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
   return model;
 }
 
-const TextEmbedder& embedder_of(ServedModel& model, const ServeOptions& options) {
-  if (!model.embedder && model.translator)
-    throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and makes no embeddings", "model",
-                   "model_not_supported");
+void ServedModel::refuse(const std::string& does) const {
+  throw ApiError(400, "'" + name + "' " + does, "model", "model_not_supported");
+}
+
+const ServedEmbedder& embedder_of(ServedModel& model, const ServeOptions& options) {
+  if (!model.embedder && model.translator) model.refuse_head("makes no embeddings");
   if (!model.embedder) model.embedder = load_embedder(model.directory, options, nullptr);
   return *model.embedder;
 }
@@ -239,15 +240,12 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
   }
   const double gigabytes = 4e-9 * static_cast<double>(numbers);
   if (gigabytes > options.look_gb)
-    throw ApiError(400,
-                   "'" + model.name + "' needs " + decimal(gigabytes, 1) +
-                       " GB in float32 to be looked into; --look_gb allows " + decimal(options.look_gb, 1),
-                   "model", "model_not_supported");
+    model.refuse("needs " + decimal(gigabytes, 1) + " GB in float32 to be looked into; --look_gb allows " +
+                 decimal(options.look_gb, 1));
   auto loaded =
       std::make_unique<LookedModel>(load_looked_model(model.directory, {.device = options.compute.device}));
   if (!loaded->model.model->parts().embeddings)
-    throw ApiError(400, "'" + model.name + "' is no stack of layers that can be looked into", "model",
-                   "model_not_supported");
+    model.refuse("is no stack of layers that can be looked into");
   model.inside = std::move(loaded);
   return *model.inside;
 }

@@ -110,6 +110,12 @@ struct TranslatingModel {
   };
 };
 
+/// A model that makes vectors of texts, with its prompts.
+struct ServedEmbedder {
+  SentenceConfig config;
+  TextEmbedder embedder;
+};
+
 /// A checkpoint that the server answers from, and what it can answer by the kind of its head.
 struct ServedModel {
   std::string name;
@@ -117,14 +123,17 @@ struct ServedModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
   std::string vocabulary;                        // equal where ids mean the same tokens
-  std::string source;                            // as it was given
   ModelPath directory;                           // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
   std::shared_ptr<WritingModel> writing;         // causal-lm; of an adapter its base's
   std::size_t adapter = 0;                       // of `writing`; 0: none
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
   std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm
-  std::unique_ptr<TextEmbedder> embedder;        // base and masked-lm; of other heads by the first request
+  std::unique_ptr<ServedEmbedder> embedder;      // base and masked-lm; of other heads by the first request
+
+  /// Throws ApiError 400 saying that the model `does`, for a request that it cannot answer.
+  [[noreturn]] void refuse(const std::string& does) const;
+  [[noreturn]] void refuse_head(const std::string& does) const { refuse("has a " + head + " head and " + does); }
 };
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.
@@ -137,7 +146,7 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
 
 /// What turns texts into vectors: `tzoo embed` with the model. For a head of another kind the first call
 /// loads the model without it. Throws ApiError for an encoder-decoder.
-const TextEmbedder& embedder_of(ServedModel& model, const ServeOptions& options);
+const ServedEmbedder& embedder_of(ServedModel& model, const ServeOptions& options);
 
 /// The model as modules in float32, beside what answers requests: analyses need every part's output, which
 /// packed weights do not give. The first call loads it. Throws ApiError for one beyond options.look_gb and

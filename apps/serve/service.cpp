@@ -126,10 +126,9 @@ ServedModel& ServerState::model_of(RequestFields& fields) {
                  "model", "model_not_found");
 }
 
-WritingModel& writing_part(ServedModel& model) {
-  if (model.writing) return *model.writing;
-  throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and does not continue texts",
-                 "model", "model_not_supported");
+WritingModel& writing_part(const ServedModel& model) {
+  if (!model.writing) model.refuse_head("does not continue texts");
+  return *model.writing;
 }
 
 WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {

@@ -186,9 +186,7 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields) {
   ServedModel& served = state.model_of(fields);
   const WritingModel& model = writing_part(served);
-  if (!model.chat)
-    throw ApiError(400, "'" + served.name + "' does not chat: " + model.no_chat, "model",
-                   "model_not_supported");
+  if (!model.chat) served.refuse("does not chat: " + model.no_chat);
   ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
                        .object = "chat.completion",
                        .model = served.name,

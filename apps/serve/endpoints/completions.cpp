@@ -84,7 +84,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   Completion completion{{.id = new_reply_id("cmpl-"),
                          .object = "text_completion",
                          .model = served.name,
-                         .writing = read_writing_request(fields, served, served.writing->session)}};
+                         .writing = read_writing_request(fields, served, writing_part(served).session)}};
   BatchRequest& batch = *completion.writing.batch;
   completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);
@@ -218,7 +218,6 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
 WebReply answer_completion(ServerState& state, const WebRequest& request) {
   RequestFields fields(request.body);
   ServedModel& served = state.model_of(fields);
-  writing_part(served);
   const auto completion = std::make_shared<const Completion>(read_completion(fields, served, state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");

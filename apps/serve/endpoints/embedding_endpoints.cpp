@@ -110,8 +110,8 @@ ordered_json vector_json(const at::Tensor& row, bool as_base64) {
   return encode_base64(bytes);
 }
 
-const TextEmbedder& loaded_embedder(ServerState& state, ServedModel& served, ComputeJob& job) {
-  const TextEmbedder* embedder = nullptr;
+const ServedEmbedder& loaded_embedder(ServerState& state, ServedModel& served, ComputeJob& job) {
+  const ServedEmbedder* embedder = nullptr;
   job.run([&] { embedder = &embedder_of(served, state.options); });
   return *embedder;
 }
@@ -124,9 +124,8 @@ struct TeiOptions {
   explicit TeiOptions(RequestFields& fields)
       : truncates(truncates_as_tei(fields)), prompt_name(fields.text("prompt_name")) {}
 
-  TextEmbedder prompted(const TextEmbedder& embedder, const ServedModel& served) const {
-    return prompt_name ? embedder.with_prompt(SentenceConfig::read(served.source).prompt_named(*prompt_name))
-                       : embedder;
+  TextEmbedder prompted(const ServedEmbedder& made) const {
+    return prompt_name ? made.embedder.with_prompt(made.config.prompt_named(*prompt_name)) : made.embedder;
   }
 };
 
@@ -145,7 +144,7 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
   fields.refuse_others();
 
   ComputeJob job(state.thread, state.watch(request));
-  auto [rows, tokens] = vectors_of(state, job, loaded_embedder(state, served, job), inputs, truncates);
+  auto [rows, tokens] = vectors_of(state, job, loaded_embedder(state, served, job).embedder, inputs, truncates);
   if (dimensions) rows = first_numbers(rows, *dimensions);
   ordered_json data = ordered_json::array();
   for (std::int64_t i = 0; i < rows.size(0); ++i)
@@ -169,7 +168,7 @@ WebReply answer_embed(ServerState& state, const WebRequest& request) {
   fields.refuse_others();
 
   ComputeJob job(state.thread, state.watch(request));
-  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job), served);
+  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job));
   at::Tensor rows = vectors_of(state, job, embedder, inputs, options.truncates).rows;
   rows = dimensions ? first_numbers(rows, *dimensions) : unit_vectors(rows);
   ordered_json list = ordered_json::array();
@@ -192,7 +191,7 @@ WebReply answer_similarity(ServerState& state, const WebRequest& request) {
   for (const RequestFields* each : {&fields, &given, &parameters}) each->refuse_others();
 
   ComputeJob job(state.thread, state.watch(request));
-  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job), served);
+  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job));
   const at::Tensor rows = unit_vectors(vectors_of(state, job, embedder, inputs, options.truncates).rows);
   return {.body = json_text(vector_json(at::matmul(rows.slice(0, 0, -1), rows[-1]), /*as_base64=*/false))};
 }

@@ -93,6 +93,6 @@ WebReply answer_look(ServerState& state, const WebRequest& request);            
 std::string watched_run(const std::filesystem::path& run);
 
 /// The model's part for writing. Throws ApiError naming the model if it has none.
-WritingModel& writing_part(ServedModel& model);
+WritingModel& writing_part(const ServedModel& model);
 
 }  // namespace zoo

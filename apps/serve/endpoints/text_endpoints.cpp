@@ -22,10 +22,8 @@ constexpr std::int64_t kMostGuesses = 1000;
 
 // The model's part with a head. Throws ApiError naming both if it has another.
 TextModel& text_part(ServedModel& model, const char* does, std::initializer_list<Head> heads) {
-  if (model.text && std::find(heads.begin(), heads.end(), model.text->head) != heads.end())
-    return *model.text;
-  throw ApiError(400, "'" + model.name + "' has a " + model.head + " head and " + does, "model",
-                 "model_not_supported");
+  if (!model.text || std::ranges::find(heads, model.text->head) == heads.end()) model.refuse_head(does);
+  return *model.text;
 }
 
 std::string required_text(RequestFields& fields, const char* name) {
@@ -215,10 +213,9 @@ WebReply answer_rerank(ServerState& state, const WebRequest& request) {
   if (has_head) {
     ranked = rank(*served.text, asked, state.shared(job));
   } else {
-    const TextEmbedder* embedder = nullptr;
-    job.run([&] { embedder = &embedder_of(served, state.options); });
-    const SearchEmbedders searching = search_embedders(*embedder, SentenceConfig::read(served.source));
-    ranked = rank(searching, asked, state.shared(job));
+    const ServedEmbedder* made = nullptr;
+    job.run([&] { made = &embedder_of(served, state.options); });
+    ranked = rank(search_embedders(made->embedder, made->config), asked, state.shared(job));
   }
   ordered_json list = ordered_json::array();
   for (const auto& [index, score] : ranked) {

@@ -110,7 +110,7 @@ ComputeOptions without_cache(ComputeOptions compute) {
 }
 
 std::unique_ptr<ServedEmbedder> load_embedder(const ModelPath& directory, const ServeOptions& options,
-                                            std::shared_ptr<Model> loaded) {
+                                              std::shared_ptr<Model> loaded) {
   const SentenceConfig config = SentenceConfig::read(directory);
   const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
   c10::Device device = c10::kCPU;
@@ -244,8 +244,7 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
                  decimal(options.look_gb, 1));
   auto loaded =
       std::make_unique<LookedModel>(load_looked_model(model.directory, {.device = options.compute.device}));
-  if (!loaded->model.model->parts().embeddings)
-    model.refuse("is no stack of layers that can be looked into");
+  if (!loaded->model.model->parts().embeddings) model.refuse("is no stack of layers that can be looked into");
   model.inside = std::move(loaded);
   return *model.inside;
 }

@@ -133,7 +133,9 @@ struct ServedModel {
 
   /// Throws ApiError 400 saying that the model `does`, for a request that it cannot answer.
   [[noreturn]] void refuse(const std::string& does) const;
-  [[noreturn]] void refuse_head(const std::string& does) const { refuse("has a " + head + " head and " + does); }
+  [[noreturn]] void refuse_head(const std::string& does) const {
+    refuse("has a " + head + " head and " + does);
+  }
 };
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.

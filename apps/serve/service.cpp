@@ -49,7 +49,7 @@ const std::string& front_page_policy() {
 
 struct Endpoint {
   const char* path;
-  WebReply (*answer)(ServerState&, const WebRequest&);
+  WebReply (*answer)(ApiCall&);
 };
 
 // clang-format off
@@ -181,7 +181,8 @@ WebReply Service::route(const WebRequest& request) {
     if (request.path != endpoint.path) continue;
     if (!is_post) throw ApiError(405, request.path + " needs the method POST");
     if (state_.stopping) throw ApiError(503, "the server stops");
-    return endpoint.answer(state_, request);
+    ApiCall call{state_, request};
+    return endpoint.answer(call);
   }
   const bool is_page = known_path(request.path) != "other" || request.path.starts_with(kModelPath);
   if (!is_page) throw ApiError(404, "there is nothing at this path", "", "not_found");

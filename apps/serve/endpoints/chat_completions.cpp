@@ -223,13 +223,12 @@ ordered_json tool_call(const std::string& id, const std::string& name, ordered_j
 
 std::string new_call_id() { return new_reply_id("").substr(0, 9); }
 
-WebReply answer_chat_completion(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  const auto chat = read_chat(state, fields);
+WebReply answer_chat_completion(ApiCall& call) {
+  const auto chat = read_chat(call.state, call.fields);
   const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
     return whole_choice(*chat, row, written);
   };
-  return reply_of(chat, state.writing_place(request), choice_of, words_for(chat));
+  return reply_of(chat, call.state.writing_place(call.request), choice_of, words_for(chat));
 }
 
 }  // namespace zoo

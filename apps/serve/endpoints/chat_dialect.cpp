@@ -102,11 +102,11 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, ordered_json
   }
 }
 
-WebReply answer_in_dialect(ServerState& state, const WebRequest& request, ordered_json fields,
-                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect) {
-  dialect->chat = read_chat(state, std::move(fields), names);
+WebReply answer_in_dialect(ApiCall& call, ordered_json fields, const FieldNames& names,
+                           std::shared_ptr<ChatDialect> dialect) {
+  dialect->chat = read_chat(call.state, std::move(fields), names);
   const auto& chat = dialect->chat;
-  dialect->call = std::make_shared<GenerationCall>(chat->writing, state.writing_place(request));
+  dialect->call = std::make_shared<GenerationCall>(chat->writing, call.state.writing_place(call.request));
   WebReply reply = stream_of(chat, dialect->call, words_for(dialect));
   if (chat->writing.stream) return reply;
   reply.stream([](std::string_view) { return true; });

@@ -79,8 +79,8 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, nlohmann::or
                                                 const FieldNames& names);
 
 /// Answers it on the way of /v1/chat/completions.
-WebReply answer_in_dialect(ServerState& state, const WebRequest& request, nlohmann::ordered_json fields,
-                           const FieldNames& names, std::shared_ptr<ChatDialect> dialect);
+WebReply answer_in_dialect(ApiCall& call, nlohmann::ordered_json fields, const FieldNames& names,
+                           std::shared_ptr<ChatDialect> dialect);
 
 /// The text at a name of an object. Throws ApiError naming both, such as "messages[0].role".
 std::string text_in(const nlohmann::ordered_json& object, const std::string& name, const std::string& place);

@@ -215,16 +215,15 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
 
 }  // namespace
 
-WebReply answer_completion(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const auto completion = std::make_shared<const Completion>(read_completion(fields, served, state.options));
+WebReply answer_completion(ApiCall& call) {
+  const auto completion =
+      std::make_shared<const Completion>(read_completion(call.fields, call.served, call.state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
   const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
     return whole_choice(*completion, row, written);
   };
-  return reply_of(completion, state.writing_place(request), choice_of, words_for(completion));
+  return reply_of(completion, call.state.writing_place(call.request), choice_of, words_for(completion));
 }
 
 }  // namespace zoo

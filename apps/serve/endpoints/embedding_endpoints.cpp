@@ -110,12 +110,6 @@ ordered_json vector_json(const at::Tensor& row, bool as_base64) {
   return encode_base64(bytes);
 }
 
-const ServedEmbedder& loaded_embedder(ServerState& state, ServedModel& served, ComputeJob& job) {
-  const ServedEmbedder* embedder = nullptr;
-  job.run([&] { embedder = &embedder_of(served, state.options); });
-  return *embedder;
-}
-
 // TEI's fields of what is too long, and of the prompt before each text; without one it is the default.
 struct TeiOptions {
   bool truncates = false;
@@ -131,20 +125,24 @@ struct TeiOptions {
 
 }  // namespace
 
-WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
+const ServedEmbedder& ApiCall::embedder(ComputeJob& job) const {
+  const ServedEmbedder* embedder = nullptr;
+  job.run([&] { embedder = &embedder_of(served, state.options); });
+  return *embedder;
+}
+
+WebReply answer_embeddings(ApiCall& call) {
+  RequestFields& fields = call.fields;
   const EmbeddingInputs inputs = inputs_of(fields, "input");
   const bool truncates = fields.flag("truncate").value_or(false);
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64")
     RequestFields::refuse("encoding_format", "must be float or base64");
   const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
-  fields.ignore({"user", "model"});
-  fields.refuse_others();
+  fields.ignore({"user"});
 
-  ComputeJob job(state.thread, state.watch(request));
-  auto [rows, tokens] = vectors_of(state, job, loaded_embedder(state, served, job).embedder, inputs, truncates);
+  ComputeJob job = call.job();
+  auto [rows, tokens] = vectors_of(call.state, job, call.embedder(job).embedder, inputs, truncates);
   if (dimensions) rows = first_numbers(rows, *dimensions);
   ordered_json data = ordered_json::array();
   for (std::int64_t i = 0; i < rows.size(0); ++i)
@@ -152,34 +150,30 @@ WebReply answer_embeddings(ServerState& state, const WebRequest& request) {
         {{"object", "embedding"}, {"index", i}, {"embedding", vector_json(rows[i], format == "base64")}});
   return {.body = json_text(ordered_json{{"object", "list"},
                                          {"data", std::move(data)},
-                                         {"model", served.name},
+                                         {"model", call.served.name},
                                          {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}})};
 }
 
-WebReply answer_embed(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
+WebReply answer_embed(ApiCall& call) {
+  RequestFields& fields = call.fields;
   const EmbeddingInputs inputs = inputs_of(fields, "inputs");
   const TeiOptions options(fields);
   if (!fields.flag("normalize").value_or(true))
     RequestFields::refuse("normalize",
                           "must be true here; /v1/embeddings returns a model's vectors as they are");
   const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
-  fields.refuse_others();
 
-  ComputeJob job(state.thread, state.watch(request));
-  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job));
-  at::Tensor rows = vectors_of(state, job, embedder, inputs, options.truncates).rows;
+  ComputeJob job = call.job();
+  const TextEmbedder embedder = options.prompted(call.embedder(job));
+  at::Tensor rows = vectors_of(call.state, job, embedder, inputs, options.truncates).rows;
   rows = dimensions ? first_numbers(rows, *dimensions) : unit_vectors(rows);
   ordered_json list = ordered_json::array();
   for (std::int64_t i = 0; i < rows.size(0); ++i) list.push_back(vector_json(rows[i], /*as_base64=*/false));
   return {.body = json_text(list)};
 }
 
-WebReply answer_similarity(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  RequestFields given = fields.object("inputs"), parameters = fields.object("parameters");
+WebReply answer_similarity(ApiCall& call) {
+  RequestFields given = call.fields.object("inputs"), parameters = call.fields.object("parameters");
   EmbeddingInputs inputs{"inputs", given.texts("sentences", kMostInputs - 1), {}};
   if (inputs.texts.empty()) given.refuse_missing("sentences", "must be a list of texts");
   const std::optional<std::string> source = given.text("source_sentence");
@@ -188,11 +182,11 @@ WebReply answer_similarity(ServerState& state, const WebRequest& request) {
   for (const std::string& text : inputs.texts)
     if (text.empty()) RequestFields::refuse("inputs", "has an empty text");
   const TeiOptions options(parameters);
-  for (const RequestFields* each : {&fields, &given, &parameters}) each->refuse_others();
+  for (const RequestFields* each : {&given, &parameters}) each->refuse_others();
 
-  ComputeJob job(state.thread, state.watch(request));
-  const TextEmbedder embedder = options.prompted(loaded_embedder(state, served, job));
-  const at::Tensor rows = unit_vectors(vectors_of(state, job, embedder, inputs, options.truncates).rows);
+  ComputeJob job = call.job();
+  const TextEmbedder embedder = options.prompted(call.embedder(job));
+  const at::Tensor rows = unit_vectors(vectors_of(call.state, job, embedder, inputs, options.truncates).rows);
   return {.body = json_text(vector_json(at::matmul(rows.slice(0, 0, -1), rows[-1]), /*as_base64=*/false))};
 }
 

@@ -64,28 +64,44 @@ struct ServerState {
   ServedModel& model_of(RequestFields& fields);
 };
 
+/// A POST that is being answered: its fields, and the model that its field "model" names.
+struct ApiCall {
+  ServerState& state;
+  const WebRequest& request;
+  RequestFields fields{request.body};
+  ServedModel& served = state.model_of(fields);
+
+  /// Its work on the compute thread, once all fields are read. Throws ApiError naming an unknown one.
+  ComputeJob job() const {
+    fields.refuse_others();
+    return ComputeJob(state.thread, state.watch(request));
+  }
+  /// Of the model, whose first use may load it.
+  const ServedEmbedder& embedder(ComputeJob& job) const;
+};
+
 /// What "truncate" asks for a text that is too long, as text-embeddings-inference (TEI) reads it; false if it
 /// is missing. Throws ApiError for a "truncation_direction" other than right.
 bool truncates_as_tei(RequestFields& fields);
 
 /// Each answers a POST to a path, or throws ApiError.
-WebReply answer_completion(ServerState& state, const WebRequest& request);       // /v1/completions
-WebReply answer_chat_completion(ServerState& state, const WebRequest& request);  // /v1/chat/completions
-WebReply answer_message(ServerState& state, const WebRequest& request);          // /v1/messages
-WebReply answer_message_count(ServerState& state, const WebRequest& request);    // /v1/messages/count_tokens
-WebReply answer_response(ServerState& state, const WebRequest& request);         // /v1/responses
-WebReply answer_embeddings(ServerState& state, const WebRequest& request);       // /v1/embeddings
-WebReply answer_embed(ServerState& state, const WebRequest& request);            // /embed, as TEI's
-WebReply answer_similarity(ServerState& state, const WebRequest& request);       // /similarity, as TEI's
-WebReply answer_predict(ServerState& state, const WebRequest& request);          // /predict, as TEI's
-WebReply answer_tokenize(ServerState& state, const WebRequest& request);         // /tokenize
-WebReply answer_detokenize(ServerState& state, const WebRequest& request);       // /detokenize
-WebReply answer_fill_mask(ServerState& state, const WebRequest& request);        // /fill-mask
-WebReply answer_classify(ServerState& state, const WebRequest& request);         // /classify
-WebReply answer_question(ServerState& state, const WebRequest& request);         // /answer
-WebReply answer_rerank(ServerState& state, const WebRequest& request);           // /v1/rerank, /rerank
-WebReply answer_translate(ServerState& state, const WebRequest& request);        // /translate
-WebReply answer_look(ServerState& state, const WebRequest& request);             // /look
+WebReply answer_completion(ApiCall& call);       // /v1/completions
+WebReply answer_chat_completion(ApiCall& call);  // /v1/chat/completions
+WebReply answer_message(ApiCall& call);          // /v1/messages
+WebReply answer_message_count(ApiCall& call);    // /v1/messages/count_tokens
+WebReply answer_response(ApiCall& call);         // /v1/responses
+WebReply answer_embeddings(ApiCall& call);       // /v1/embeddings
+WebReply answer_embed(ApiCall& call);            // /embed, as TEI's
+WebReply answer_similarity(ApiCall& call);       // /similarity, as TEI's
+WebReply answer_predict(ApiCall& call);          // /predict, as TEI's
+WebReply answer_tokenize(ApiCall& call);         // /tokenize
+WebReply answer_detokenize(ApiCall& call);       // /detokenize
+WebReply answer_fill_mask(ApiCall& call);        // /fill-mask
+WebReply answer_classify(ApiCall& call);         // /classify
+WebReply answer_question(ApiCall& call);         // /answer
+WebReply answer_rerank(ApiCall& call);           // /v1/rerank, /rerank
+WebReply answer_translate(ApiCall& call);        // /translate
+WebReply answer_look(ApiCall& call);             // /look
 
 /// GET /run: the losses of a training run so far, as JSON: {"name", "rows": [[iteration, training loss,
 /// validation loss or null, tokens a second], …]}. Of many rows without a validation loss some are left out.

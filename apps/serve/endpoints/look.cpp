@@ -242,19 +242,17 @@ class Look {
 
 }  // namespace
 
-WebReply answer_look(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
+WebReply answer_look(ApiCall& call) {
   std::optional<Look> look;
   ordered_json json;
   // A page asks again with each key; what it no longer waits for is not computed.
-  ComputeJob job(state.thread, state.watch(request));
+  ComputeJob job(call.state.thread, call.state.watch(call.request));
   const std::function<void()> steps[] = {
       [&] {
-        LookedModel& loaded = inside_of(served, state.options);
-        LookRequest asked = read_look(fields, loaded.model);
-        fields.refuse_others();
-        look.emplace(served, loaded, std::move(asked));
+        LookedModel& loaded = inside_of(call.served, call.state.options);
+        LookRequest asked = read_look(call.fields, loaded.model);
+        call.fields.refuse_others();
+        look.emplace(call.served, loaded, std::move(asked));
       },
       [&] { look->intervene(); },
       [&] { look->run(); },

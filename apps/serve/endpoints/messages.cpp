@@ -161,18 +161,16 @@ ordered_json chat_of(RequestFields& fields) {
 
 }  // namespace
 
-WebReply answer_message(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ordered_json chat = chat_of(fields);
-  if (!chat.contains("max_tokens")) fields.refuse_missing("max_tokens");
+WebReply answer_message(ApiCall& call) {
+  ordered_json chat = chat_of(call.fields);
+  if (!chat.contains("max_tokens")) call.fields.refuse_missing("max_tokens");
   const auto dialect = std::make_shared<MessagesAnswer>();
-  dialect->stops = fields.texts("stop_sequences", 16);
-  return answer_in_dialect(state, request, std::move(chat), kMessageFields, dialect);
+  dialect->stops = call.fields.texts("stop_sequences", 16);
+  return answer_in_dialect(call, std::move(chat), kMessageFields, dialect);
 }
 
-WebReply answer_message_count(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  const auto chat = read_chat(state, chat_of(fields), kMessageFields);
+WebReply answer_message_count(ApiCall& call) {
+  const auto chat = read_chat(call.state, chat_of(call.fields), kMessageFields);
   return {.body = json_text(ordered_json{{"input_tokens", chat->writing.batch->prompts[0].size()}})};
 }
 

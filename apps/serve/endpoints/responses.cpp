@@ -219,12 +219,11 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
 
 }  // namespace
 
-WebReply answer_response(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
+WebReply answer_response(ApiCall& call) {
   const auto answer = std::make_shared<ResponsesAnswer>();
-  answer->store = &state.conversations;
-  ordered_json chat = chat_of(fields, *answer);
-  return answer_in_dialect(state, request, std::move(chat), kResponseFields, answer);
+  answer->store = &call.state.conversations;
+  ordered_json chat = chat_of(call.fields, *answer);
+  return answer_in_dialect(call, std::move(chat), kResponseFields, answer);
 }
 
 }  // namespace zoo

@@ -108,6 +108,30 @@ WebReply results(ordered_json list, const ServedModel& model) {
   return {.body = json_text(ordered_json{{"model", model.name}, {"results", std::move(list)}})};
 }
 
+// Documents, best first, by the model's head or by its vectors.
+std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked) {
+  ComputeJob job = call.job();
+  const RunPass run = call.state.shared(job);
+  const bool has_head = call.served.text && call.served.text->head == Head::kSequenceClassification;
+  if (has_head) return rank(*call.served.text, asked, run);
+  const auto& [config, embedder] = call.embedder(job);
+  return rank(search_embedders(embedder, config), asked, run);
+}
+
+WebReply rerank_as_tei(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields, "texts")};
+  require_truncation(fields);
+  asked.raw_scores = fields.flag("raw_scores").value_or(false);
+  const bool returns_text = fields.flag("return_text").value_or(false);
+  ordered_json list = ordered_json::array();
+  for (const auto& [index, score] : ranked(call, asked)) {
+    list.push_back({{"index", index}, {"score", score}});
+    if (returns_text) list.back()["text"] = asked.documents[index];
+  }
+  return {.body = json_text(list)};
+}
+
 }  // namespace
 
 bool truncates_as_tei(RequestFields& fields) {
@@ -117,28 +141,25 @@ bool truncates_as_tei(RequestFields& fields) {
   return fields.flag("truncate").value_or(false);
 }
 
-WebReply answer_fill_mask(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const TextModel& model = text_part(served, "fills no masks", {Head::kMaskedLm});
+WebReply answer_fill_mask(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  const TextModel& model = text_part(call.served, "fills no masks", {Head::kMaskedLm});
   const std::vector<std::string> texts = required_texts(fields);
   FillMaskRequest asked;
   asked.top_k = fields.integer("top_k", 1, kMostGuesses).value_or(asked.top_k);
-  fields.refuse_others();
   ordered_json list = ordered_json::array();
-  ComputeJob job(state.thread, state.watch(request));
+  ComputeJob job = call.job();
   for (const std::string& text : texts) {
     asked.text = text;
     job.run([&] { list.push_back(answer_json(asked, fill_mask(model, asked))); });
   }
-  return results(std::move(list), served);
+  return results(std::move(list), call.served);
 }
 
-WebReply answer_classify(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
+WebReply answer_classify(ApiCall& call) {
+  RequestFields& fields = call.fields;
   const TextModel& model =
-      text_part(served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
+      text_part(call.served, "labels no texts", {Head::kSequenceClassification, Head::kTokenClassification});
   ClassifyRequest asked{.texts = required_texts(fields), .pairs = fields.texts("text_pair", kMostTexts)};
   if (!asked.pairs.empty() && asked.pairs.size() != asked.texts.size())
     RequestFields::refuse("text_pair", "must have a text for each of 'text'");
@@ -147,24 +168,21 @@ WebReply answer_classify(ServerState& state, const WebRequest& request) {
   if (place == aggregation_names().end())
     RequestFields::refuse("aggregation", "must be none, simple, first, average or max");
   asked.aggregation = static_cast<Aggregation>(place - aggregation_names().begin());
-  fields.refuse_others();
-  ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, classify(model, asked, state.shared(job))), served);
+  ComputeJob job = call.job();
+  return results(answers_json(asked, classify(model, asked, call.state.shared(job))), call.served);
 }
 
-WebReply answer_predict(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const TextModel& model = text_part(served, "labels no texts", {Head::kSequenceClassification});
+WebReply answer_predict(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  const TextModel& model = text_part(call.served, "labels no texts", {Head::kSequenceClassification});
   ClassifyRequest asked;
   const bool single = read_tei_inputs(fields, asked);
   require_truncation(fields);
   if (fields.flag("raw_scores").value_or(false))
     RequestFields::refuse("raw_scores", "must be false here: labels have probabilities");
-  fields.refuse_others();
-  ComputeJob job(state.thread, state.watch(request));
+  ComputeJob job = call.job();
   ordered_json list = ordered_json::array();
-  for (TextLabels& labels : classify(model, asked, state.shared(job))) {
+  for (TextLabels& labels : classify(model, asked, call.state.shared(job))) {
     std::ranges::stable_sort(labels.scores, std::greater<>(), &ScoredLabel::score);
     list.push_back(ordered_json::array());
     for (const auto& [label, score] : labels.scores)
@@ -173,10 +191,10 @@ WebReply answer_predict(ServerState& state, const WebRequest& request) {
   return {.body = json_text(single ? list[0] : list)};
 }
 
-WebReply answer_question(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const TextModel& model = text_part(served, "answers no questions about a text", {Head::kQuestionAnswering});
+WebReply answer_question(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  const TextModel& model =
+      text_part(call.served, "answers no questions about a text", {Head::kQuestionAnswering});
   AnswerRequest asked{.question = required_text(fields, "question"),
                       .context = required_text(fields, "context"),
                       .max_length = fields.integer("max_length", 8, 1'000'000),
@@ -187,79 +205,56 @@ WebReply answer_question(ServerState& state, const WebRequest& request) {
       fields.integer("max_answer_length", 1, 1'000'000).value_or(rules.max_answer_length);
   rules.impossible = fields.flag("impossible").value_or(rules.impossible);
   rules.align_to_words = fields.flag("align_to_words").value_or(rules.align_to_words);
-  fields.refuse_others();
-  ComputeJob job(state.thread, state.watch(request));
-  return results(answers_json(asked, answer_question(model, asked, state.shared(job))), served);
+  ComputeJob job = call.job();
+  return results(answers_json(asked, answer_question(model, asked, call.state.shared(job))), call.served);
 }
 
-WebReply answer_rerank(ServerState& state, const WebRequest& request) {
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const bool as_tei = fields.get("texts") != nullptr;
-  RankRequest asked{.query = required_text(fields, "query"),
-                    .documents = documents_of(fields, as_tei ? "texts" : "documents")};
-  if (as_tei) {
-    require_truncation(fields);
-    asked.raw_scores = fields.flag("raw_scores").value_or(false);
-  } else {
-    asked.top_k = fields.integer("top_n", 1, kMostTexts);
-  }
-  const bool returns_text = fields.flag(as_tei ? "return_text" : "return_documents").value_or(false);
-  fields.ignore({"model"});
-  fields.refuse_others();
-  ComputeJob job(state.thread, state.watch(request));
-  const bool has_head = served.text && served.text->head == Head::kSequenceClassification;
-  std::vector<RankedDocument> ranked;
-  if (has_head) {
-    ranked = rank(*served.text, asked, state.shared(job));
-  } else {
-    const ServedEmbedder* made = nullptr;
-    job.run([&] { made = &embedder_of(served, state.options); });
-    ranked = rank(search_embedders(made->embedder, made->config), asked, state.shared(job));
-  }
+WebReply answer_rerank(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  if (fields.get("texts") != nullptr) return rerank_as_tei(call);
+  const RankRequest asked{.query = required_text(fields, "query"),
+                          .documents = documents_of(fields, "documents"),
+                          .top_k = fields.integer("top_n", 1, kMostTexts)};
+  const bool returns_text = fields.flag("return_documents").value_or(false);
   ordered_json list = ordered_json::array();
-  for (const auto& [index, score] : ranked) {
-    list.push_back({{"index", index}, {as_tei ? "score" : "relevance_score", score}});
-    const std::string& text = asked.documents[index];
-    if (returns_text && as_tei) list.back()["text"] = text;
-    if (returns_text && !as_tei) list.back()["document"] = {{"text", text}};
+  for (const auto& [index, score] : ranked(call, asked)) {
+    list.push_back({{"index", index}, {"relevance_score", score}});
+    if (returns_text) list.back()["document"] = {{"text", asked.documents[index]}};
   }
-  if (as_tei) return {.body = json_text(list)};
-  return results(std::move(list), served);
+  return results(std::move(list), call.served);
 }
 
-WebReply answer_translate(ServerState& state, const WebRequest& request) {
+WebReply answer_translate(ApiCall& call) {
   constexpr std::int64_t kMostTokens = 4096, kMostBeams = 16;
-  RequestFields fields(request.body);
-  ServedModel& served = state.model_of(fields);
-  const TextModel& model = text_part(served, "translates no texts", {Head::kSeq2SeqLm});
+  RequestFields& fields = call.fields;
+  const TextModel& model = text_part(call.served, "translates no texts", {Head::kSeq2SeqLm});
   const std::vector<std::string> texts = required_texts(fields);
   const std::string prefix = fields.text("prefix").value_or("");
   const std::string source = fields.text("source_lang").value_or(""),
                     target = fields.text("target_lang").value_or("");
   const auto length = fields.integer("max_new_tokens", 1, kMostTokens);
   const auto beams = fields.integer("num_beams", 1, kMostBeams);
-  fields.refuse_others();
-  GenerationOptions options = served.translator->options(beams, length);
+  TranslatingModel& translator = *call.served.translator;
+  GenerationOptions options = translator.options(beams, length);
   options.max_new_tokens = std::min(options.max_new_tokens, kMostTokens);
   const Languages languages = languages_of(*model.tokenizer, source, target);
   if (languages.target) options.history.forced_bos_token_id = *languages.target;
   std::vector<TokenIds> sources;
   for (const std::string& text : texts) {
     sources.push_back(source_ids(model, prefix + text, languages));
-    if (const std::size_t most = served.translator->most_tokens; sources.back().size() > most)
+    if (const std::size_t most = translator.most_tokens; sources.back().size() > most)
       RequestFields::refuse("text",
                             "has " + std::to_string(sources.back().size()) + " tokens; at most " +
                                 std::to_string(most) + " are translated (--context)",
                             "context_length_exceeded");
   }
   ordered_json list = ordered_json::array();
-  ComputeJob job(state.thread, state.watch(request));
+  ComputeJob job = call.job();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const TokenIds ids = translation_of(*served.translator, sources[i], options, job);
+    const TokenIds ids = translation_of(translator, sources[i], options, job);
     list.push_back(translation_json(texts[i], translated_text(model, ids), ids));
   }
-  return results(std::move(list), served);
+  return results(std::move(list), call.served);
 }
 
 }  // namespace zoo

@@ -308,7 +308,7 @@ class OpenAiTest(ServeTest):
         vectors = torch.tensor([entry.embedding for entry in self.client.embeddings.create(model="bert", input=[query, *documents]).data])
         for model, scores in [("ranker", by_pairs), ("bert", vectors[1:] @ vectors[0])]:
             order = scores.argsort(descending=True).tolist()
-            for path in ("/v1/rerank", "/rerank"):
+            for path in ("/v1/rerank", "/rerank", "/v2/rerank"):
                 found = self.post(path, model=model, query=query, documents=documents)["results"]
                 self.assertEqual([entry["index"] for entry in found], order)
                 for entry in found:

@@ -99,7 +99,7 @@ WebReply answer_detokenize(ApiCall& call);       // /detokenize
 WebReply answer_fill_mask(ApiCall& call);        // /fill-mask
 WebReply answer_classify(ApiCall& call);         // /classify
 WebReply answer_question(ApiCall& call);         // /answer
-WebReply answer_rerank(ApiCall& call);           // /v1/rerank, /rerank
+WebReply answer_rerank(ApiCall& call);           // /rerank, /v1/rerank, /v2/rerank
 WebReply answer_translate(ApiCall& call);        // /translate
 WebReply answer_look(ApiCall& call);             // /look
 

@@ -207,6 +207,15 @@ class Limits(ServeTest):
             self.assertRegex(answer, r"(?s)^HTTP/1.1 200 .*\r\n\r\ndata: \{.*data: \[DONE\]\n\n$")
             self.assertNotIn("chunked", answer)
 
+    def test_heads_in_another_form(self):
+        """A target that names the host (RFC 9112, section 3.2.2), and empty lines before a request (2.2)."""
+        for head, status in [(b"GET http://localhost/health HTTP/1.1\r\nHost: evil.example", 200),
+                             (b"GET http://evil.example/health HTTP/1.1\r\nHost: localhost", 403),
+                             (b"GET http://localhost HTTP/1.1\r\nHost: localhost", 200),
+                             (b"\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost", 200)]:
+            answer = self.server.raw(head + b"\r\nConnection: close\r\n\r\n")
+            self.assertTrue(answer.startswith(f"HTTP/1.1 {status} "), (head, answer))
+
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
                      b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):

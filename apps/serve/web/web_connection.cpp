@@ -61,9 +61,12 @@ bool WebConnection::wait_for_request() {
   buffer_.erase(0, taken_);
   taken_ = 0;
   const auto idle_until = Clock::now() + duration_of(limits_.idle_seconds);
-  while (buffer_.empty()) {
+  for (;;) {
+    // Empty lines before a request are passed over (RFC 9112, section 2.2).
+    while (buffer_.starts_with("\r\n")) buffer_.erase(0, 2);
+    if (!buffer_.empty()) break;
     if (stopping_ || Clock::now() >= idle_until) return false;
-    if (wait_for(POLLIN, std::min(idle_until, Clock::now() + kLook))) break;
+    if (wait_for(POLLIN, std::min(idle_until, Clock::now() + kLook)) && !receive()) return false;
   }
   deadline_ = Clock::now() + duration_of(limits_.request_seconds);
   received_ = buffer_.size();

@@ -80,13 +80,22 @@ std::string ambiguity_of(const httplib::Request& request) {
 }
 
 WebRequest request_of(const httplib::Request& request) {
+  constexpr std::string_view kScheme = "http://";
+  std::string path = request.path;
+  // A client of HTTP/1.0, which no page is, need not name the host.
+  std::string host = request.get_header_value("Host");
+  if (host.empty() && request.version == "HTTP/1.0") host = "localhost";
+  if (path.starts_with(kScheme)) {  // as to a proxy; it replaces the header (RFC 9112, section 3.2.2)
+    const std::size_t end = std::min(path.find('/', kScheme.size()), path.size());
+    host = path.substr(kScheme.size(), end - kScheme.size());
+    path = end < path.size() ? path.substr(end) : "/";
+  }
   return {.method = request.method,
-          .path = request.path,
+          .path = path,
           .body = request.body,
-          .header = [&request](const char* name) -> std::optional<std::string> {
+          .header = [&request, host](const char* name) -> std::optional<std::string> {
+            if (name == std::string_view("Host")) return host;
             if (request.has_header(name)) return request.get_header_value(name);
-            // A client of HTTP/1.0, which no page is, need not name the host.
-            if (request.version == "HTTP/1.0" && name == std::string_view("Host")) return "localhost";
             return std::nullopt;
           },
           .ambiguity = ambiguity_of(request),

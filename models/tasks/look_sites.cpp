@@ -1,5 +1,6 @@
 #include "models/tasks/look_sites.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -55,6 +56,7 @@ std::vector<Site> head_sites(const std::string& field, const std::vector<std::st
                              const TransformerConfig& stack) {
   std::vector<Site> sites;
   for (const std::string& item : items_of(field, texts)) {
+    check_part(field, item, part, stack);
     const auto [layer, head] = halves(field, item, "LAYER.HEAD, such as 3.5");
     sites.push_back({.stack = stack.shape,
                      .layer = number_below(field, item, layer, stack.num_layers, "layer"),
@@ -72,6 +74,7 @@ std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const Tr
     if (kind.heads || kind.part == LayerPart::kResidual)
       throw UnfitField(Field{"sublayers"}, " ", item,
                        ": expected attention, cross_attention or feed_forward, got '", name, "'");
+    check_part("sublayers", item, kind.part, stack);
     sites.push_back({.stack = stack.shape,
                      .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
                      .part = kind.part});
@@ -94,6 +97,20 @@ SiteKind site_kind(const std::string& name) {
   if (name == "head") return {LayerPart::kAttention, true};
   if (name == "cross_head") return {LayerPart::kCrossAttention, true};
   return {};  // "residual" and "layer"
+}
+
+void check_part(const std::string& field, const std::string& word, LayerPart part,
+                const TransformerConfig& stack) {
+  if (part == LayerPart::kCrossAttention && !stack.cross_attention)
+    throw UnfitField(Field{field}, " ", word, ": only an encoder-decoder's decoder has cross-attention");
+}
+
+analysis::Ablation ablation_named(const std::string& name, const std::vector<Site>& sites) {
+  if (name == "zero") return analysis::Ablation::kZero;
+  if (name != "mean") throw UnfitField(Field{"with"}, " must be zero or mean");
+  if (std::ranges::find(sites, LayerPart::kResidual, &Site::part) != sites.end())
+    throw UnfitField(Field{"with"}, " mean: a layer that is off passes its input on, so it has no mean");
+  return analysis::Ablation::kMean;
 }
 
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/analysis/sweep.h"
 #include "models/layers/interventions.h"
 #include "models/model_io.h"
 
@@ -33,6 +34,13 @@ TransformerConfig stack_of(const Model& model, const std::optional<std::string>&
 struct SiteNames {
   std::vector<std::string> layers, sublayers, heads, cross_heads;
 };
+
+/// Throws UnfitField naming `field`, which is `word`, for a cross-attention that the stack lacks.
+void check_part(const std::string& field, const std::string& word, LayerPart part,
+                const TransformerConfig& stack);
+
+/// "zero" or "mean". Throws UnfitField naming `with` for another name, and for the mean of a whole layer.
+analysis::Ablation ablation_named(const std::string& name, const std::vector<Site>& sites);
 
 /// Throws UnfitField naming the member with a part that the stack lacks.
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);

@@ -231,8 +231,10 @@ NamedLogit answer_numbered(const TextModel& model, std::int64_t id) {
   return {id, gives_labels(model) ? label_name(model.model->config(), id) : token_name(model, id)};
 }
 
-NamedLogit answer_named(const TextModel& model, const std::string& field, const std::string& word,
-                        const at::Tensor& logits) {
+NamedLogit answer_named(const TextModel& model, const std::string& field,
+                        const std::optional<std::string>& named, const at::Tensor& logits) {
+  if (!named) return answer_numbered(model, logits.argmax().item<std::int64_t>());
+  const std::string& word = *named;
   if (gives_labels(model)) return label_named(model, field, word, logits.size(0));
   const TokenIds ids = encode(model, field, word);
   std::optional<std::int64_t> best = single(model, word, ids, logits);

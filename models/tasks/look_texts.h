@@ -79,10 +79,10 @@ std::int64_t answer_position(const TextModel& model, const TextInputs& read,
 /// The answer with this number.
 NamedLogit answer_numbered(const TextModel& model, std::int64_t id);
 
-/// The answer that a field names: a classifier's label; else the one token of the word as it is written or
-/// after a space, the more probable by `logits` [V] if both are tokens. Throws UnfitField with the
-/// word's tokens for a word of several.
-NamedLogit answer_named(const TextModel& model, const std::string& field, const std::string& word,
-                        const at::Tensor& logits);
+/// The answer that a field names; without one the best by `logits`: a classifier's label; else the one token
+/// of the word as it is written or after a space, the more probable by `logits` [V] if both are tokens.
+/// Throws UnfitField with the word's tokens for a word of several.
+NamedLogit answer_named(const TextModel& model, const std::string& field,
+                        const std::optional<std::string>& named, const at::Tensor& logits);
 
 }  // namespace zoo

@@ -34,11 +34,6 @@ std::vector<Site> off_sites(RequestFields& fields, const TransformerConfig& stac
                      stack);
 }
 
-void check_cross(const std::string& field, const Site& site, const TransformerConfig& stack) {
-  if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
-    RequestFields::refuse(field, "names a cross-attention, which the stack lacks");
-}
-
 std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig& stack) {
   const std::optional<std::string> text = fields.text("patch_text");
   const std::string part = fields.text("patch_part").value_or("residual");
@@ -60,7 +55,7 @@ std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig
       .text = *text,
       .site = {.stack = stack.shape, .layer = *layer, .part = kind.part, .head = head.value_or(-1)},
       .positions = positions.value_or(std::vector<std::int64_t>())};
-  check_cross("patch_part", patch.site, stack);
+  check_part("patch_part", part, kind.part, stack);
   std::sort(patch.positions.begin(), patch.positions.end());
   patch.positions.erase(std::unique(patch.positions.begin(), patch.positions.end()), patch.positions.end());
   return patch;
@@ -80,14 +75,7 @@ LookRequest read_look(RequestFields& fields, const TextModel& model) {
   if (request.head && !request.layer) RequestFields::refuse("head", "needs a layer");
   if (request.crosses && !stack.cross_attention) RequestFields::refuse("cross", "needs a cross-attention");
   request.off = off_sites(fields, stack);
-  const std::string with = fields.text("with").value_or("zero");
-  if (with != "zero" && with != "mean") RequestFields::refuse("with", "must be zero or mean");
-  request.with = with == "mean" ? analysis::Ablation::kMean : analysis::Ablation::kZero;
-  for (const Site& site : request.off) {
-    check_cross("sublayers", site, stack);
-    if (site.part == LayerPart::kResidual && with == "mean")
-      RequestFields::refuse("with", "cannot be mean for a whole layer, which passes its input on");
-  }
+  request.with = ablation_named(fields.text("with").value_or("zero"), request.off);
   request.patch = patch_of(fields, stack);
   return request;
 }

@@ -33,9 +33,6 @@ struct AblateFlags : LookFlags {
   bool names_sites() const {
     return !off.layers.empty() || !off.sublayers.empty() || !off.heads.empty() || !off.cross_heads.empty();
   }
-  analysis::Ablation ablation() const {
-    return with == "mean" ? analysis::Ablation::kMean : analysis::Ablation::kZero;
-  }
 };
 
 void add_site_flags(Flags& flags, AblateFlags& values) {
@@ -62,7 +59,7 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   Flags flags(arguments.command,
               "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
               "without them. Layers, heads and positions count from 0.");
-  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
+  values.add_input(flags);
   add_site_flags(flags, values);
   flags.group("What is shown");
   flags.add("top_k", values.top_k, "number of answers", at_least(1));
@@ -81,17 +78,6 @@ bool read_flags(const Arguments& arguments, AblateFlags& values) {
   if (!values.names_sites() && flags.given("top_k"))
     throw UsageError("--top_k: one answer is shown where neither --heads nor another flag names what is off");
   return true;
-}
-
-std::vector<Site> sites_of(const AblateFlags& flags, const TransformerConfig& stack) {
-  std::vector<Site> sites = named_sites(flags.off, stack);
-  for (const Site& site : sites) {
-    if (site.part == LayerPart::kCrossAttention && !stack.cross_attention)
-      throw UsageError("--cross_heads, --sublayers: only an encoder-decoder's decoder has cross-attention");
-    if (site.part == LayerPart::kResidual && flags.with == "mean")
-      throw UsageError("--with mean: a layer that is off passes its input on, so --layers has no mean");
-  }
-  return sites;
 }
 
 // Log-probabilities [V] of the answers with everything on, and with the sites off.
@@ -144,7 +130,8 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
              const analysis::LogitTarget& target, const TransformerConfig& stack) {
   Model& model = *loaded.model.model;
   ModelInputs off = read.inputs;
-  off.interventions = ablated(model, read.inputs, sites_of(flags, stack), flags.ablation());
+  const std::vector<Site> sites = named_sites(flags.off, stack);
+  off.interventions = ablated(model, read.inputs, sites, ablation_named(flags.with, sites));
   const auto answer = [&](const ModelInputs& inputs) {
     return at::log_softmax(target_logits(model, analysis::run(model, inputs).output, target), -1).cpu();
   };
@@ -168,13 +155,10 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
                 analysis::LogitTarget target, const TransformerConfig& stack, std::optional<Figure>& figure) {
   Model& model = *loaded.model.model;
   const SiteKind kind = site_kind(flags.each);
-  if (kind.part == LayerPart::kCrossAttention && !stack.cross_attention)
-    throw UsageError("--each ", flags.each, ": only an encoder-decoder's decoder has cross-attention");
-  if (kind.part == LayerPart::kResidual && flags.with == "mean")
-    throw UsageError("--with mean: a layer that is off passes its input on, so --each layer has no mean");
+  check_part("each", flags.each, kind.part, stack);
+  const analysis::Ablation ablation = ablation_named(flags.with, {Site{.part = kind.part}});
   const at::Tensor logits = target_logits(model, model.forward(read.inputs), target);
-  const NamedLogit token = flags.token ? answer_named(loaded.model, "token", *flags.token, logits)
-                                       : answer_numbered(loaded.model, logits.argmax().item<std::int64_t>());
+  const NamedLogit token = answer_named(loaded.model, "token", flags.token, logits);
   target.token = token.id;
   const analysis::AblationEffects effects = ablation_sweep(model, read.inputs,
                                                            {.stack = stack.shape,
@@ -182,7 +166,7 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
                                                             .heads = kind.heads,
                                                             .target = target,
                                                             .progress = progress_bar("ablations")},
-                                                           flags.ablation());
+                                                           ablation);
   figure = figure_of(flags, token, effects);
   if (!flags.json) {
     std::cout << "probability of " << token_label(token.name) << ": " << decimal(effects.whole, 4)

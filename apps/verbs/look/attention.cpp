@@ -113,7 +113,7 @@ bool read_flags(const Arguments& arguments, AttentionFlags& values) {
   Flags flags(arguments.command,
               "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
               "page and all weights as JSON. Layers and heads count from 0.");
-  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
+  values.add_input(flags);
   flags.group("What is shown");
   flags.add("layer", values.layer,
             "show only this layer's heads; without it all, and the picture shows layer 0", at_least(0));

@@ -105,12 +105,10 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
   Flags flags(arguments.command,
               "Logit lens: shows what a language model would answer after each layer, by its own head on the "
               "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
-  values.add_input(flags, "text that the model reads; for an encoder-decoder, its encoder");
+  values.add_input(flags);
   flags.group("What is shown");
   flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
-  flags.add("position", values.position,
-            "position whose layers are listed; default: the first mask token, or the last token",
-            at_least(0));
+  LookFlags::add_position(flags, values.position);
   flags.add("token", values.token,
             "also show the probability and rank of this token, a word that the vocabulary has",
             {.placeholder = "WORD"});
@@ -151,7 +149,7 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   std::optional<NamedLogit> token;
   if (flags.token) {
     const at::Tensor logits = analysis::lens_logits(*model.model, run.stream.back());
-    token = answer_named(model, "token", *flags.token, logits[0][position].to(at::kFloat));
+    token = answer_named(model, "token", flags.token, logits[0][position].to(at::kFloat));
     options.token = token->id;
   }
   Lens lens{.model = model,

@@ -20,7 +20,9 @@ struct LookFlags {
   ComputeOptions compute{.device = "cpu"};
 
   /// The groups "Input" and "Output". `files`: what --out_dir receives.
-  void add_input(Flags& flags, const std::string& text_help);
+  void add_input(Flags& flags, const std::string& text_help =
+                                   "text that the model reads; for an "
+                                   "encoder-decoder, its encoder");
   void add_output(Flags& flags, const std::string& files);
   /// Adds --position, of the answer.
   static void add_position(Flags& flags, std::optional<std::int64_t>& position);

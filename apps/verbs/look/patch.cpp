@@ -98,8 +98,7 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   const bool cross = kind.part == LayerPart::kCrossAttention;
   const TransformerConfig stack =
       stack_of(*model.model, encodes_first ? (cross ? "decoder" : "encoder") : flags.stack);
-  if (cross && !stack.cross_attention)
-    throw UsageError("--what ", flags.what, ": only an encoder-decoder's decoder has cross-attention");
+  check_part("what", flags.what, kind.part, stack);
   texts.options = {.stack = stack.shape, .part = kind.part, .heads = kind.heads};
   const auto& tokens = reads_texts(texts) ? texts.clean.source : texts.clean.written;
   texts.options.positions = position_list(flags.positions, static_cast<std::int64_t>(tokens.size()));
@@ -107,11 +106,10 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
   target.position = answer_position(model, texts.clean, flags.position);
   const at::Tensor logits =
       analysis::target_logits(*model.model, model.model->forward(texts.clean.inputs), target);
-  texts.token = flags.token ? answer_named(model, "token", *flags.token, logits)
-                            : answer_numbered(model, logits.argmax().item<std::int64_t>());
+  texts.token = answer_named(model, "token", flags.token, logits);
   target.token = texts.token.id;
   if (!flags.other) return texts;
-  texts.other = answer_named(model, "other", *flags.other, logits);
+  texts.other = answer_named(model, "other", flags.other, logits);
   target.other = texts.other->id;
   return texts;
 }

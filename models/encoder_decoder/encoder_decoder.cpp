@@ -5,6 +5,20 @@
 
 namespace zoo {
 
+at::Tensor shifted_right(const TransformerConfig& config, const at::Tensor& ids) {
+  const bool wraps = config.shifted_labels == ShiftedLabels::kLastLabel;
+  TORCH_CHECK((wraps || config.decoder_start_token_id >= 0) && config.pad_token_id >= 0,
+              "the decoder reads ids shifted right: decoder_start_token_id comes first and pad_token_id "
+              "stands for ignored labels, but the configuration lacks them; give decoder_input_ids");
+  const at::Tensor labels = ids.masked_fill(ids.eq(-100), config.pad_token_id);
+  at::Tensor first = labels.new_full({labels.size(0), 1}, config.decoder_start_token_id);
+  if (wraps) {
+    const at::Tensor last = labels.ne(config.pad_token_id).sum(1, /*keepdim=*/true) - 1;
+    first = labels.gather(1, last.clamp_min(0));
+  }
+  return at::cat({first, labels.slice(1, 0, -1)}, 1);
+}
+
 EncoderDecoderModel::EncoderDecoderModel(const TransformerConfig& config, Head head)
     : Model(config), head_(head) {
   config.validate();
@@ -68,22 +82,8 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
 
 at::Tensor EncoderDecoderModel::decoder_ids(const ModelInputs& inputs) const {
   if (inputs.decoder_input_ids.defined()) return inputs.decoder_input_ids;
-  if (sentence_classifier || span) return shifted_right(inputs.input_ids);
-  return inputs.labels.defined() ? shifted_right(inputs.labels) : at::Tensor();
-}
-
-at::Tensor EncoderDecoderModel::shifted_right(const at::Tensor& ids) const {
-  const bool wraps = config_.shifted_labels == ShiftedLabels::kLastLabel;
-  TORCH_CHECK((wraps || config_.decoder_start_token_id >= 0) && config_.pad_token_id >= 0,
-              "the decoder reads ids shifted right: decoder_start_token_id comes first and pad_token_id "
-              "stands for ignored labels, but the configuration lacks them; give decoder_input_ids");
-  const at::Tensor labels = ids.masked_fill(ids.eq(-100), config_.pad_token_id);
-  at::Tensor first = labels.new_full({labels.size(0), 1}, config_.decoder_start_token_id);
-  if (wraps) {
-    const at::Tensor last = labels.ne(config_.pad_token_id).sum(1, /*keepdim=*/true) - 1;
-    first = labels.gather(1, last.clamp_min(0));
-  }
-  return at::cat({first, labels.slice(1, 0, -1)}, 1);
+  if (sentence_classifier || span) return shifted_right(config_, inputs.input_ids);
+  return inputs.labels.defined() ? shifted_right(config_, inputs.labels) : at::Tensor();
 }
 
 HeadParts EncoderDecoderModel::head_parts() const {

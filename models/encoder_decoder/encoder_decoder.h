@@ -7,6 +7,10 @@
 
 namespace zoo {
 
+/// Labels or an encoder's ids [B, T] as a decoder reads them, one position later; label -100 is padding.
+/// Throws c10::Error if the configuration lacks decoder_start_token_id or pad_token_id.
+at::Tensor shifted_right(const TransformerConfig& config, const at::Tensor& ids);
+
 /// An encoder-decoder (Vaswani et al., 2017) whose two stacks share their token embedding; each has positions
 /// and a norm of embeddings of its own, if the configuration has those:
 ///   base         hidden states alone
@@ -35,7 +39,6 @@ class EncoderDecoderModel : public Model {
 
  private:
   at::Tensor decoder_ids(const ModelInputs& inputs) const;
-  at::Tensor shifted_right(const at::Tensor& ids) const;
   HeadParts head_parts() const;
 
   Head head_;

@@ -1,10 +1,9 @@
 #include "models/tasks/look_texts.h"
 
-#include <algorithm>
-
 #include <ATen/ops/tensor.h>
 
 #include "data/base/field_error.h"
+#include "models/encoder_decoder/encoder_decoder.h"
 #include "models/generation/generate.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
@@ -74,15 +73,13 @@ GenerationOptions writing_options(const TextModel& model, std::int64_t max_new_t
   }
 }
 
-// Decoder inputs: the start token, then the target or the generated tokens.
+// Decoder inputs: the start token, then the target or the generated tokens; or the source, shifted right.
 TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const ModelTexts& texts,
                      const GenerationConfig& defaults) {
   if (!reads_target(model)) {
-    TokenIds shifted = source;
-    std::rotate(shifted.begin(), shifted.end() - 1, shifted.end());
-    if (model.model->config().shifted_labels != ShiftedLabels::kLastLabel)
-      shifted[0] = start_token(model, defaults);
-    return shifted;
+    const at::Tensor row = at::tensor(source, at::kInt).unsqueeze(0);
+    const at::Tensor shifted = shifted_right(model.model->config(), row);
+    return {shifted.const_data_ptr<TokenId>(), shifted.const_data_ptr<TokenId>() + shifted.numel()};
   }
   TokenIds ids{start_token(model, defaults)};
   if (texts.target) {

@@ -199,7 +199,7 @@ void complete_t5(const GgufArchitecture& architecture, ArchitectureKeys& keys, j
   config["scale_decoder_outputs"] = !gated;
   if (config["num_decoder_layers"].is_null()) config["num_decoder_layers"] = config["num_layers"];
   if (config["decoder_start_token_id"].is_null()) config["decoder_start_token_id"] = 0;
-  keys.number("attention.layer_norm_epsilon", false);  // of its LayerNorms, of which it has none
+  keys.ignore("attention.layer_norm_epsilon");  // of its LayerNorms, of which it has none
 }
 
 // A vocabulary's size, whether the projection is the embedding, and ids of special tokens.
@@ -289,7 +289,7 @@ json config_of(const GgufFile& file) {
     if (found != config.end() && found->is_null() && found.key() != "sliding_window") config.erase(found);
   }
   if (name == "nomic-bert" && config.at("pad_token_id").is_null()) config.erase("pad_token_id");
-  keys.number("pooling_type", false);  // SentenceConfig reads it
+  keys.ignore("pooling_type");  // SentenceConfig reads it
   keys.refuse_others();
   return config;
 }

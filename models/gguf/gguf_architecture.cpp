@@ -54,8 +54,8 @@ bool is_real(const std::string& key) {
 class ArchitectureKeys {
  public:
   explicit ArchitectureKeys(const GgufFile& file)
-      : file_(file),
-        reader_(file.metadata(), file.path().string()),
+      : metadata_(architecture_metadata(file)),
+        reader_(metadata_, file.path().string()),
         name_(file.text("general.architecture")) {}
 
   // Null: not there.
@@ -80,16 +80,15 @@ class ArchitectureKeys {
   void ignore(const char* key) { known(key); }
 
   void refuse_others() const {
-    for (const auto& [key, value] : file_.metadata().items()) {
-      if (key.starts_with(name_ + ".") && known_.count(key) == 0)
+    for (const auto& [key, value] : metadata_.items())
+      if (known_.count(key) == 0)
         reader_.refuse(key.c_str(), "a key that the zoo does not know; it may change the model's numbers");
-    }
   }
 
  private:
   std::string known(const char* key) { return *known_.insert(name_ + "." + key).first; }
 
-  const GgufFile& file_;
+  const json metadata_;
   ConfigReader reader_;
   std::string name_;
   std::set<std::string> known_;
@@ -254,6 +253,17 @@ const GgufArchitecture& architecture_of(const GgufFile& file) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw Error(file.path(), ": 'general.architecture' is '", name, "', which the zoo does not read; it reads ",
               joined(known));
+}
+
+json architecture_metadata(const GgufFile& file) {
+  const std::string prefix = file.text("general.architecture") + ".";
+  json own = json::object();
+  for (const auto& [key, value] : file.metadata().items()) {
+    if (!key.starts_with(prefix)) continue;
+    const bool differs = std::adjacent_find(value.begin(), value.end(), std::not_equal_to()) != value.end();
+    own[key] = value.is_array() && !value.empty() && !differs ? value.front() : value;
+  }
+  return own;
 }
 
 std::vector<double> llama3_divisors(const RopeScaling& scaling, double theta, std::size_t count) {

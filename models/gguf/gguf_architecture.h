@@ -53,6 +53,10 @@ const std::vector<GgufArchitecture>& gguf_architectures();
 /// The architecture of the file. Throws Error naming one that the zoo does not have.
 const GgufArchitecture& architecture_of(const GgufFile& file);
 
+/// The keys that begin with the architecture's name. Newer files have a list with a number for each layer in
+/// place of some numbers: the number where all are equal.
+nlohmann::json architecture_metadata(const GgufFile& file);
+
 /// The config.json of Hugging Face that says the same as the metadata. Throws Error naming the key that is
 /// missing, wrong or unknown: each key of the architecture may change numbers.
 nlohmann::json config_of(const GgufFile& file);

@@ -27,7 +27,8 @@ class GgufTensors : public TensorFile {
  public:
   explicit GgufTensors(const GgufFile& file) : file_(file) {
     const GgufArchitecture& architecture = architecture_of(file);
-    const ConfigReader reader(file.metadata(), path().string());
+    const nlohmann::json metadata = architecture_metadata(file);
+    const ConfigReader reader(metadata, path().string());
     const std::string prefix = std::string(architecture.name) + ".attention.head_count";
     heads_ = reader.require_int(prefix.c_str());
     kv_heads_ = reader.get_int((prefix + "_kv").c_str(), heads_);

@@ -122,7 +122,8 @@ def add_sizes(writer, config):
         writer.add_decoder_start_token_id(config.decoder_start_token_id)
         return
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    writer.add_head_count_kv(config.num_key_value_heads)
+    heads = config.num_key_value_heads
+    writer.add_head_count_kv([heads] * config.num_hidden_layers if kind == "smollm3" else heads)  # as newer files write it
     if kind == "llama":  # keys that change no number
         writer.add_tensor_data_layout("Meta AI original pth")
         writer.add_rope_scaling_finetuned(True)

@@ -240,6 +240,7 @@ class ReadTest(unittest.TestCase):
         self.refused("llama.expert_count", "mixture", add=lambda writer: writer.add_expert_count(8))
         self.refused("llama.attention.sliding_window", add=lambda writer: writer.add_sliding_window(16))
         self.refused("llama.rope.scaling.type", "yarn", add=lambda writer: writer.add_rope_scaling_type(gguf.RopeScalingType.YARN))
+        self.refused("'llama.attention.head_count_kv' must be an integer, got [4,2]", add=lambda writer: writer.add_head_count_kv([4, 2]))
         self.refused("llama.vocab_size", add=lambda writer: writer.add_vocab_size(97))
         self.refused("split.count", "llama-gguf-split", add=lambda writer: writer.add_uint16("split.count", 3))
         self.refused("general.type", "adapter", add=lambda writer: writer.add_type("adapter"))

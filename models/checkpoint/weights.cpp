@@ -145,7 +145,7 @@ class Matcher {
       report_.tied.push_back(copy);
     } else {
       report_.mismatched.push_back(copy + ": differs from " + original +
-                                   ", to which it is tied (tie_word_embeddings)");
+                                   "; the zoo's model has one weight for both");
     }
   }
 

@@ -98,10 +98,16 @@ class OwnProjectionTest(unittest.TestCase):
         path = self.folder / "model.safetensors"
         tensors = load_file(path)
         tensors["model.encoder.embed_tokens.weight"] = tensors["model.shared.weight"] + 1
-        save_file(tensors, path, {"format": "pt"})
-        done = tzoo("inspect", "--model", str(self.folder))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("model.encoder.embed_tokens.weight: differs from model.shared.weight", done.stderr)
+        for tied in (True, False):  # without the tie, transformers has an embedding for each stack
+            model.config.tie_word_embeddings = tied
+            model.config.save_pretrained(self.folder)
+            if not tied:
+                tensors["lm_head.weight"] = tensors["model.shared.weight"] * 2
+            save_file(tensors, path, {"format": "pt"})
+            done = tzoo("inspect", "--model", str(self.folder))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("model.encoder.embed_tokens.weight: differs from model.shared.weight; the zoo's model has one weight for both",
+                          done.stderr)
 
     def test_nomic_bert_under_the_names_of_its_modules(self):
         for head in ["masked-lm"] if SHORT else NomicBertTest.HEADS:

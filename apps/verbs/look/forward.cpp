@@ -154,59 +154,48 @@ std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRang
   throw UsageError("--", flag, ": expected integers from ", expected, ", got ", value.dump());
 }
 
-nlohmann::json read_list(const char* flag, const std::string& text, const char* example) {
-  nlohmann::json list = parse_json(text);
-  const bool is_list = list.is_array() && !list.empty();
-  if (!is_list) throw UsageError("--", flag, ": expected a list of ", example, ", got '", text, "'");
-  return list;
-}
-
 void check_row(const char* flag, const nlohmann::json& row, const nlohmann::json& first) {
-  if (!row.is_array() || row.empty())
-    throw UsageError("--", flag, ": expected rows of ids, got ", row.dump());
+  if (!row.is_array() || row.empty()) throw UsageError("--", flag, ": expected rows, got ", row.dump());
   if (row.size() == first.size()) return;
   throw UsageError("--", flag, ": the rows must be equally long, got ", first.size(), " and ", row.size(),
                    "; pad them and give --attention_mask");
 }
 
-// Parses "[[…], …]" as [B, T].
-at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& range) {
-  const nlohmann::json rows = read_list(flag, text, "rows such as [[1, 2], [3, 4]]");
-  std::vector<std::int64_t> ids;
-  for (const nlohmann::json& row : rows) {
-    check_row(flag, row, rows[0]);
-    for (const nlohmann::json& id : row) ids.push_back(read_id(flag, id, range));
-  }
-  return at::tensor(ids).view({static_cast<std::int64_t>(rows.size()), -1});
-}
-
-// Parses "[…]" as [B].
-at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
-  std::vector<std::int64_t> ids;
-  for (const nlohmann::json& id : read_list(flag, text, "classes such as [0, 2]"))
-    ids.push_back(read_id(flag, id, {0, classes - 1, kIgnored}));
-  return at::tensor(ids);
-}
-
-float read_number(const char* flag, const nlohmann::json& value) {
-  if (value.is_number()) return value.get<float>();
-  throw UsageError("--", flag, ": expected numbers, got ", value.dump());
-}
-
-// Parses real numbers as [B] or [B, N].
-at::Tensor read_numbers(const char* flag, const std::string& text) {
-  const nlohmann::json rows = read_list(flag, text, "numbers such as [0.5, 2] or of rows of them");
-  std::vector<float> numbers;
-  for (const nlohmann::json& row : rows) {
-    if (!rows[0].is_array()) {
-      numbers.push_back(read_number(flag, row));
-      continue;
-    }
-    check_row(flag, row, rows[0]);
-    for (const nlohmann::json& number : row) numbers.push_back(read_number(flag, number));
+// Parses "[…]" as [B] or "[[…], …]" as [B, T]; `read` checks each number.
+template <class Read>
+at::Tensor read_tensor(const char* flag, const std::string& text, const char* expected, const Read& read) {
+  const nlohmann::json list = parse_json(text);
+  if (!list.is_array() || list.empty())
+    throw UsageError("--", flag, ": expected a list of ", expected, ", got '", text, "'");
+  const bool rows = list[0].is_array();
+  std::vector<decltype(read(list))> numbers;
+  for (const nlohmann::json& row : list) {
+    if (rows) check_row(flag, row, list[0]);
+    for (const nlohmann::json& number : rows ? row : nlohmann::json::array({row}))
+      numbers.push_back(read(number));
   }
   const at::Tensor flat = at::tensor(numbers);
-  return rows[0].is_array() ? flat.view({static_cast<std::int64_t>(rows.size()), -1}) : flat;
+  return rows ? flat.view({static_cast<std::int64_t>(list.size()), -1}) : flat;
+}
+
+at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& range, std::int64_t dim = 2) {
+  const char* expected = dim == 2 ? "rows such as [[1, 2], [3, 4]]" : "classes such as [0, 2]";
+  const at::Tensor ids =
+      read_tensor(flag, text, expected, [&](const auto& id) { return read_id(flag, id, range); });
+  if (ids.dim() == dim) return ids;
+  throw UsageError("--", flag, ": expected a list of ", expected, ", got '", text, "'");
+}
+
+at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
+  return read_ids(flag, text, {0, classes - 1, kIgnored}, /*dim=*/1);
+}
+
+at::Tensor read_numbers(const char* flag, const std::string& text) {
+  const auto read = [&](const nlohmann::json& value) {
+    if (value.is_number()) return value.get<float>();
+    throw UsageError("--", flag, ": expected numbers, got ", value.dump());
+  };
+  return read_tensor(flag, text, "numbers such as [0.5, 2] or of rows of them", read);
 }
 
 // Integers are class labels unless the configuration says otherwise; a row is one number per label.
@@ -222,6 +211,13 @@ at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig
 void check_sizes(const char* flag, const at::Tensor& found, at::IntArrayRef expected, const char* why) {
   if (found.sizes() != expected)
     throw UsageError("--", flag, ": must be ", expected, why, ", got ", found.sizes());
+}
+
+// Rows of another length than those of --input_ids.
+at::Tensor read_rows(const char* flag, const std::string& text, const IdRange& range, std::int64_t batch) {
+  const at::Tensor ids = read_ids(flag, text, range);
+  if (ids.size(0) == batch) return ids;
+  throw UsageError("--", flag, ": must have ", batch, " rows as --input_ids, got ", ids.size(0));
 }
 
 at::Tensor read_sentence_labels(const char* flag, const std::string& text, std::int64_t batch) {
@@ -252,12 +248,8 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
       return labels;
     }
-    case Head::kSeq2SeqLm: {  // as long as the decoder's input
-      const at::Tensor labels = read_ids("labels", text, {0, config.vocab_size - 1, kIgnored});
-      if (labels.size(0) != batch)
-        throw UsageError("--labels: must have ", batch, " rows as --input_ids, got ", labels.size(0));
-      return labels;
-    }
+    case Head::kSeq2SeqLm:  // as long as the decoder's input
+      return read_rows("labels", text, {0, config.vocab_size - 1, kIgnored}, batch);
     case Head::kTokenClassification: return beside_ids(config.num_labels);
     case Head::kReplacedTokens: return beside_ids(2);
     default: return beside_ids(config.vocab_size);
@@ -278,12 +270,10 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
   }
   if (!decodes)
     throw UsageError("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
-  const at::Tensor ids =
-      read_ids("decoder_input_ids", *texts.decoder_input_ids, {0, config.vocab_size - 1, std::nullopt});
-  const std::int64_t batch = inputs.input_ids.size(0);
-  if (ids.size(0) != batch)
-    throw UsageError("--decoder_input_ids: must have ", batch, " rows as --input_ids, got ", ids.size(0));
-  inputs.decoder_input_ids = ids.to(inputs.input_ids.device());
+  const IdRange range{0, config.vocab_size - 1, std::nullopt};
+  inputs.decoder_input_ids =
+      read_rows("decoder_input_ids", *texts.decoder_input_ids, range, inputs.input_ids.size(0))
+          .to(inputs.input_ids.device());
 }
 
 // Input tensors on `device`; requests every output that the model can return. Labels depend on the head: rows

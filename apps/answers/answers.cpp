@@ -97,15 +97,13 @@ std::string signed_decimal(const at::Tensor& value, int digits) {
 std::string significant(double value) { return format_text("%.6g", value); }
 
 nlohmann::ordered_json json_numbers(const at::Tensor& values) {
-  nlohmann::ordered_json numbers = nlohmann::ordered_json::array();
-  for (std::int64_t i = 0; i < values.size(0); ++i) {
-    if (values.dim() == 1) {
-      numbers.push_back(values[i].item<double>());
-    } else {
-      numbers.push_back(json_numbers(values[i]));
-    }
+  if (values.dim() == 1) {
+    const at::Tensor row = values.cpu().to(at::kDouble).contiguous();
+    return std::vector<double>(row.const_data_ptr<double>(), row.const_data_ptr<double>() + row.numel());
   }
-  return numbers;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (std::int64_t i = 0; i < values.size(0); ++i) rows.push_back(json_numbers(values[i]));
+  return rows;
 }
 
 }  // namespace zoo

@@ -1,13 +1,10 @@
-#include <algorithm>
-#include <cstring>
-
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/stack.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/api_error.h"
+#include "apps/answers/answers.h"
 #include "apps/serve/endpoints/endpoints.h"
-#include "data/base/base64.h"
+#include "apps/serve/endpoints/look_parts.h"
 #include "data/base/json.h"
 #include "models/tasks/encoding_batch.h"
 
@@ -101,15 +98,6 @@ Vectors vectors_of(ServerState& state, ComputeJob& job, const TextEmbedder& embe
   return vectors;
 }
 
-ordered_json vector_json(const at::Tensor& row, bool as_base64) {
-  const auto* numbers = row.const_data_ptr<float>();
-  const auto count = static_cast<std::size_t>(row.numel());
-  if (!as_base64) return std::vector<float>(numbers, numbers + count);
-  std::string bytes(count * sizeof(float), '\0');  // little-endian, as the processors of this program are
-  std::memcpy(bytes.data(), numbers, bytes.size());
-  return encode_base64(bytes);
-}
-
 // TEI's fields of what is too long, and of the prompt before each text; without one it is the default.
 struct TeiOptions {
   bool truncates = false;
@@ -147,7 +135,9 @@ WebReply answer_embeddings(ApiCall& call) {
   ordered_json data = ordered_json::array();
   for (std::int64_t i = 0; i < rows.size(0); ++i)
     data.push_back(
-        {{"object", "embedding"}, {"index", i}, {"embedding", vector_json(rows[i], format == "base64")}});
+        {{"object", "embedding"},
+         {"index", i},
+         {"embedding", format == "base64" ? ordered_json(base64_of(rows[i])) : json_numbers(rows[i])}});
   return {.body = json_text(ordered_json{{"object", "list"},
                                          {"data", std::move(data)},
                                          {"model", call.served.name},
@@ -167,9 +157,7 @@ WebReply answer_embed(ApiCall& call) {
   const TextEmbedder embedder = options.prompted(call.embedder(job));
   at::Tensor rows = vectors_of(call.state, job, embedder, inputs, options.truncates).rows;
   rows = dimensions ? first_numbers(rows, *dimensions) : unit_vectors(rows);
-  ordered_json list = ordered_json::array();
-  for (std::int64_t i = 0; i < rows.size(0); ++i) list.push_back(vector_json(rows[i], /*as_base64=*/false));
-  return {.body = json_text(list)};
+  return {.body = json_text(json_numbers(rows))};
 }
 
 WebReply answer_similarity(ApiCall& call) {
@@ -187,7 +175,7 @@ WebReply answer_similarity(ApiCall& call) {
   ComputeJob job = call.job();
   const TextEmbedder embedder = options.prompted(call.embedder(job));
   const at::Tensor rows = unit_vectors(vectors_of(call.state, job, embedder, inputs, options.truncates).rows);
-  return {.body = json_text(vector_json(at::matmul(rows.slice(0, 0, -1), rows[-1]), /*as_base64=*/false))};
+  return {.body = json_text(json_numbers(at::matmul(rows.slice(0, 0, -1), rows[-1])))};
 }
 
 }  // namespace zoo

@@ -51,7 +51,7 @@ struct LookPlace {
   std::function<std::string(std::int64_t)> token_name;
 };
 
-/// The numbers' bytes.
+/// The numbers' bytes, little-endian, as the processors of this program are.
 std::string base64_of(const at::Tensor& numbers);
 
 /// Distribution of the next or masked token, of the label, or of the part of text_pair that answers the

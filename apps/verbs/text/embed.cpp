@@ -4,6 +4,7 @@
 #include <ATen/ops/matmul.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/answers/answers.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
@@ -74,12 +75,7 @@ EmbedOptions options_of(const EmbedFlags& flags, const SentenceConfig& config, c
 }
 
 void print_vector(const std::string& text, const at::Tensor& vector) {
-  const at::Tensor row = vector.contiguous();
-  const float* data = row.const_data_ptr<float>();
-  nlohmann::ordered_json json;
-  json["text"] = text;
-  json["embedding"] = std::vector<float>(data, data + row.numel());
-  std::cout << json_text(json) << "\n";
+  std::cout << json_text(nlohmann::ordered_json{{"text", text}, {"embedding", json_numbers(vector)}}) << "\n";
 }
 
 // [N, N] of vectors [N, C].
@@ -89,11 +85,8 @@ at::Tensor cosines_of(const at::Tensor& vectors) {
 }
 
 void print_cosine_json(const std::vector<std::string>& texts, const at::Tensor& cosines) {
-  nlohmann::ordered_json json{{"texts", texts}, {"similarity", nlohmann::ordered_json::array()}};
-  const float* row = cosines.const_data_ptr<float>();
-  for (std::size_t i = 0; i < texts.size(); ++i, row += texts.size())
-    json["similarity"].push_back(std::vector<float>(row, row + texts.size()));
-  std::cout << json_text(json) << "\n";
+  std::cout << json_text(nlohmann::ordered_json{{"texts", texts}, {"similarity", json_numbers(cosines)}})
+            << "\n";
 }
 
 void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor& cosines) {

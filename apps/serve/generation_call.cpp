@@ -130,16 +130,12 @@ void read_sampling(RequestFields& fields, GenerationSettings& settings, bool dra
 
 void read_stream(RequestFields& fields, WritingRequest& request) {
   request.stream = fields.flag("stream").value_or(false);
-  const ordered_json* options = fields.get("stream_options");
-  if (options == nullptr) return;
-  if (!request.stream) RequestFields::refuse("stream_options", "needs 'stream': true");
-  if (!options->is_object()) RequestFields::refuse("stream_options", "must be an object");
-  for (const auto& [name, value] : options->items()) {
-    const bool known = name == "include_usage" || name == "include_obfuscation";
-    if (!known || !value.is_boolean())
-      RequestFields::refuse("stream_options." + name, "is not supported here");
-    if (name == "include_usage") request.include_usage = value.get<bool>();
-  }
+  RequestFields options = fields.object("stream_options");
+  if (fields.get("stream_options") != nullptr && !request.stream)
+    RequestFields::refuse("stream_options", "needs 'stream': true");
+  request.include_usage = options.flag("include_usage").value_or(false);
+  options.ignore({"include_obfuscation"});
+  options.refuse_others();
 }
 
 }  // namespace

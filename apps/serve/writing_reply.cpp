@@ -111,6 +111,10 @@ ordered_json WritingAnswer::envelope(ordered_json choices) const {
           {"choices", std::move(choices)}};
 }
 
+ordered_json WritingAnswer::chunk(ordered_json choice) const {
+  return envelope(ordered_json::array({std::move(choice)}));
+}
+
 const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
 
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,

@@ -25,6 +25,7 @@ struct WritingAnswer {
   /// What a token adds to a text, a space included; of a special token its name. Perhaps part of a character.
   std::string bytes_of(TokenId id) const;
   nlohmann::ordered_json envelope(nlohmann::ordered_json choices) const;
+  nlohmann::ordered_json chunk(nlohmann::ordered_json choice) const;  // of a stream
 };
 
 /// All that a row has written.
@@ -39,17 +40,16 @@ const char* finish_reason(RowEnd end);
 
 /// The events of a stream that an endpoint writes for a row's new text.
 struct StreamWords {
+  using Events = std::vector<nlohmann::ordered_json>;
   /// Events before the first token of any row; may be empty.
-  std::function<std::vector<nlohmann::ordered_json>()> opening;
+  std::function<Events()> opening;
   /// `text` may be empty: a token without visible text, or one that may begin a stop string.
-  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, const std::string& text,
-                                                    const ScoredToken* token)>
-      token;
+  std::function<Events(std::size_t row, const std::string& text, const ScoredToken* token)> token;
   /// `stop` is the rest of the text from a stop string on; empty: none has ended it.
-  std::function<std::vector<nlohmann::ordered_json>(std::size_t row, RowEnd end, std::string_view stop)> end;
+  std::function<Events(std::size_t row, RowEnd end, std::string_view stop)> end;
   /// Events after all rows, instead of OpenAI's usage and "[DONE]"; and the event of an error. May be null.
-  std::function<std::vector<nlohmann::ordered_json>(std::int64_t new_tokens)> closing;
-  std::function<std::vector<nlohmann::ordered_json>(const ApiError& error)> failed;
+  std::function<Events(std::int64_t new_tokens)> closing;
+  std::function<Events(const ApiError& error)> failed;
 };
 
 /// Server-sent events of the answer's call; one with a "type" is named by it. An error after the beginning is

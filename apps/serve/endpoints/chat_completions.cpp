@@ -145,11 +145,10 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
   const auto readers = std::make_shared<std::vector<ToolCallReader>>();
   if (chat->tools.format) readers->assign(rows, ToolCallReader(*chat->tools.format));
   const auto chunk = [chat](std::size_t row, ordered_json delta, ordered_json logprobs, ordered_json reason) {
-    ordered_json choice{{"index", row},
+    return chat->chunk({{"index", row},
                         {"delta", std::move(delta)},
                         {"logprobs", std::move(logprobs)},
-                        {"finish_reason", std::move(reason)}};
-    return chat->envelope(ordered_json::array({std::move(choice)}));
+                        {"finish_reason", std::move(reason)}});
   };
   StreamWords words;
   words.opening = [chunk, rows] {

@@ -191,8 +191,8 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
     words.opening = [completion, rows] {
       std::vector<ordered_json> events;
       for (std::size_t row = 0; row < rows; ++row)
-        events.push_back(completion->envelope(ordered_json::array(
-            {choice(row, completion->prompts[row / completion->writing.samples()], nullptr, nullptr)})));
+        events.push_back(completion->chunk(
+            choice(row, completion->prompts[row / completion->writing.samples()], nullptr, nullptr)));
       return events;
     };
   }
@@ -203,12 +203,10 @@ StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
       lists.add(token->id, token);
       logprobs = lists.json();
     }
-    return std::vector{
-        completion->envelope(ordered_json::array({choice(row, text, std::move(logprobs), nullptr)}))};
+    return std::vector{completion->chunk(choice(row, text, std::move(logprobs), nullptr))};
   };
   words.end = [completion](std::size_t row, RowEnd end, std::string_view) {
-    return std::vector{
-        completion->envelope(ordered_json::array({choice(row, "", nullptr, finish_reason(end))}))};
+    return std::vector{completion->chunk(choice(row, "", nullptr, finish_reason(end)))};
   };
   return words;
 }

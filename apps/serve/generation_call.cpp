@@ -218,7 +218,7 @@ struct GenerationCall::Mailbox {
   std::condition_variable arrived;
   std::deque<WritingEvent> events;
   std::atomic<std::int64_t> reused = 0;  // tokens of prompts that were not read again
-  std::optional<std::string> failure;
+  std::optional<ApiError> failure;
 };
 
 GenerationCall::GenerationCall(WritingRequest request, WritingPlace place)
@@ -237,10 +237,10 @@ GenerationCall::GenerationCall(WritingRequest request, WritingPlace place)
   own.on_end = [box = mailbox_](std::size_t row, RowEnd end) {
     box->put({.kind = Kind::kEnd, .row = row, .end = end});
   };
-  own.on_failure = [box = mailbox_](const std::string& message) {
+  own.on_failure = [box = mailbox_](const std::string& message, bool is_its_fault) {
     {
       const std::lock_guard lock(box->mutex);
-      box->failure = message;
+      box->failure.emplace(is_its_fault ? 400 : 503, message);
     }
     box->arrived.notify_one();
   };
@@ -275,7 +275,7 @@ std::optional<WritingEvent> GenerationCall::next() {
     mailbox_->arrived.wait_for(lock, RequestWatch::kInterval,
                                [&] { return !mailbox_->events.empty() || mailbox_->failure; });
     if (mailbox_->events.empty()) {
-      if (mailbox_->failure) throw ApiError(400, *mailbox_->failure);
+      if (mailbox_->failure) throw *mailbox_->failure;
       continue;
     }
     WritingEvent event = std::move(mailbox_->events.front());

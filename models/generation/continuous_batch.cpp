@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "models/generation/decoding_batch.h"
+#include "models/generation/row_memory_error.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -112,7 +113,7 @@ bool ContinuousBatch::step() {
     if (!session_) begin_session();
     read();
   } catch (const std::exception& error) {
-    fail_all(plain_message(error));
+    fail_all(error);
   }
   running_ = rows_.size();
   return true;
@@ -233,8 +234,14 @@ void ContinuousBatch::read() {
   const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) {
     return row.reads() && row.work->request->scores_prompt;
   });
-  at::Tensor logits =
-      session_->read(tokens, scoring ? DecodingSession::Logits::kAll : DecodingSession::Logits::kLast);
+  at::Tensor logits;
+  try {
+    logits = session_->read(tokens, scoring ? DecodingSession::Logits::kAll : DecodingSession::Logits::kLast);
+  } catch (const RowMemoryError& error) {  // the rows of other requests read these tokens in the next step
+    for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].read -= tokens[b].size();
+    fail(*rows_[error.row].work, error);
+    return keep_running_rows();
+  }
   for (std::size_t b = 0; b < rows_.size(); ++b)
     if (rows_[b].reads()) read_ += count_of(tokens[b]);
   if (scoring) {
@@ -298,27 +305,28 @@ void ContinuousBatch::write(const at::Tensor& logits) {
       write_tokens(*work, rows, logits.index_select(0, at::tensor(places, at::kLong).to(logits.device())));
       written_ += static_cast<std::int64_t>(rows.size());
     } catch (const std::exception& error) {  // no token is allowed, or out of memory
-      fail(*work, plain_message(error));
+      fail(*work, error);
     }
   }
 }
 
-void ContinuousBatch::fail(BatchWork& work, const std::string& message) {
+void ContinuousBatch::fail(BatchWork& work, const std::exception& error) {
   if (std::exchange(work.failed, true)) return;
   for (BatchRow& row : rows_) row.ended = row.ended || row.work.get() == &work;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(queue_, [&](const auto& other) { return other.get() == &work; });
   }
-  if (work.request->on_failure) work.request->on_failure(message);
+  const bool is_its_fault = dynamic_cast<const Error*>(&error) != nullptr;
+  if (work.request->on_failure) work.request->on_failure(plain_message(error), is_its_fault);
 }
 
 // After an error of the model, the session's state is unknown: the next step begins a new one.
-void ContinuousBatch::fail_all(const std::string& message) {
+void ContinuousBatch::fail_all(const std::exception& error) {
   std::vector<std::shared_ptr<BatchWork>> works;
   for (const BatchRow& row : rows_) works.push_back(row.work);
   if (works.empty()) works.push_back(next_work());  // the one for which no session could begin
-  for (const auto& work : works) fail(*work, message);
+  for (const auto& work : works) fail(*work, error);
   rows_.clear();
   session_.reset();
 }

@@ -60,7 +60,9 @@ struct BatchRequest {
   std::function<void(std::size_t prompt, std::int64_t tokens)> on_reuse;
   std::function<void(std::size_t row, const ScoredToken& token)> on_token;
   std::function<void(std::size_t row, RowEnd end)> on_end;
-  std::function<void(const std::string& message)> on_failure;  // instead of on_end for the remaining rows
+  /// Instead of on_end for the remaining rows. Unless the request itself is at fault, the machine lacks what
+  /// a step needs.
+  std::function<void(const std::string& message, bool is_its_fault)> on_failure;
 };
 
 struct BatchRow;
@@ -120,8 +122,8 @@ class ContinuousBatch {
   void read();
   at::Tensor repeat_rows(const at::Tensor& logits);
   void write(const at::Tensor& logits);
-  void fail(BatchWork& work, const std::string& message);
-  void fail_all(const std::string& message);
+  void fail(BatchWork& work, const std::exception& error);
+  void fail_all(const std::exception& error);
   void begin_session();
   void keep_running_rows();
 

@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 
 #include "data/base/error.h"
+#include "models/generation/row_memory_error.h"
 #include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {
@@ -80,15 +81,20 @@ class PackedSession : public DecodingSession {
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {
     TORCH_CHECK(tokens.size() == rows_.size(), "tokens for ", rows_.size(), " rows were expected, got ",
                 tokens.size());
-    std::size_t longest = 0, end = 0;
+    std::size_t longest = 0, end = 0, last = 0;
     for (std::size_t row = 0; row < tokens.size(); ++row) {
       TORCH_CHECK(!tokens[row].empty(), "row ", row, " was given no token");
       longest = std::max(longest, tokens[row].size());
+      if (rows_[row].length + tokens[row].size() > end) last = row;
       end = std::max(end, rows_[row].length + tokens[row].size());
       if (end > capacity_) throw Error("row ", row, " would grow beyond its room for ", capacity_, " tokens");
     }
     const std::size_t held = held_.cache.shape().capacity;
-    if (end > held) resize_cache(held_.cache.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
+    try {
+      if (end > held) resize_cache(held_.cache.shape().slots, std::min(capacity_, std::max(end, 2 * held)));
+    } catch (const c10::Error& error) {
+      throw RowMemoryError(last, error.what_without_backtrace());
+    }
     const auto width = static_cast<std::size_t>(model_.config_.hidden_size);
     const std::size_t places = wanted == Logits::kAll ? longest : 1;
     hidden_.grow_to(rows_.size() * places * width * sizeof(float));

@@ -1,8 +1,10 @@
 """`tzoo serve`: its limits, its end, and what others can do to the one who runs it."""
 
+import concurrent.futures
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -215,6 +217,20 @@ class Limits(ServeTest):
                              (b"\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost", 200)]:
             answer = self.server.raw(head + b"\r\nConnection: close\r\n\r\n")
             self.assertTrue(answer.startswith(f"HTTP/1.1 {status} "), (head, answer))
+
+    def test_a_text_without_memory_ends_alone(self):
+        wide = tiny_checkpoint.write_checkpoint(os.path.join(os.path.dirname(self.model), "wide"), tokenizer=True, n_positions=9000, n_embd=64)
+        server = Server("--model", wide, "--context", 9000)  # its cache holds 4,096 tokens of a text, then twice as many
+        self.addCleanup(server.close)
+        with open(f"/proc/{server.process.pid}/statm") as file:
+            size = int(file.read().split()[0]) * resource.getpagesize()
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size + (200 << 20),) * 2)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            other = pool.submit(server.post, "/v1/completions", prompt="a", max_tokens=1000, temperature=0)
+            self.wait_until(lambda: server.metric("tzoo_batch_rows") == 1)
+            self.assert_refused(server.request("POST", "/v1/completions", {"prompt": "a" * 4200, "max_tokens": 4}), 503, "memory")
+            self.assertFalse(other.done())
+        self.assertEqual(other.result()["usage"]["completion_tokens"], 1000)
 
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",

@@ -53,7 +53,7 @@ struct Client {
       REQUIRE_FALSE(ends.at(row).has_value());
       ends.at(row) = end;
     };
-    request->on_failure = [this](const std::string& message) { failure = message; };
+    request->on_failure = [this](const std::string& message, bool) { failure = message; };
   }
   Client(const Client&) = delete;
 

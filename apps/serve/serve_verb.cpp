@@ -5,6 +5,7 @@
 #include <fstream>
 #include <future>
 #include <iostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,35 +30,22 @@ struct GivenModel {
   std::string name, path;  // the name by which requests choose it; as find_model() found it
 };
 
-// The names of an absolute path, the last one first.
-std::vector<std::string> folders_of(const std::string& path) {
-  std::vector<std::string> names;
-  for (const fs::path& part : fs::weakly_canonical(path))
-    if (!part.empty() && part != "/") names.insert(names.begin(), part.string());
-  return names;
-}
-
-std::string last_folders(const std::vector<std::string>& folders, std::size_t count) {
-  std::string name;
-  for (std::size_t i = 0; i < std::min(count, folders.size()); ++i)
-    name = folders[i] + (name.empty() ? "" : "/") + name;
+// The path's last names, `count` of them.
+std::string last_folders(const std::string& path, int count) {
+  fs::path above = fs::weakly_canonical(path);
+  std::string name = above.filename().string();
+  while (--count > 0 && (above = above.parent_path()).has_filename())
+    name = above.filename().string() + "/" + name;
   return name;
 }
 
 // Names folders of one name by as many folders above them as tell them apart.
 void tell_apart(const std::vector<GivenModel*>& models) {
-  std::vector<std::vector<std::string>> folders;
-  std::size_t longest = 0;
-  for (const GivenModel* model : models) {
-    folders.push_back(folders_of(model->path));
-    longest = std::max(longest, folders.back().size());
-  }
-  for (std::size_t count = 2; count <= longest; ++count) {
-    std::vector<std::string> names;
-    for (const auto& each : folders) names.push_back(last_folders(each, count));
-    for (std::size_t i = 0; i < models.size(); ++i) models[i]->name = names[i];
-    std::sort(names.begin(), names.end());
-    if (std::adjacent_find(names.begin(), names.end()) == names.end()) return;
+  constexpr int kMost = 64;
+  std::set<std::string> names;
+  for (int count = 2; count <= kMost && names.size() < models.size(); ++count) {
+    names.clear();
+    for (GivenModel* model : models) names.insert(model->name = last_folders(model->path, count));
   }
 }
 
@@ -252,10 +240,9 @@ void check_access(ServeFlags& flags) {
     if (!is_origin(origin))
       throw UsageError("--allow_origin ", origin,
                        ": expected an origin as browsers send it, such as http://localhost:3000");
-  if (flags.no_api_key && !flags.api_key.empty())
-    throw UsageError("--no_api_key and --api_key: give only one of them");
-  if (flags.no_api_key && !flags.api_key_file.empty())
-    throw UsageError("--no_api_key and --api_key_file: give only one of them");
+  if (flags.no_api_key && !(flags.api_key.empty() && flags.api_key_file.empty()))
+    throw UsageError("--no_api_key and --api_key", flags.api_key.empty() ? "_file" : "",
+                     ": give only one of them");
   if (!flags.no_api_key) flags.api_key = api_key_of(flags.api_key, flags.api_key_file);
   if (is_loopback(flags.host) || !flags.api_key.empty() || flags.no_api_key) return;
   throw UsageError("--host ", flags.host,

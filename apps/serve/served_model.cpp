@@ -164,35 +164,26 @@ std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
   model->created = std::time(nullptr);
-  if (SentenceConfig::pools(directory)) {
-    const SentenceConfig config = SentenceConfig::read(directory);
-    const CheckpointConfig checkpoint = read_checkpoint_config(config.transformer);
-    model->embedder = load_embedder(directory, options, nullptr);
-    model->tokenizer = load_tokenizer(config.transformer, checkpoint.json.get());
-    model->model_type = checkpoint.family->model_type;
-    model->directory = config.transformer;
-    model->head = "sentence embedding";
-    return model;
-  }
-  const CheckpointConfig checkpoint = read_checkpoint_config(directory);
+  const bool pools = SentenceConfig::pools(directory);
+  model->directory = pools ? SentenceConfig::read(directory).transformer : directory;
+  const CheckpointConfig checkpoint = read_checkpoint_config(model->directory);
+  const Head head = pools ? Head::kBase : checkpoint.head;
   model->model_type = checkpoint.family->model_type;
-  model->directory = directory;
-  model->head = name_of(checkpoint.head);
-  if (checkpoint.head == Head::kCausalLm) {
+  model->head = pools ? "sentence embedding" : name_of(head);
+  if (head == Head::kCausalLm) {
     model->writing = load_writing(checkpoint, options);
     model->tokenizer = model->writing->session.tokenizer;
     return model;
   }
-  if (checkpoint.head == Head::kBase) {
+  if (head == Head::kBase) {
     model->embedder = load_embedder(directory, options, nullptr);
   } else {
-    model->text = std::make_unique<TextModel>(
-        load_text_model(checkpoint, without_cache(options.compute), checkpoint.head));
-    if (checkpoint.head == Head::kSeq2SeqLm) model->translator = load_translating(*model->text, options);
-    if (checkpoint.head == Head::kMaskedLm)
-      model->embedder = load_embedder(directory, options, model->text->model);
+    model->text =
+        std::make_unique<TextModel>(load_text_model(checkpoint, without_cache(options.compute), head));
+    if (head == Head::kSeq2SeqLm) model->translator = load_translating(*model->text, options);
+    if (head == Head::kMaskedLm) model->embedder = load_embedder(directory, options, model->text->model);
   }
-  model->tokenizer = load_tokenizer(directory, checkpoint.json.get());
+  model->tokenizer = load_tokenizer(model->directory, checkpoint.json.get());
   return model;
 }
 

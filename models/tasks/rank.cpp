@@ -7,14 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/json.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
 
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::vector<RankedDocument> best_first(const std::vector<float>& scores, const RankRequest& asked) {
@@ -27,16 +25,14 @@ std::vector<RankedDocument> best_first(const std::vector<float>& scores, const R
 }
 
 // Version 6 has it in a file of its own, versions 4 and 5 in a section of config.json, those before in a key.
-bool has_sigmoid(const CheckpointConfig& checkpoint) {
-  std::string name, key;
+bool has_sigmoid(const CheckpointConfig& checkpoint, const SentenceConfig& config) {
+  std::string name = config.activation, key = "activation_fn";
   const auto look = [&](const json& section, const char* named) {
     const auto found = section.is_object() ? section.find(named) : section.end();
     if (!name.empty() || !section.is_object() || found == section.end() || found->is_null()) return;
     name = found->is_string() ? found->get<std::string>() : found->dump();
     key = named;
   };
-  const fs::path file = checkpoint.directory / "config_sentence_transformers.json";
-  if (fs::is_directory(checkpoint.directory) && fs::exists(file)) look(read_json(file), "activation_fn");
   look(checkpoint.json->value("sentence_transformers", json()), "activation_fn");
   look(*checkpoint.json, "sbert_ce_default_activation_function");
   if (name.empty() || name.ends_with(".Sigmoid")) return true;
@@ -68,10 +64,10 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
     throw Error(model.checkpoint.directory,
                 ": expected a cross-encoder, a regression with one label; it has ",
                 model.checkpoint.config.num_labels, " labels and a ", name_of(model.head), " head");
-  const bool sigmoid = has_sigmoid(model.checkpoint) && !asked.raw_scores;
   for (std::size_t i = 0; i < asked.documents.size(); ++i)
     if (asked.documents[i].empty()) throw Error("document ", i + 1, " is empty, so that it makes no pair");
-  const SentenceConfig config = SentenceConfig::read_pair_prompts(model.checkpoint.directory);
+  const SentenceConfig config = SentenceConfig::read_pair_settings(model.checkpoint.directory);
+  const bool sigmoid = has_sigmoid(model.checkpoint, config) && !asked.raw_scores;
   const std::string& prompt =
       asked.prompt_name ? config.prompt_named(*asked.prompt_name) : config.default_prompt;
   const ClassifyRequest pairs{.texts = std::vector<std::string>(asked.documents.size(), prompt + asked.query),

@@ -167,12 +167,14 @@ SentenceConfig SentenceConfig::read(const ModelPath& directory) {
   return config;
 }
 
-SentenceConfig SentenceConfig::read_pair_prompts(const fs::path& directory) {
+SentenceConfig SentenceConfig::read_pair_settings(const fs::path& directory) {
   SentenceConfig config;
   const fs::path file = directory / kSettings;
   if (!fs::exists(file)) return config;
   const json root = read_json(file);
-  read_prompts(JsonSection(file, "", root), config);
+  const JsonSection section(file, "", root);
+  read_prompts(section, config);
+  config.activation = section.text("activation_fn", "");
   return config;
 }
 

@@ -34,6 +34,7 @@ struct SentenceConfig {
   std::map<std::string, std::string> prompts;
   std::string default_prompt;               // text before each text
   std::string similarity = "cosine";        // "similarity_fn_name": cosine, dot, euclidean, manhattan
+  std::string activation;                   // "activation_fn" of a CrossEncoder
   std::optional<std::size_t> truncate_dim;  // leading numbers of a vector that are kept
 
   /// True if the directory's modules.json has a Pooling. Without one it may be a CrossEncoder, which is a
@@ -43,8 +44,8 @@ struct SentenceConfig {
   /// Throws Error naming the file and the key or type that the zoo does not know.
   static SentenceConfig read(const ModelPath& directory);
 
-  /// The prompts alone, of a CrossEncoder's directory (version 6).
-  static SentenceConfig read_pair_prompts(const std::filesystem::path& directory);
+  /// Prompts and activation of a CrossEncoder's directory (version 6).
+  static SentenceConfig read_pair_settings(const std::filesystem::path& directory);
 
   /// Throws Error listing the names if there is no such prompt.
   const std::string& prompt_named(const std::string& name) const;

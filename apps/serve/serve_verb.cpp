@@ -120,40 +120,39 @@ std::string api_key_of(const std::string& given, const std::string& file) {
 struct ServeFlags {
   std::vector<std::string> models, loras;
   fs::path adapter;
-  std::string host = "127.0.0.1";
+  AccessRules rules{.host = "127.0.0.1"};
   std::int64_t port = 8080;
-  std::string api_key, api_key_file;
+  std::string api_key_file;
   bool no_api_key = false;
-  std::vector<std::string> allow_origin, allow_host;
-  std::int64_t parallel = 8, context = 0, piece = 64, queue = 64, max_new_tokens = 0, cache_mb = 512;
-  std::int64_t connections = 128, max_body_kb = 4096;
-  double request_seconds = 20, seconds = 600;
+  std::int64_t queue = 64, cache_mb = 512, connections = 128, max_body_kb = 4096;
+  double request_seconds = 20;
   ServeOptions options;
 };
 
 void add_access(Flags& flags, ServeFlags& values) {
   flags.group("Access");
-  flags.add("host", values.host, "address to listen on; another than this machine's own needs --api_key",
+  flags.add("host", values.rules.host,
+            "address to listen on; another than this machine's own needs --api_key",
             {.placeholder = "ADDRESS"});
   flags.add("port", values.port, "port to listen on; 0: a free one, which is printed", between(0, 65535));
-  flags.add("api_key", values.api_key,
+  flags.add("api_key", values.rules.api_key,
             "requests need 'Authorization: Bearer KEY'; other users of this machine see it in the list of "
             "processes, unlike that of --api_key_file or the environment variable TZOO_API_KEY",
             {.placeholder = "KEY"});
   flags.add("api_key_file", values.api_key_file, "file whose only line is the key", {.placeholder = "FILE"});
   flags.add("no_api_key", values.no_api_key,
             "listen on another address without a key: everybody who reaches it may ask");
-  flags.add("allow_origin", values.allow_origin,
+  flags.add("allow_origin", values.rules.allowed_origins,
             "origin of a web page that may use the server, such as http://localhost:3000",
             {.placeholder = "URL"});
-  flags.add("allow_host", values.allow_host, "further name by which clients reach this server (Host header)",
-            {.placeholder = "NAME"});
+  flags.add("allow_host", values.rules.allowed_hosts,
+            "further name by which clients reach this server (Host header)", {.placeholder = "NAME"});
 }
 
 void add_limits(Flags& flags, ServeFlags& values) {
   flags.group("Limits");
-  flags.add("parallel", values.parallel, "texts that are written at once", between(1, 1024));
-  flags.add("context", values.context,
+  flags.add("parallel", values.options.batch.slots, "texts that are written at once", between(1, 1024));
+  flags.add("context", values.options.batch.context,
             "tokens of a text, prompt included, or of one to translate; 0: what the model reads, at most "
             "4096. The KV cache has room for --parallel texts of it",
             at_least(0));
@@ -161,12 +160,12 @@ void add_limits(Flags& flags, ServeFlags& values) {
             "megabytes of KV cache, beyond that of --parallel texts, for texts that have ended, so that a "
             "conversation that goes on is not read again; the oldest go first",
             between(0, 1 << 20));
-  flags.add("piece", values.piece,
+  flags.add("piece", values.options.batch.piece,
             "tokens of prompts that are read between two tokens of the texts in progress", at_least(1));
   flags.add("queue", values.queue, "requests that may wait; further ones are answered 429", at_least(1));
-  flags.add("max_new_tokens", values.max_new_tokens, "most new tokens of a text; 0: what the context leaves",
-            at_least(0));
-  flags.add("seconds", values.seconds, "most seconds for an answer", above(0));
+  flags.add("max_new_tokens", values.options.most_new_tokens,
+            "most new tokens of a text; 0: what the context leaves", at_least(0));
+  flags.add("seconds", values.options.seconds, "most seconds for an answer", above(0));
   flags.add("look_gb", values.options.look_gb,
             "most gigabytes of a model's float32 weights, which the page loads beside those that answer to "
             "look inside it; 0: it looks into none",
@@ -231,21 +230,21 @@ bool is_origin(const std::string& text) {
 
 // Reads the key, and the hosts as those of a Host header are.
 void check_access(ServeFlags& flags) {
-  for (std::string& host : flags.allow_host) {
+  for (std::string& host : flags.rules.allowed_hosts) {
     const std::optional<std::string> name = host_name(host);
     if (!name) throw UsageError("--allow_host ", host, ": expected the name of a host, such as box.local");
     host = *name;
   }
-  for (const std::string& origin : flags.allow_origin)
+  for (const std::string& origin : flags.rules.allowed_origins)
     if (!is_origin(origin))
       throw UsageError("--allow_origin ", origin,
                        ": expected an origin as browsers send it, such as http://localhost:3000");
-  if (flags.no_api_key && !(flags.api_key.empty() && flags.api_key_file.empty()))
-    throw UsageError("--no_api_key and --api_key", flags.api_key.empty() ? "_file" : "",
+  if (flags.no_api_key && !(flags.rules.api_key.empty() && flags.api_key_file.empty()))
+    throw UsageError("--no_api_key and --api_key", flags.rules.api_key.empty() ? "_file" : "",
                      ": give only one of them");
-  if (!flags.no_api_key) flags.api_key = api_key_of(flags.api_key, flags.api_key_file);
-  if (is_loopback(flags.host) || !flags.api_key.empty() || flags.no_api_key) return;
-  throw UsageError("--host ", flags.host,
+  if (!flags.no_api_key) flags.rules.api_key = api_key_of(flags.rules.api_key, flags.api_key_file);
+  if (is_loopback(flags.rules.host) || !flags.rules.api_key.empty() || flags.no_api_key) return;
+  throw UsageError("--host ", flags.rules.host,
                    ": other machines would reach the server; give --api_key_file FILE or --api_key KEY, or "
                    "--no_api_key if that is meant");
 }
@@ -258,13 +257,8 @@ std::string digest_of(const Tokenizer& tokenizer) {
 
 void load_models(const ServeFlags& flags, ServerState& state) {
   state.options = flags.options;
-  state.options.batch = {.slots = flags.parallel,
-                         .context = flags.context,
-                         .piece = flags.piece,
-                         .queue = static_cast<std::size_t>(flags.queue),
-                         .held_bytes = static_cast<std::size_t>(flags.cache_mb) << 20};
-  state.options.most_new_tokens = flags.max_new_tokens;
-  state.options.seconds = flags.seconds;
+  state.options.batch.queue = static_cast<std::size_t>(flags.queue);
+  state.options.batch.held_bytes = static_cast<std::size_t>(flags.cache_mb) << 20;
   for (const GivenModel& given : name_models(flags.models)) {
     state.models.push_back(load_served_model({given.path, flags.adapter}, state.options));
     ServedModel& model = *state.models.back();
@@ -285,11 +279,8 @@ void load_models(const ServeFlags& flags, ServerState& state) {
 }
 
 void serve(const ServeFlags& flags, ServerState& state) {
-  const AccessRules rules{.host = flags.host,
-                          .api_key = flags.api_key,
-                          .body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10,
-                          .allowed_hosts = flags.allow_host,
-                          .allowed_origins = flags.allow_origin};
+  AccessRules rules = flags.rules;
+  rules.body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10;
   Service service(state, rules);
   WebServer server(
       {.body_bytes = rules.body_bytes,
@@ -304,12 +295,12 @@ void serve(const ServeFlags& flags, ServerState& state) {
     apply_threads(flags.options.compute);
     load_models(flags, state);
   }).get();
-  const int port = server.bind(flags.host, static_cast<int>(flags.port));
+  const int port = server.bind(flags.rules.host, static_cast<int>(flags.port));
   // LibTorch's number of threads is each thread's own.
   state.thread.start([&] { apply_threads(flags.options.compute); });
   const StopSignal stop;
   std::thread answering([&] { server.run(); });
-  const std::string host = flags.host.find(':') == std::string::npos ? flags.host : "[" + flags.host + "]";
+  const std::string host = rules.host.find(':') == std::string::npos ? rules.host : "[" + rules.host + "]";
   std::cerr << "listening on http://" << host << ":" << port << " (" << state.models.size()
             << (state.models.size() == 1 ? " model)" : " models)") << std::endl;
   while (StopSignal::received() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));

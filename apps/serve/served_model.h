@@ -46,12 +46,12 @@ class AutomatonCache {
 struct ServeOptions {
   ComputeOptions compute;
   std::string generation_defaults = "file";
-  ContinuousBatch::Options batch;    // context 0: the model's, at most 4096
-  std::int64_t most_new_tokens = 0;  // of a request; 0: the context
-  bool draws_seeds = true;           // for requests without one; else --seed
-  double seconds = 600;              // that a request may take
-  std::string run;                   // directory of a training run that is watched; empty: none
-  double look_gb = 8;                // of float32 weights of a model that is looked into
+  ContinuousBatch::Options batch{.context = 0};  // the model's, at most 4096
+  std::int64_t most_new_tokens = 0;              // of a request; 0: the context
+  bool draws_seeds = true;                       // for requests without one; else --seed
+  double seconds = 600;                          // that a request may take
+  std::string run;                               // directory of a training run that is watched; empty: none
+  double look_gb = 8;                            // of float32 weights of a model that is looked into
 };
 
 /// A model that writes texts: a decoder.

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
 #include "data/base/json.h"

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/error.h"

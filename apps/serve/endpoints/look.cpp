@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/answers.h"
-#include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "apps/serve/writing_reply.h"

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/answers.h"
-#include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "data/base/json.h"
 #include "models/tasks/answer.h"

@@ -7,6 +7,7 @@
 #include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "models/analysis/residual_stream.h"
+#include "models/analysis/sweep.h"
 #include "models/layers/stack.h"
 
 namespace zoo {

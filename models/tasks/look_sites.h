@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "models/analysis/sweep.h"
 #include "models/layers/interventions.h"
 #include "models/model_io.h"
 
 namespace zoo {
+
+namespace analysis {
+enum class Ablation;  // models/analysis/sweep.h
+}
 
 /// Kinds of parts: "residual", "attention", "cross_attention", "feed_forward", "head",
 /// "cross_head". site_kind() takes "layer" for the first.

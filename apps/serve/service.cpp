@@ -62,8 +62,8 @@ constexpr std::array kEndpoints{
     Endpoint{"/look", answer_look},                 Endpoint{"/v1/rerank", answer_rerank},
     Endpoint{"/rerank", answer_rerank},             Endpoint{"/v1/responses", answer_response},
     Endpoint{"/embed", answer_embed},               Endpoint{"/similarity", answer_similarity},
-    Endpoint{"/predict", answer_predict},           Endpoint{"/v1/messages/count_tokens", answer_message_count},
-    Endpoint{"/v2/rerank", answer_rerank}};
+    Endpoint{"/predict", answer_predict},           Endpoint{"/v2/rerank", answer_rerank},
+    Endpoint{"/v1/messages/count_tokens", answer_message_count}};
 // clang-format on
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 

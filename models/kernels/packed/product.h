@@ -69,14 +69,15 @@ ZOO_INLINE TileFactors factors_of(const PackedProduct& p, std::size_t row, std::
 }
 
 // Calls f(R, row, V, v), R and V as constants, for tiles of the rows and of the panel's vectors [first,
-// last): a tile's columns stay in the cache while the rows pass. Few rows use wider tiles if tall ones are
-// narrow.
+// last): a tile's rows stay in the L1 cache while the panel's vectors pass, and the panel in the L2 cache
+// while the rows do. Few rows use wider tiles if tall ones are narrow.
 template <std::size_t Tallest, class F>
 ZOO_INLINE void for_tiles(std::size_t rows, std::size_t first, std::size_t last, const F& f) {
   if constexpr (Tallest > 1 && kWidestTile<Tallest> < 4)
     if (rows < Tallest) return for_tiles<(Tallest > 2 ? 2 : 1)>(rows, first, last, f);
-  for_vectors<kWidestTile<Tallest>>(first, last, [&](auto vectors, std::size_t v) {
-    for_rows<Tallest>(0, rows, [&](auto tall, std::size_t row) { f(tall, row, vectors, v); });
+  for_rows<Tallest>(0, rows, [&](auto tall, std::size_t row) {
+    for_vectors<kWidestTile<tall()>>(first, last,
+                                     [&](auto vectors, std::size_t v) { f(tall, row, vectors, v); });
   });
 }
 
@@ -106,8 +107,7 @@ void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t pa
 template <class Dot>
 void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                      std::size_t first, std::size_t last) {
-  // This much of a panel stays in the L2 cache while the rows pass; of a narrow tile's columns, in the L1
-  // cache.
+  // This much of a panel stays in the L2 cache while the rows pass.
   constexpr std::size_t kWords = 4096 / kRowWord<Dot>;
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;

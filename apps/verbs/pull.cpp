@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,7 +16,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <nlohmann/json.hpp>
-#include <openssl/evp.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -32,6 +29,7 @@
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/mapped_file.h"
 #include "data/corpora/sha256.h"
 
 namespace zoo {
@@ -264,24 +262,10 @@ std::string get_text(const std::string& url, const Hub& hub) {
 }
 
 // Hash of a file as the hub names its contents: SHA-256, or git's SHA-1 of a blob.
-std::string hash_of(const fs::path& path, const HubFile& file) {
-  const bool is_git = file.hash.size() == 40;
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  bool good = EVP_DigestInit_ex(digest.get(), is_git ? EVP_sha1() : EVP_sha256(), nullptr) == 1;
-  if (is_git) {
-    const std::string header = "blob " + std::to_string(file.size) + '\0';
-    good = good && EVP_DigestUpdate(digest.get(), header.data(), header.size()) == 1;
-  }
-  std::ifstream input(path, std::ios::binary);
-  std::vector<char> buffer(1 << 20);
-  while (good &&
-         (input.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || input.gcount() > 0))
-    good = EVP_DigestUpdate(digest.get(), buffer.data(), static_cast<std::size_t>(input.gcount())) == 1;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned int size = 0;
-  if (!good || EVP_DigestFinal_ex(digest.get(), bytes.data(), &size) != 1)
-    throw Error("libcrypto cannot compute the hash of ", path.string());
-  return hexadecimal({bytes.data(), size});
+std::string hash_of(const fs::path& path, bool is_git) {
+  const MappedFile file(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.bytes().size());
+  return is_git ? git_hash(bytes) : sha256(bytes);
 }
 
 class Download {
@@ -351,7 +335,7 @@ class Download {
       const HttpAnswer& fault = answer.status == 200 || answer.status == 206 ? cut : answer;
       if (!waits_for_retry(fault, tries)) refuse(url, fault, hub_);
     }
-    const std::string found = partial.size() == file.size ? hash_of(partial.path(), file) : "";
+    const std::string found = partial.size() == file.size ? hash_of(partial.path(), file.hash.size() == 40) : "";
     if (found != file.hash) {
       partial.cut(0);
       throw Error(url, ": the contents differ from the hub's listing, which has ", file.size,

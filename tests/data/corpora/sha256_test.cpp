@@ -10,3 +10,8 @@ TEST_CASE("sha256 gives the digests of FIPS 180's examples") {
   CHECK(zoo::sha256(std::string(1000000, 'a')) ==
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
+
+TEST_CASE("git_hash gives the names of git hash-object") {
+  CHECK(zoo::git_hash("") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+  CHECK(zoo::git_hash("abc") == "f2ba8f84ab5c1bce84a7b441cb1959cfc7093b7f");
+}

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "apps/command/output.h"
+#include "apps/command/progress.h"
+#include "apps/hub/http.h"
+#include "apps/hub/hub_repository.h"
+#include "data/base/atomic_file.h"
+#include "data/base/environment.h"
+#include "data/base/error.h"
+#include "data/base/mapped_file.h"
+#include "data/corpora/sha256.h"
+
+namespace zoo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The hub and the user's access to it.
+struct Hub {
+  std::string endpoint = "https://huggingface.co";
+  std::string token;
+};
+
+Hub hub_of_environment() {
+  Hub hub;
+  if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
+  while (hub.endpoint.ends_with('/')) hub.endpoint.pop_back();
+  hub.token = environment("HF_TOKEN");
+  const fs::path stored = hub_home() / "token";
+  if (hub.token.empty() && fs::is_regular_file(stored)) hub.token = read_file(stored);
+  while (hub.token.ends_with('\n')) hub.token.pop_back();
+  return hub;
+}
+
+// A file that is being downloaded, including the part from earlier processes. One process at a time may open
+// it.
+class PartialFile {
+ public:
+  // Throws Error if the file cannot be written or another process has it.
+  explicit PartialFile(fs::path path)
+      : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) fail();
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(descriptor_);
+      throw Error(path_.string(), ": another process is downloading this file");
+    }
+    size_ = ::lseek(descriptor_, 0, SEEK_END);
+  }
+
+  ~PartialFile() { ::close(descriptor_); }
+
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  const fs::path& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+
+  // Throws Error naming the file, for example if the disk is full; so do the next two.
+  void append(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      size_ += written;
+    }
+  }
+
+  void cut(std::int64_t size) {
+    if (::ftruncate(descriptor_, size) != 0) fail();
+    size_ = ::lseek(descriptor_, size, SEEK_SET);
+  }
+
+  // Syncs the file and gives it its name.
+  void become(const fs::path& name) {
+    std::error_code error;
+    if (::fsync(descriptor_) != 0) fail();
+    fs::rename(path_, name, error);
+    if (error) throw Error(name.string(), ": cannot be written: ", error.message());
+    sync_directory(name.parent_path());
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(path_.string(), ": cannot be written: ", std::strerror(errno));
+  }
+
+  fs::path path_;
+  int descriptor_;
+  std::int64_t size_ = 0;
+};
+
+constexpr int kMostTries = 5;
+constexpr std::int64_t kLongestWait = 300;  // seconds that a server may ask for
+constexpr std::size_t kMostListing = 64 << 20;
+
+// Waits before the next try; false: there is none.
+bool waits_for_retry(const HttpAnswer& answer, int tries) {
+  const bool may_pass = answer.is_cut || answer.status == 429 || answer.status >= 500;
+  if (!may_pass || tries >= kMostTries || answer.retry_after > kLongestWait) return false;
+  std::this_thread::sleep_for(
+      std::chrono::seconds(std::max<std::int64_t>(answer.retry_after, 1 << (tries - 1))));
+  return true;
+}
+
+[[noreturn]] void refuse(const std::string& url, const HttpAnswer& answer, const Hub& hub) {
+  const std::string words = answer.fault.empty() ? "" : ": " + answer.fault;
+  if (answer.status == 0) throw Error(url, words, "; the same command continues the download");
+  if (answer.status == 401 || answer.status == 403)
+    throw Error(url, ": access denied (", answer.status, ")", words, "; ",
+                hub.token.empty() ? "a private or gated model needs your token in HF_TOKEN"
+                                  : "HF_TOKEN does not give access to this model");
+  if (answer.status == 404) throw Error(url, ": not found (404)", words, "; check the name and the revision");
+  if (answer.status == 429) throw Error(url, ": too many requests (429)", words, "; try again later");
+  throw Error(url, ": the server answered ", answer.status, words);
+}
+
+// A path in a URL.
+std::string encoded(const std::string& path, const std::string& kept = "/") {
+  std::string url;
+  for (const char c : path) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || ("-._~" + kept).find(c) != std::string::npos;
+    if (plain) url += c;
+    else url += "%" + hexadecimal({reinterpret_cast<const unsigned char*>(&c), 1});
+  }
+  return url;
+}
+
+std::string get_text(const std::string& url, const Hub& hub) {
+  for (int tries = 1;; ++tries) {
+    std::string text;
+    const HttpAnswer answer =
+        http_get({.url = url, .token = hub.token}, [&](std::int64_t, std::string_view piece) {
+          text += piece;
+          return text.size() <= kMostListing;
+        });
+    if (text.size() > kMostListing) throw Error(url, ": the answer is too long");
+    if (answer.status == 200) return text;
+    if (!waits_for_retry(answer, tries)) refuse(url, answer, hub);
+  }
+}
+
+// Hash of a file as the hub names its contents: SHA-256, or git's SHA-1 of a blob.
+std::string hash_of(const fs::path& path, bool is_git) {
+  const MappedFile file(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.bytes().size());
+  return is_git ? git_hash(bytes) : sha256(bytes);
+}
+
+// -1: there is no such file.
+std::int64_t size_of(const fs::path& path) {
+  std::error_code absent;
+  const auto size = static_cast<std::int64_t>(fs::file_size(path, absent));
+  return absent ? -1 : size;
+}
+
+class Download {
+ public:
+  Download(const HubName& name, const std::vector<std::string>& include) : cache_(name) {
+    const std::string url = hub_.endpoint + (name.is_dataset ? "/api/datasets/" : "/api/models/") +
+                            name.name + "/revision/" + encoded(name.revision, "") + "?blobs=true";
+    listing_ = read_listing(get_text(url, hub_), url, name, include);
+    base_ =
+        hub_.endpoint + (name.is_dataset ? "/datasets/" : "/") + name.name + "/resolve/" + listing_.commit;
+  }
+
+  fs::path run() {
+    make_directories(cache_.path() / "blobs");
+    std::vector<const HubFile*> missing;
+    std::int64_t bytes = 0, present = 0;
+    for (const HubFile& file : listing_.files) {
+      if (size_of(cache_.blob(file.hash)) == file.size) continue;
+      missing.push_back(&file);
+      bytes += file.size;
+      present += std::clamp<std::int64_t>(size_of(partial_path(file)), 0, file.size);
+    }
+    std::error_code unknown;
+    const fs::space_info space = fs::space(cache_.path(), unknown);
+    if (!unknown && space.available < static_cast<std::uintmax_t>(bytes - present))
+      throw Error(cache_.path().string(), ": ", human_bytes(bytes - present),
+                  " are needed, and the disk has ", human_bytes(static_cast<std::int64_t>(space.available)),
+                  " left");
+    Progress progress(bytes, "bytes");
+    progress.update(0);
+    for (const HubFile* file : missing) {
+      get(*file, progress);
+      before_ += file->size;
+      if (!progress.on_terminal()) std::cerr << file->name << " " << human_bytes(file->size) << "\n";
+    }
+    for (const HubFile& file : listing_.files) cache_.link(listing_.commit, file.name, file.hash);
+    cache_.point_to(listing_.commit);
+    return cache_.snapshot(listing_.commit);
+  }
+
+ private:
+  fs::path partial_path(const HubFile& file) const { return cache_.blob(file.hash + ".incomplete"); }
+
+  void get(const HubFile& file, Progress& progress) const {
+    const std::string url = base_ + "/" + encoded(file.name);
+    PartialFile partial(partial_path(file));
+    if (partial.size() > file.size) partial.cut(0);
+    for (int tries = 1; partial.size() < file.size; ++tries) {
+      const auto before = partial.size();
+      HttpAnswer answer = transfer(url, file, partial, progress);
+      if (partial.size() > before) tries = 1;
+      if (partial.size() >= file.size) break;
+      // A body that ends early means a lost connection.
+      if (answer.status == 200 || answer.status == 206)
+        answer = {.fault = "the connection ended after " + std::to_string(partial.size()) + " of " +
+                           std::to_string(file.size) + " bytes",
+                  .is_cut = true};
+      if (!waits_for_retry(answer, tries)) refuse(url, answer, hub_);
+    }
+    const std::string found =
+        partial.size() == file.size ? hash_of(partial.path(), file.hash.size() == 40) : "";
+    if (found != file.hash) {
+      partial.cut(0);
+      throw Error(url, ": the contents differ from the hub's listing, which has ", file.size,
+                  " bytes with the hash ", file.hash, "; nothing of them was kept");
+    }
+    partial.become(cache_.blob(file.hash));
+  }
+
+  // Appends the server's bytes, at most one more than the file's size.
+  HttpAnswer transfer(const std::string& url, const HubFile& file, PartialFile& partial,
+                      Progress& progress) const {
+    return http_get({.url = url, .token = hub_.token, .offset = partial.size()}, [&](std::int64_t offset,
+                                                                                     std::string_view piece) {
+      // A server without support for ranges sends the file from its beginning.
+      if (offset < partial.size()) partial.cut(offset);
+      if (offset > partial.size()) return false;
+      partial.append(piece.substr(0, static_cast<std::size_t>(file.size + 1 - partial.size())));
+      progress.update(before_ + std::min(partial.size(), file.size), file.name);
+      return partial.size() <= file.size;
+    });
+  }
+
+  const Hub hub_ = hub_of_environment();
+  HubCache cache_;
+  HubListing listing_;
+  std::string base_;         // URL of the commit's files
+  std::int64_t before_ = 0;  // bytes of the files that are done
+};
+
+}  // namespace
+
+fs::path download(const HubName& name, const std::vector<std::string>& include) {
+  return Download(name, include).run();
+}
+
+}  // namespace zoo

@@ -133,7 +133,7 @@ void fit_pooler(Model& model, const CheckpointConfig& checkpoint) {
 
 // Names what the directory holds instead.
 [[noreturn]] void refuse_without_config(const fs::path& directory) {
-  const fs::path adapter = directory / "adapter_config.json";
+  const fs::path adapter = directory / kAdapterConfig;
   if (fs::exists(adapter))
     throw FieldError(directory, " has no ", kConfigFile, ": it is a PEFT adapter of '",
                      PeftAdapter::base_of(directory), "'; name that as ", Field{"model"},

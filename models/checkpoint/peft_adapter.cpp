@@ -26,8 +26,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char *kConfigFile = "adapter_config.json", *kWeightsFile = "adapter_model.safetensors",
-                     *kPrefix = "base_model.model.", *kWeight = ".weight";
+constexpr const char* kWeight = ".weight";
 
 // Keys that are read, that only training reads, or whose meaning the tensors have.
 constexpr std::string_view kKnown =
@@ -36,13 +35,6 @@ constexpr std::string_view kKnown =
     "loftq_config lora_alpha lora_dropout lora_ga_config megatron_core modules_to_save peft_type "
     "peft_version qalora_group_size r rank_pattern revision runtime_config target_modules task_type use_dora "
     "use_rslora ";
-
-constexpr std::pair<const char*, Head> kTasks[]{{"CAUSAL_LM", Head::kCausalLm},
-                                                {"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},
-                                                {"SEQ_CLS", Head::kSequenceClassification},
-                                                {"TOKEN_CLS", Head::kTokenClassification},
-                                                {"QUESTION_ANS", Head::kQuestionAnswering},
-                                                {"FEATURE_EXTRACTION", Head::kBase}};
 
 // A name or a list of names; empty if the key is not given.
 std::vector<std::string> names_under(const char* key, const ConfigReader& config) {
@@ -144,12 +136,13 @@ class MergedTensors : public TensorFile {
 
 }  // namespace
 
-PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / kWeightsFile) {
+PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / kAdapterWeights) {
   if (!fs::exists(weights_file_) && fs::exists(directory / "adapter_model.bin"))
     throw Error(directory / "adapter_model.bin",
-                " is a pickle, which the zoo does not read; PEFT's save_pretrained() writes ", kWeightsFile);
-  const json content = read_json(directory / kConfigFile);
-  const ConfigReader config(content, (directory / kConfigFile).string());
+                " is a pickle, which the zoo does not read; PEFT's save_pretrained() writes ",
+                kAdapterWeights);
+  const json content = read_json(directory / kAdapterConfig);
+  const ConfigReader config(content, (directory / kAdapterConfig).string());
   if (const std::string type = config.get_string("peft_type", ""); type != "LORA")
     config.refuse("peft_type", "the zoo reads LORA, not '" + type + "'");
   for (const auto& [key, value] : content.items()) {
@@ -164,10 +157,10 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
                   "the adapter is of another model than its base; PEFT's save_pretrained() with "
                   "path_initial_model_for_weight_conversion writes one of the base");
   saved_ = names_under("modules_to_save", config);
-  for (const auto& [name, head] : kTasks)
+  for (const auto& [name, head] : kAdapterTasks)
     if (config.get_string("task_type", "") == name) head_ = head;
   read_tensors();
-  const ordered_json ordered = parse_ordered_json(read_model_file(directory / kConfigFile));
+  const ordered_json ordered = parse_ordered_json(read_model_file(directory / kAdapterConfig));
   for (auto& [name, module] : modules_) scale(name, module, config, ordered);
   const auto ties = [](const auto& entry) {
     return entry.second.embedding || entry.first.ends_with("lm_head");
@@ -178,8 +171,9 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
 }
 
 std::string PeftAdapter::base_of(const fs::path& directory) {
-  const json config = read_json(directory / kConfigFile);
-  return ConfigReader(config, (directory / kConfigFile).string()).get_string("base_model_name_or_path", "");
+  const json config = read_json(directory / kAdapterConfig);
+  return ConfigReader(config, (directory / kAdapterConfig).string())
+      .get_string("base_model_name_or_path", "");
 }
 
 void PeftAdapter::read_tensors() {
@@ -192,10 +186,10 @@ void PeftAdapter::read_tensors() {
   file_ = std::make_shared<const WeightFiles>(std::make_unique<const SafetensorsFile>(weights_file_));
   for (const std::string& full : file_->names()) {
     const at::Tensor tensor = file_->tensor(full);
-    if (!full.starts_with(kPrefix) || !at::isFloatingType(tensor.scalar_type()))
+    if (!full.starts_with(kAdapterPrefix) || !at::isFloatingType(tensor.scalar_type()))
       throw Error(weights_file_, ": tensor '", full, "': expected floating-point numbers under a name that ",
-                  "begins with ", kPrefix);
-    std::string name = full.substr(std::string_view(kPrefix).size());
+                  "begins with ", kAdapterPrefix);
+    std::string name = full.substr(std::string_view(kAdapterPrefix).size());
     const auto part = std::ranges::find_if(
         kParts, [&](const auto& part) { return name.ends_with(std::get<std::string_view>(part)); });
     if (part != kParts.end()) {
@@ -224,7 +218,7 @@ void PeftAdapter::scale(const std::string& name, Module& module, const ConfigRea
   if (!a.defined() || !b.defined() || a.dim() != 2 || b.dim() != 2) fail("lacks one of the matrices A and B");
   if (config.get_bool("use_dora", false) != magnitude.defined())
     fail(magnitude.defined() ? "has magnitudes of DoRA, without" : "lacks magnitudes of DoRA, with",
-         " use_dora in ", kConfigFile);
+         " use_dora in ", kAdapterConfig);
   const std::vector<std::string> targets = names_under("target_modules", config);
   const bool listed = config.has("target_modules") && config.at("target_modules").is_array();
   const auto is_it = [&](const std::string& target) {
@@ -232,11 +226,11 @@ void PeftAdapter::scale(const std::string& name, Module& module, const ConfigRea
                   : target == "all-linear" || fits_expression(target, name, config);
   };
   if (config.has("target_modules") && std::ranges::none_of(targets, is_it))
-    fail("is none of the target_modules in ", kConfigFile);
+    fail("is none of the target_modules in ", kAdapterConfig);
   const double rank = value_for(name, config, file, "rank_pattern", config.get_double("r", 8));
   const double alpha = value_for(name, config, file, "alpha_pattern", config.get_double("lora_alpha", 8));
   if (a.size(0) != rank || b.size(1) != rank)
-    fail("has A ", a.sizes(), " and B ", b.sizes(), "; ", kConfigFile, " says that the rank is ", rank);
+    fail("has A ", a.sizes(), " and B ", b.sizes(), "; ", kAdapterConfig, " says that the rank is ", rank);
   module.b = b * (alpha / (config.get_bool("use_rslora", false) ? std::sqrt(rank) : rank));
 }
 
@@ -358,51 +352,6 @@ std::map<std::string, LowRankTerm> PeftAdapter::terms(const WeightFiles& files, 
   }
   if (!left.empty()) refuse(left.begin()->first, "is no module of the model with a term of its own");
   return terms;
-}
-
-void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs::path& directory) {
-  const WeightTable table = weight_table_of(*loaded.family, loaded.model->config(), loaded.head);
-  const auto parameters = loaded.model->named_parameters();
-  NamedTensors tensors;
-  std::set<std::string> targets, saved;
-  std::map<std::string, LowRankTerm> left = parts.terms;
-  bool transposed = false;
-  for (WeightName& name : expand_layers(table.names, loaded.model->config().num_layers)) {
-    if (const auto term = left.extract(name.ours)) {
-      if (name.layout == WeightLayout::kTransposed) {
-        transposed = true;
-        name.layout = WeightLayout::kSame;  // B has the rows of the weight whichever way that lies
-      }
-      const std::vector<at::Tensor> rows = to_stored_layout(name, term.mapped().b.detach());
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::string module = with_prefix(table, name.theirs[i]);
-        module.resize(module.rfind('.'));
-        tensors.emplace_back(kPrefix + module + ".lora_A.weight", term.mapped().a.detach());
-        tensors.emplace_back(kPrefix + module + ".lora_B.weight", rows[i]);
-        targets.insert(std::move(module));
-      }
-    } else if (const at::Tensor* whole = parameters.find(name.ours);
-               whole != nullptr && std::ranges::count(parts.whole, name.ours) > 0) {
-      for (const auto& [theirs, tensor] : export_tensor(name, whole->detach(), table)) {
-        // PEFT saves a head as one module.
-        saved.insert(theirs.substr(0, is_of_a_head(table, theirs) ? theirs.find('.') : theirs.rfind('.')));
-        tensors.emplace_back(kPrefix + theirs, tensor);
-      }
-    }
-  }
-  if (!left.empty())
-    throw Error(directory, ": a ", loaded.family->model_type, "'s checkpoint has no name for an adapter of ",
-                left.begin()->first);
-  const LowRankTerm& term = parts.terms.begin()->second;
-  json config{{"peft_type", "LORA"},       {"base_model_name_or_path", parts.base},
-              {"r", term.a.size(0)},       {"lora_alpha", term.scale * static_cast<double>(term.a.size(0))},
-              {"target_modules", targets}, {"fan_in_fan_out", transposed},
-              {"inference_mode", true},    {"modules_to_save", saved}};
-  for (const auto& [name, head] : kTasks)
-    if (loaded.head == head) config["task_type"] = name;
-  fs::create_directories(directory);
-  write_safetensors(directory / kWeightsFile, tensors);
-  write_json(directory / kConfigFile, config);
 }
 
 }  // namespace zoo

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,6 +23,19 @@
 namespace zoo {
 
 class ConfigReader;
+
+/// The files of an adapter, and what begins the names of its tensors.
+inline constexpr const char *kAdapterConfig = "adapter_config.json",
+                            *kAdapterWeights = "adapter_model.safetensors",
+                            *kAdapterPrefix = "base_model.model.";
+
+/// PEFT's task_type of each head.
+inline constexpr std::pair<const char*, Head> kAdapterTasks[]{{"CAUSAL_LM", Head::kCausalLm},
+                                                              {"SEQ_2_SEQ_LM", Head::kSeq2SeqLm},
+                                                              {"SEQ_CLS", Head::kSequenceClassification},
+                                                              {"TOKEN_CLS", Head::kTokenClassification},
+                                                              {"QUESTION_ANS", Head::kQuestionAnswering},
+                                                              {"FEATURE_EXTRACTION", Head::kBase}};
 
 /// An adapter of PEFT (https://github.com/huggingface/peft), a directory with adapter_config.json and
 /// adapter_model.safetensors: LoRA (Hu et al., 2022) W + s B A of linear layers, embeddings and Conv1D, with

@@ -67,6 +67,11 @@ double value_for(const std::string& name, const ConfigReader& config, const orde
   return otherwise;
 }
 
+// The table's name, of one in a whole model or a bare one.
+std::string in_table(const WeightTable& table, const std::string& name) {
+  return name.starts_with(table.prefix) ? name.substr(table.prefix.size()) : name;
+}
+
 // What becomes of a tensor of a file, in its layout: (W + left right) factor.
 struct Delta {
   at::Tensor left, right;  // [rows, r], [r, columns]; undefined: W stays
@@ -141,8 +146,10 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
     throw Error(directory / "adapter_model.bin",
                 " is a pickle, which the zoo does not read; PEFT's save_pretrained() writes ",
                 kAdapterWeights);
-  const json content = read_json(directory / kAdapterConfig);
-  const ConfigReader config(content, (directory / kAdapterConfig).string());
+  const fs::path file = directory / kAdapterConfig;
+  const ordered_json ordered = parse_ordered_json(read_model_file(file, kMostSettings));
+  const json content = ordered.is_object() ? json(ordered) : read_json(file);  // which names the fault
+  const ConfigReader config(content, file.string());
   if (const std::string type = config.get_string("peft_type", ""); type != "LORA")
     config.refuse("peft_type", "the zoo reads LORA, not '" + type + "'");
   for (const auto& [key, value] : content.items()) {
@@ -160,7 +167,6 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
   for (const auto& [name, head] : kAdapterTasks)
     if (config.get_string("task_type", "") == name) head_ = head;
   read_tensors();
-  const ordered_json ordered = parse_ordered_json(read_model_file(directory / kAdapterConfig));
   for (auto& [name, module] : modules_) scale(name, module, config, ordered);
   const auto ties = [](const auto& entry) {
     return entry.second.embedding || entry.first.ends_with("lm_head");
@@ -248,14 +254,11 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
   LoadReport report;
   std::map<std::string, Change> changes;  // by names of the table
   std::map<std::string, const Module*> terms;
-  const auto without_prefix = [&](std::string name) {
-    if (!layouts.contains(name) && name.starts_with(table.prefix)) name.erase(0, table.prefix.size());
-    return name;
-  };
-  for (const auto& [name, full] : whole_) changes[without_prefix(name)] = {file_, full, {}};
+  for (const auto& [name, full] : whole_) changes[in_table(table, name)] = {file_, full, {}};
   for (const auto& [module, term] : modules_) {
-    changes[without_prefix(module + kWeight)];
-    terms[without_prefix(module + kWeight)] = &term;
+    const std::string weight = in_table(table, module) + kWeight;
+    changes[weight];
+    terms[weight] = &term;
   }
 
   // Each of two tied weights gets a tensor of its own if the adapter changes one: the original, or what the
@@ -317,7 +320,7 @@ std::map<std::string, LowRankTerm> PeftAdapter::terms(const WeightFiles& files, 
   for (const auto& [name, module] : modules_) {
     if (module.embedding) refuse(name, "is a term of an embedding");
     if (module.magnitude.defined()) refuse(name, "has magnitudes of DoRA");
-    left[name] = &module;
+    left[in_table(table, name)] = &module;
   }
   std::map<std::string, LowRankTerm> terms;
   for (WeightName& line : expand_layers(table.names, num_layers)) {
@@ -325,8 +328,7 @@ std::map<std::string, LowRankTerm> PeftAdapter::terms(const WeightFiles& files, 
     std::vector<const Module*> found;
     std::int64_t rank = 0;
     for (const std::string& name : line.theirs) {
-      const std::string module = name.substr(0, name.rfind('.'));
-      const auto given = left.extract(left.contains(module) ? module : with_prefix(table, module));
+      const auto given = left.extract(name.substr(0, name.rfind('.')));
       found.push_back(given ? given.mapped() : nullptr);
       if (given) rank += given.mapped()->a.size(0);
     }

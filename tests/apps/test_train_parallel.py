@@ -180,7 +180,7 @@ class ParallelTest(unittest.TestCase):
     def test_a_divided_optimizer_writes_the_same_bytes(self):
         # Each optimizer; Adafactor's state has other shapes than the weights.
         for optimizer in ("adafactor", "muon") if SHORT else ("adamw", "adafactor", "muon"):
-            flags = dict(batch_size=4, optimizer=optimizer, ema_decay=0.9)
+            flags = dict(batch_size=4, optimizer=optimizer, ema_decay=0.9, adam_eps=1e-8)
             self.assertEqual(self.train(f"{optimizer}-whole", 2, **flags).returncode, 0)
             done = self.train(f"{optimizer}-divided", 2, **flags, shard_optimizer="true")
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -318,7 +318,7 @@ class ParallelTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("one", "one-local")))
         # Without momentum and clipping, the mean of the weights after an update is an update by the mean of the gradients.
-        sgd = dict(batch_size=4, optimizer="sgd", momentum=0, grad_clip=0, learning_rate=0.1)
+        sgd = dict(batch_size=4, optimizer="sgd", adam_eps=1e-8, momentum=0, grad_clip=0, learning_rate=0.1)
         self.assertEqual(self.train("two", 2, **sgd).returncode, 0)
         done = self.train("two-local", 2, **sgd, local_steps=1, **plain)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -440,8 +440,19 @@ class RefusalTest(TaskTest):
             self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
         for task, words, said in (("question_answering", ["--label_smoothing", 0.1], "--label_smoothing: not for the task question_answering"),
                                   ("lm", ["--lora_alpha", 32], "--lora_alpha, --lora_targets: only with --lora_rank"),
-                                  ("lm", ["--lora_targets", "*"], "--lora_alpha, --lora_targets: only with --lora_rank")):
+                                  ("lm", ["--lora_targets", "*"], "--lora_alpha, --lora_targets: only with --lora_rank"),
+                                  ("lm", ["--momentum", 0.5], "--momentum: only for the optimizer sgd or muon, not adamw"),
+                                  ("lm", ["--optimizer", "sgd", "--beta2", 0.5], "--beta2: only for the optimizer adamw or lion or muon, not sgd"),
+                                  ("lm", ["--optimizer", "lion", "--adam_eps", 0.5], "--adam_eps: only for the optimizer adamw or muon, not lion"),
+                                  ("lm", ["--adjust_lr_fn", "original"], "--adjust_lr_fn: only for the optimizer muon, not adamw"),
+                                  ("lm", ["--lr_schedule", "wsd", "--lr_cycles", 3], "--lr_cycles: only for the lr_schedule linear or cosine, not wsd"),
+                                  ("lm", ["--cooldown_iters", 3], "--cooldown_iters: only for the lr_schedule wsd or trapezoid, not cosine"),
+                                  ("lm", ["--lr_schedule", "inverse_sqrt", "--lr_decay_iters", 3], "--lr_decay_iters: only for the lr_schedule linear or "),
+                                  ("lm", ["--lr_schedule", "constant"], "--min_lr: only for the lr_schedule linear or cosine or inverse_sqrt or ")):
             self.assert_one_error(run("train", *self.words("run", task=task, dataset=pairs), *words), 2, said)
+        # A recipe's values are those of its own optimizer and schedule: whoever takes another one need not know them.
+        self.assert_one_error(run("train", "--recipe", "shakespeare-char", "--optimizer", "sgd", "--lr_schedule", "constant", "--dataset", "nowhere",
+                                  "--out_dir", self.folder / "run"), 1, "nowhere")
         tokens = self.folder / "tokens"
         self.succeed("data", "prepare", self.write("t.txt", ["a b c"] * 40), "--tokenizer", "char", "--out_dir", tokens)
         words = self.words("run", dataset=tokens, block_size=8, max_iters=1)

@@ -1,4 +1,4 @@
-// What each task of tzoo train has of its own: traits, and the flags that it reads (train_options.h).
+// What each task of tzoo train has of its own: traits, and which flags go with which (train_options.h).
 #include <algorithm>
 
 #include "apps/training/retrieval_losses.h"
@@ -32,60 +32,73 @@ std::size_t number_of(const std::string& name, const std::vector<std::string>& n
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
-void require_task_flags(const TrainFlags& flags) {
-  struct TaskFlag {
-    const char* name;
-    bool is_set;
-    std::vector<Task> tasks;
-  };
-  const auto contains = [](const std::vector<Task>& tasks, Task task) {
-    return std::ranges::find(tasks, task) != tasks.end();
-  };
+namespace {
+
+// Flags that are read only with some values of another one.
+template <class E> struct ReadWith {
+  std::vector<std::string> flags;
+  std::vector<E> values;
+};
+
+template <class E>
+void require_read(const std::set<std::string>& chosen, const char* other, E value,
+                  const std::vector<std::string>& names, const std::vector<ReadWith<E>>& all) {
+  const auto named = [&](E each) { return names[static_cast<std::size_t>(each)]; };
+  for (const auto& [flags, values] : all) {
+    if (std::ranges::find(values, value) != values.end()) continue;
+    std::vector<std::string> readers;
+    for (const E each : values) readers.push_back(named(each));
+    for (const std::string& flag : flags)
+      if (chosen.contains(flag))
+        throw UsageError("--", flag, ": only for the ", other, " ", joined(readers, " or "), ", not ",
+                         named(value));
+  }
+}
+
+}  // namespace
+
+void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen) {
+  using enum Task;
+  using enum OptimizerKind;
+  using enum ScheduleKind;
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
-  const bool taught = !flags.teacher.empty();
-  const std::vector<Task> classifies{Task::kClassification, Task::kTokenClassification};
-  const std::vector<Task> embeds{Task::kEmbedding}, ranks{Task::kEmbedding, Task::kRanking};
-  const TaskFlag all[] = {
-      {"target_size", data.target_size.has_value(), {Task::kSeq2Seq, Task::kSpanCorruption}},
-      {"source_prefix", !data.source_prefix.empty(), {Task::kSeq2Seq}},
-      {"source_lang", !data.source_lang.empty(), {Task::kSeq2Seq}},
-      {"target_lang", !data.target_lang.empty(), {Task::kSeq2Seq}},
-      {"chat_template", !data.chat_template.empty(), {Task::kChat, Task::kPreference}},
-      {"documents", data.documents != "stream", {Task::kLm, Task::kChat}},
-      {"preference_loss", flags.preference.loss != PreferenceLoss::kDpo, {Task::kPreference}},
-      {"beta", flags.preference.beta != PreferenceLossOptions().beta, {Task::kPreference}},
-      {"teacher", taught, {Task::kLm, Task::kChat, Task::kEmbedding}},
-      {"labels", !data.labels.empty(), classifies},
-      {"class_weights", data.class_weights != "none", classifies},
-      {"mlm_probability", data.masking.probability != MaskingOptions().probability, {Task::kMlm}},
-      {"whole_word", data.masking.whole_words, {Task::kMlm}},
-      {"noise_density",
-       data.spans.noise_density != SpanCorruptionOptions().noise_density,
-       {Task::kSpanCorruption}},
-      {"mean_noise_span_length",
-       data.spans.mean_span_length != SpanCorruptionOptions().mean_span_length,
-       {Task::kSpanCorruption}},
-      {"loss", embedding.loss.has_value(), ranks},
-      {"scale", embedding.scale.has_value(), embeds},
-      {"symmetric", embedding.symmetric, embeds},
-      {"matryoshka_dims", !embedding.matryoshka_dims.empty(), embeds},
-      {"mini_batch_size", embedding.mini_batch_size.has_value(), embeds},
-      {"query_prompt_name", embedding.query_prompt_name.has_value(), embeds},
-      {"document_prompt_name", embedding.document_prompt_name.has_value(), embeds}};
-  if (const bool ranking = data.task == Task::kRanking; embedding.loss) {
+  const bool taught = !flags.teacher.empty(), ranks = data.task == kEmbedding || data.task == kRanking;
+  require_read<Task>(chosen, "task", data.task, kTaskNames,
+                     {{{"target_size"}, {kSeq2Seq, kSpanCorruption}},
+                      {{"source_prefix", "source_lang", "target_lang"}, {kSeq2Seq}},
+                      {{"chat_template"}, {kChat, kPreference}},
+                      {{"documents"}, {kLm, kChat}},
+                      {{"preference_loss", "beta"}, {kPreference}},
+                      {{"teacher"}, {kLm, kChat, kEmbedding}},
+                      {{"labels", "class_weights"}, {kClassification, kTokenClassification}},
+                      {{"mlm_probability", "whole_word"}, {kMlm}},
+                      {{"noise_density", "mean_noise_span_length"}, {kSpanCorruption}},
+                      {{"loss"}, {kEmbedding, kRanking}},
+                      {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size", "query_prompt_name",
+                        "document_prompt_name"},
+                       {kEmbedding}}});
+  require_read<OptimizerKind>(chosen, "optimizer", flags.trainer.updater.optimizer.kind, kOptimizerNames,
+                              {{{"beta1", "beta2"}, {kAdamW, kLion, kMuon}},
+                               {{"adam_eps"}, {kAdamW, kMuon}},
+                               {{"momentum"}, {kSgd, kMuon}},
+                               {{"adjust_lr_fn"}, {kMuon}}});
+  const Schedule& schedule = flags.trainer.schedule;
+  std::vector<ReadWith<ScheduleKind>> schedules{
+      {{"min_lr"}, {kLinear, kCosine, kInverseSqrt, kWsd, kTrapezoid}},
+      {{"lr_cycles"}, {kLinear, kCosine}},
+      {{"cooldown_iters"}, {kWsd, kTrapezoid}}};
+  if (schedule.weight_decay == kConstant)  // another one ends at lr_decay_iters, too
+    schedules.push_back({{"lr_decay_iters"}, {kLinear, kCosine, kWsd, kTrapezoid}});
+  require_read(chosen, "lr_schedule", schedule.kind, kScheduleNames, schedules);
+  if (ranks && embedding.loss) {
+    const bool ranking = data.task == kRanking;
     const std::vector<std::string>& names = ranking ? kRankingLossNames : kEmbeddingLossNames;
-    if (contains(ranks, data.task) && number_of(*embedding.loss, names) == names.size())
+    if (number_of(*embedding.loss, names) == names.size())
       throw UsageError("--loss ", *embedding.loss, ": of the task ", ranking ? "embedding" : "ranking", "; ",
                        name_of(data.task), " has ", joined(names));
   }
-  for (const auto& [name, is_set, tasks] : all) {
-    if (!is_set || contains(tasks, data.task)) continue;
-    std::vector<std::string> names;
-    for (const Task task : tasks) names.push_back(name_of(task));
-    throw UsageError("--", name, ": only for the task ", joined(names, " or "), ", not ", name_of(data.task));
-  }
-  if (flags.distillation != DistillationOptions() && (!taught || data.task == Task::kEmbedding))
+  if (flags.distillation != DistillationOptions() && (!taught || data.task == kEmbedding))
     throw UsageError("--distillation, its weight and temperature: only with --teacher for lm and chat");
   if (taught && (flags.disagreement != Disagreement::kNone || embedding.loss || embedding.scale ||
                  embedding.symmetric || !embedding.matryoshka_dims.empty()))
@@ -102,7 +115,7 @@ void require_task_flags(const TrainFlags& flags) {
   if (traits_of(data.task).tunes && flags.init_from == "scratch")
     throw UsageError("--task ", name_of(data.task),
                      " tunes a model that exists; name it with --init_from DIR");
-  const bool prefers = data.task == Task::kPreference;
+  const bool prefers = data.task == kPreference;
   if (prefers && flags.preference.loss == PreferenceLoss::kDpo && data.label_smoothing >= 0.5)
     throw UsageError("--label_smoothing ", data.label_smoothing,
                      ": --preference_loss dpo takes less than 0.5");
@@ -110,12 +123,10 @@ void require_task_flags(const TrainFlags& flags) {
     throw UsageError("--label_smoothing: only for --preference_loss dpo");
   if (prefers && flags.preference.loss == PreferenceLoss::kKto && flags.batch_size == 1)
     throw UsageError("--batch_size 1: --preference_loss kto compares the answers of a batch of at least 2");
-  if (data.task == Task::kQuestionAnswering && data.label_smoothing > 0)
+  if ((ranks || data.task == kQuestionAnswering) && data.label_smoothing > 0)
     throw UsageError("--label_smoothing: not for the task ", name_of(data.task));
-  if (!contains(ranks, data.task) && !prefers) return;
-  for (const auto& [name, is_set] : {std::pair("label_smoothing", data.label_smoothing > 0 && !prefers),
-                                     std::pair("disagreement", flags.disagreement != Disagreement::kNone)})
-    if (is_set) throw UsageError("--", name, ": not for the task ", name_of(data.task));
+  if ((ranks || prefers) && flags.disagreement != Disagreement::kNone)
+    throw UsageError("--disagreement: not for the task ", name_of(data.task));
 }
 
 }  // namespace zoo

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 struct ParsedFlags {
   TrainFlags values;
   nlohmann::json resolved, given;
+  std::set<std::string> chosen;  // flags with another value than their default's, the recipe's or the run's
   bool default_dataset = false, default_block = false;
 };
 
@@ -48,6 +49,16 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   const char* dataset = traits_of(parsed.values.data.task).dataset;
   if (dataset != nullptr && parsed.default_dataset) throw UsageError("missing flag '--dataset': ", dataset);
   parsed.given = flags.given_values();
+  TrainFlags before;
+  Flags others(arguments.command, "");
+  declare(others, before);
+  std::vector<std::string> words;
+  if (const auto& recipe = parsed.resolved["recipe"]; recipe.is_string() && arguments.defaults.empty())
+    words = {"--recipe", recipe.get<std::string>()};
+  others.parse({.command = arguments.command, .words = words, .defaults = arguments.defaults});
+  const nlohmann::json base = others.resolved();
+  for (const auto& [name, value] : parsed.resolved.items())
+    if (value != base[name]) parsed.chosen.insert(name);
   return parsed;
 }
 
@@ -248,7 +259,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   TrainFlags flags = parsed.values;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
-  require_task_flags(flags);
+  require_task_flags(flags, parsed.chosen);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   for (const auto& [flag, path] : {std::pair("init_from", flags.init_from),
                                    {"adapter", flags.adapter.string()},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "apps/command/flags.h"
 #include "apps/training/disagreement_loss.h"
@@ -102,9 +103,9 @@ void declare(Flags& flags, TrainFlags& values);
 /// Declares the flags of model and training, without those for output.
 void declare_training(Flags& flags, TrainFlags& values);
 
-/// Throws UsageError for a flag that the task does not read, unless it has its default, and for a --loss of
-/// another task.
-void require_task_flags(const TrainFlags& flags);
+/// Throws UsageError for a flag of `chosen` that the task, the optimizer or the schedule does not read, and
+/// for others that do not go together.
+void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen);
 
 /// The index of a name among `names`, their size for another.
 std::size_t number_of(const std::string& name, const std::vector<std::string>& names);

@@ -472,6 +472,11 @@ class ParallelTest(unittest.TestCase):
         self.assertNotIn("step 0:", done.stderr.partition("restart 1 of 1")[2])
         self.assertEqual(self.weights("whole"), before)
         self.assert_one_error(self.run_alone(self.words("other", restart=1)), "--restart", "--processes", code=2)
+        # No start mends a flag.
+        self.assert_one_error(self.train("other", 2, restart=2, labels="a"), "error: --labels: only for the task ", code=2)
+        done = self.train("other", 2, restart=2, documents="pack")
+        self.assertIn("--documents pack: ", done.stderr)
+        self.assertNotIn("restart", done.stderr)
 
     def test_a_rank_that_hangs_is_named_after_the_timeout(self):
         ranks = self.start_ranks(torchrun, [self.words("run", **ENDLESS, rank_timeout=2)] * 2)

@@ -28,6 +28,7 @@ namespace zoo {
 namespace {
 
 constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kUsage = 2;      // exit status of wrong flags (main.cpp)
 constexpr int kStopped = 128;  // exit statuses from here on are of processes that a signal has stopped
 // After the first failure the others have so long to end by themselves.
 constexpr std::chrono::seconds kGrace(15);
@@ -168,9 +169,10 @@ std::vector<Process> start(const std::vector<std::string>& words, std::int64_t c
 }
 
 struct End {
-  int signal = 0;       // that has stopped all
-  std::string failure;  // of the first rank that failed
-  int first = 0;        // rank 0's status of waitpid
+  int signal = 0;         // that has stopped all
+  std::string failure;    // of the first rank that failed
+  bool is_usage = false;  // that failure: the flags are wrong, and would be at another start
+  int first = 0;          // rank 0's status of waitpid
 
   bool is_told() const {
     return WIFEXITED(first) && WEXITSTATUS(first) != 0;
@@ -198,6 +200,7 @@ End run_once(const std::vector<std::string>& words, std::int64_t count, std::int
     for (Process& process : processes) {
       if (!process.ended() || !process.failed() || !end.failure.empty()) continue;
       end.failure = process.failure();
+      end.is_usage = WIFEXITED(process.status()) && WEXITSTATUS(process.status()) == kUsage;
       deadline = steady_clock::now() + kGrace;
       set_end(store, end.failure);
     }
@@ -213,7 +216,8 @@ End run_once(const std::vector<std::string>& words, std::int64_t count, std::int
 int run_processes(const std::vector<std::string>& words, std::int64_t count, std::int64_t restarts) {
   catch_signals();
   End end = run_once(words, count, 0);
-  for (std::int64_t restart = 1; restart <= restarts && end.signal == 0 && !end.failure.empty(); ++restart) {
+  for (std::int64_t restart = 1;
+       restart <= restarts && end.signal == 0 && !end.failure.empty() && !end.is_usage; ++restart) {
     std::cerr << "restart " << restart << " of " << restarts << ": " << end.failure << std::endl;
     end = run_once(words, count, restart);
   }

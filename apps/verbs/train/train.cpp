@@ -259,7 +259,6 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   TrainFlags flags = parsed.values;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
-  require_task_flags(flags, parsed.chosen);
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   for (const auto& [flag, path] : {std::pair("init_from", flags.init_from),
                                    {"adapter", flags.adapter.string()},
@@ -358,6 +357,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
 int run_train(const Arguments& arguments) {
   const auto parsed = parse_with_run_config(arguments);
   if (!parsed) return 0;
+  require_task_flags(parsed->values, parsed->chosen);
   if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
   apply_threads(parsed->values.compute);
   keep_freed_memory();

@@ -417,6 +417,9 @@ class RefusalTest(TaskTest):
         result = run("train", *self.words("run", task="classification", dataset=good), "--labels", "pos", "--labels", "neg", "--labels", "odd")
         self.assert_one_error(result, 1, "good.tsv", "'odd'", "no example")
         self.refuse("labels.tsv", "line 13", "meh", task="classification", dataset=good, val_dataset=labels)
+        result = run("train", *self.words("run", task="classification", dataset=good), "--labels", "pos", "--labels", "neg", "--labels", "pos")
+        self.assert_one_error(result, 2, "--labels: 'pos' is there twice")
+        self.refuse("--block_size 1: expected at least 3", task="mlm", dataset=self.write("words.txt", ["a b c"] * 9), tokenizer="char", block_size=1)
         empty = self.folder / "empty.tsv"
         empty.touch()
         self.refuse("empty.tsv", "empty", task="seq2seq", dataset=empty)

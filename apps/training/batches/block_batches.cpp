@@ -4,7 +4,7 @@
 
 #include <ATen/ops/empty.h>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 
 namespace zoo {
 namespace {
@@ -12,6 +12,15 @@ namespace {
 std::span<std::int64_t> row_of(const at::Tensor& tensor, std::int64_t row) {
   const auto width = static_cast<std::size_t>(tensor.size(1));
   return {tensor.mutable_data_ptr<std::int64_t>() + static_cast<std::size_t>(row) * width, width};
+}
+
+// Tokens of the text in a row.
+std::int64_t text_size(const MaskedBlockBatches::Options& options) {
+  const std::int64_t ends = options.ends.size();
+  if (options.block_size <= ends)
+    throw FieldError(Field{"block_size"}, " ", options.block_size, ": expected at least ", ends + 1,
+                     ", since ", ends, " tokens stand around a text");
+  return options.block_size - ends;
 }
 
 }  // namespace
@@ -66,8 +75,7 @@ ModelBatch LanguageModelBatches::make(const Blocks& blocks, const RandomStream::
 
 MaskedBlockBatches::MaskedBlockBatches(const TokenDataset& dataset, Options options, const BatchPlan& plan,
                                        std::uint64_t seed, c10::Device device)
-    : BlockBatches(dataset, options.block_size - options.ends.size(), plan, seed, device),
-      options_(std::move(options)) {}
+    : BlockBatches(dataset, text_size(options), plan, seed, device), options_(std::move(options)) {}
 
 std::vector<std::int32_t> MaskedBlockBatches::words_of(std::span<const std::int64_t> row) const {
   std::vector<std::int32_t> words(row.size(), -1);

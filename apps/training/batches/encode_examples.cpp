@@ -330,6 +330,9 @@ std::vector<std::string> choose_labels(const std::vector<std::string>& found,
   const auto odd = [&](const auto& label) {
     return std::ranges::count(own, label) + std::ranges::count(own, "LABEL_" + label) == 0;
   };
+  for (const std::string& label : given)
+    if (std::ranges::count(given, label) > 1)
+      throw UnfitField(Field{"labels"}, ": '", label, "' is there twice");
   if (measures && !given.empty() && given.size() != own.size())
     throw UnfitField(Field{"labels"}, ": the model has ", own.size(), " classes, got ", given.size());
   const bool learns = own.empty() || (!measures && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));

@@ -67,11 +67,10 @@ std::vector<std::string> words_of_run(const std::filesystem::path& run_config, c
 // False if the flags only ask for help.
 bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
   Flags flags(arguments.command,
-              "Measures a model on a dataset: the loss and the metrics of the task (perplexity, accuracy, "
-              "F1, exact match, BLEU, MRR, nDCG, rank correlation), or on tasks of lm-evaluation-harness. "
-              "Without --dataset it takes the "
-              "validation set of the run that the model "
-              "belongs to, and the flags that the run was evaluated with.");
+              "Measures a model on a dataset: the loss, except of embeddings and rankings, and the metrics "
+              "of the task (perplexity, accuracy, F1, exact match, BLEU, MRR, nDCG, rank correlation), or on "
+              "tasks of lm-evaluation-harness. Without --dataset it takes the validation set of the run that "
+              "the model belongs to, and the flags that the run was evaluated with.");
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
   declare_prompt_names(flags, values.query_prompt_name, values.document_prompt_name);

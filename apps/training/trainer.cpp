@@ -139,6 +139,7 @@ void Trainer::resume(std::int64_t iteration) {
   updater_.load(directory, iteration, state.micro_steps);
   load_generators(directory, options_.updater.device);
   first_iteration_ = iteration;
+  is_split_ = state.micro_steps > 0;
   best_val_loss_ = state.best_val_loss;
   stale_evaluations_ = state.stale_evaluations;
   counted_evaluation_ = state.counted_evaluation;
@@ -177,6 +178,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
       now.train_scores = objective_.take_training_scores();
+      if (std::exchange(is_split_, false)) now.train_scores.clear();
       if (evaluates) now.val_loss = last_evaluation_.val_loss;
       if (evaluates) now.val_scores = last_evaluation_.val_scores;
       if (record) record->write(now);
@@ -211,7 +213,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
   // The last row has the loss of the last update's batch, because no batch follows. A run without an update
   // has none.
   Metrics end =
-      metrics(iteration, updater_.loss().defined() ? last_loss() : last_evaluation_.train_loss, clock);
+      metrics(iteration, iteration > first_iteration_ ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
   if (record != nullptr) {
@@ -232,7 +234,8 @@ bool Trainer::stopped(TrainingObserver& observer) const {
   return options_.ranks != nullptr ? options_.ranks->any_before(stop) : stop;
 }
 
-double Trainer::last_loss() const {
+std::optional<double> Trainer::last_loss() const {
+  if (!updater_.loss().defined() && options_.updater.local.steps == 0) return std::nullopt;
   const double loss = updater_.loss().defined() ? updater_.loss().item<double>() : 0;
   // Each rank's loss is already weighted by the targets of all ranks, times the number of ranks.
   const double mean = options_.ranks != nullptr
@@ -310,7 +313,7 @@ void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
   observer.on_checkpoint(run_.step_path(iteration));
 }
 
-Metrics Trainer::metrics(std::int64_t iteration, double loss, Clock& clock) const {
+Metrics Trainer::metrics(std::int64_t iteration, std::optional<double> loss, Clock& clock) const {
   const Clock::Lap lap = clock.lap();
   Metrics now{.iter = iteration,
               .train_loss = loss,

@@ -110,8 +110,8 @@ class Trainer {
   void evaluate(std::int64_t iteration, TrainingObserver& observer);
   void evaluate_weights(std::int64_t iteration, TrainingObserver& observer);
   void checkpoint(std::int64_t iteration, TrainingObserver& observer);
-  Metrics metrics(std::int64_t iteration, double loss, Clock& clock) const;
-  double last_loss() const;
+  Metrics metrics(std::int64_t iteration, std::optional<double> loss, Clock& clock) const;
+  std::optional<double> last_loss() const;
   Result stop_at(std::int64_t iteration, TrainingObserver& observer);
   Result finish(std::int64_t iteration, Record* record, Clock& clock, TrainingObserver& observer);
 
@@ -122,6 +122,7 @@ class Trainer {
   Updater updater_;
   // Iteration 0 is not counted, because untrained weights are no baseline.
   std::int64_t first_iteration_ = 0, stale_evaluations_ = 0, counted_evaluation_ = 0;
+  bool is_split_ = false;  // resumed inside of an update, whose figures begin there
   double best_val_loss_;
   Evaluation last_evaluation_;
 };

@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
 #include "tests/support/catch.h"
@@ -125,6 +128,44 @@ TEST_CASE("A run ends early when evaluations have brought nothing better for so 
   CHECK(result.iterations < 1000);
   CHECK(result.final_val_loss > result.best_val_loss);
   CHECK(std::filesystem::exists(directory / "final/model.safetensors"));
+}
+
+TEST_CASE("Of an update that a stop has split no figures are logged, and of one without targets no loss") {
+  struct Counting : CurveObjective {
+    using CurveObjective::CurveObjective;
+    zoo::Batch training(std::int64_t micro_step) override {
+      ++count;
+      return CurveObjective::training(micro_step);
+    }
+    std::vector<zoo::Score> take_training_scores() override { return {{"drawn", std::exchange(count, 0)}}; }
+    double count = 0;
+  };
+  const auto rows = [](const std::filesystem::path& run) {
+    std::vector<nlohmann::json> rows;
+    std::istringstream lines(zoo::read_file(run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) rows.push_back(nlohmann::json::parse(line));
+    return rows;
+  };
+  const zoo::test::TemporaryDirectory directory;
+  const zoo::RunDirectory run(directory / "split", 2), other(directory / "none", 2);
+  zoo::TrainerOptions all = options();
+  all.updater = {.accumulation = 4};
+  for (const std::int64_t questions : {55, 0}) {  // after the third micro step of update 11, as above
+    Curve curve;
+    Counting objective(curve, zoo::test::kFourTimesThree);
+    Trainer trainer(objective, run, saver(curve), all);
+    if (questions == 0) load(curve, run.step_path(11));
+    if (questions == 0) trainer.resume(11);
+    StopAfter observer(questions);
+    trainer.train(observer);
+  }
+  for (const nlohmann::json& row : rows(run.path()))
+    CHECK(row.contains("train_drawn") == (row["iter"] != 11 && row["iter"] != 30));
+  Curve curve;
+  CurveObjective nothing(curve, {{0, 0}});
+  zoo::TrainingObserver nobody;
+  Trainer(nothing, other, saver(curve), options()).train(nobody);
+  for (const nlohmann::json& row : rows(other.path())) CHECK_FALSE(row.contains("train_loss"));
 }
 
 TEST_CASE("A schedule without an end of its decay ends with the training") {

@@ -75,7 +75,7 @@ void EventFile::write(const Metrics& metrics) {
     scalar.real(2, static_cast<float>(value));
     summary.message(1, scalar);
   };
-  add("train/loss", metrics.train_loss);
+  if (metrics.train_loss) add("train/loss", *metrics.train_loss);
   add("train/lr", metrics.lr);
   for (const Score& score : metrics.train_scores) add("train/" + score.name, score.value);
   if (metrics.tokens_per_second > 0) add("train/tokens_per_second", metrics.tokens_per_second);

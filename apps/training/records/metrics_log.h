@@ -23,7 +23,8 @@ struct Score {
 /// Metrics of an iteration.
 struct Metrics {
   std::int64_t iter = 0;
-  double train_loss = 0;  // this batch's, in nats; after the last update, the last batch's
+  /// This batch's, in nats; after the last update, the last batch's; none: it had nothing to predict.
+  std::optional<double> train_loss = {};
   double lr = 0;
   double ms_per_iter = 0;  // mean since the last logged iteration, without evaluation and checkpoints
   double tokens_per_second = 0;

@@ -48,12 +48,12 @@ void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
 }
 
 void TrainingReporter::on_metrics(const Metrics& m) {
-  status_ = format_text("loss %.4f  lr %.1e  %.0f tok/s", m.train_loss, m.lr, m.tokens_per_second);
+  const std::string loss = m.train_loss ? format_text("loss %.4f", *m.train_loss) : "nothing to predict";
+  status_ = loss + format_text("  lr %.1e  %.0f tok/s", m.lr, m.tokens_per_second);
   ms_per_iter_ = m.ms_per_iter;
   if (progress_.on_terminal()) return;
-  progress_.print(format_text("iter %lld: loss %.4f, time %.2fms", static_cast<long long>(m.iter),
-                              m.train_loss, m.ms_per_iter) +
-                  slowest_rank(m.wait_ms));
+  progress_.print(format_text("iter %lld: ", static_cast<long long>(m.iter)) + loss +
+                  format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms));
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {

@@ -193,57 +193,20 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
 };
 
 // Counts in `cut` the texts that are longer than the limit.
-std::vector<EmbeddingRow> encoded(const std::vector<SentenceExample>& examples, const Embedders& embedders,
-                                  std::int64_t& cut) {
-  std::vector<EmbeddingRow> rows;
-  for (const SentenceExample& example : examples) {
-    EmbeddingRow& row = rows.emplace_back();
-    row.example = &example;
-    row.score = example.score.value_or(0);
-    for (const std::string& text : example.texts) {
-      const TextEmbedder& embedder = row.texts.empty() ? embedders.queries : embedders.documents;
-      try {
-        row.texts.push_back(std::move(embedder.encode({text}, /*truncates=*/false).front()));
-        if (row.texts.back().size() > embedder.max_length().value_or(row.texts.back().size())) {
-          ++cut;
-          row.texts.back() = std::move(embedder.encode({text}).front());
-        }
-      } catch (const Error& error) {
-        throw Error("line ", example.line, " of the data: ", error.what());
-      }
-      row.tokens += static_cast<std::int64_t>(row.texts.back().size());
+EmbeddingRow encoded(const SentenceExample& example, const Embedders& embedders, std::int64_t& cut) {
+  EmbeddingRow row;
+  row.example = &example;
+  row.score = example.score.value_or(0);
+  for (const std::string& text : example.texts) {
+    const TextEmbedder& embedder = row.texts.empty() ? embedders.queries : embedders.documents;
+    row.texts.push_back(std::move(embedder.encode({text}, /*truncates=*/false).front()));
+    if (row.texts.back().size() > embedder.max_length().value_or(row.texts.back().size())) {
+      ++cut;
+      row.texts.back() = std::move(embedder.encode({text}).front());
     }
+    row.tokens += static_cast<std::int64_t>(row.texts.back().size());
   }
-  return rows;
-}
-
-// Texts, their vectors and the loss between them. The figures of an evaluation are those of its batches
-// together: of pairs and triplets accuracy, MRR@10 and nDCG@10 of the positive among all their documents (a
-// document of the same similarity ranks before it), of pairs with a score Spearman's correlation. Throws
-// UsageError naming a size of --matryoshka_dims above the vectors', Error for a teacher's vectors of another
-// size. `examples` must outlive the objective.
-std::unique_ptr<Objective> embedding_objective(std::shared_ptr<Model> model, Embedders embedders,
-                                               const Splits<SentenceExample>& examples,
-                                               const EmbeddingOptions& options) {
-  std::int64_t cut = 0;
-  Splits<EmbeddingRow> rows{encoded(examples.train, embedders, cut), encoded(examples.val, embedders, cut)};
-  const at::NoGradGuard no_grad;
-  const Encoding* one = &rows.val.front().texts[0];
-  const std::int64_t width = embedders.queries.vectors_of(std::span(&one, 1)).size(1);
-  for (const std::int64_t size : options.loss.matryoshka_dims) {
-    if (size > width)
-      throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
-  }
-  const std::vector<std::string> text{examples.val.front().texts[0]};
-  if (options.teacher && !options.teacher->scores_pairs &&
-      options.teacher->answers(text, text).size(1) != width)
-    throw Error("--teacher: its vectors have another size than the student's ", width);
-  if (rows.val.size() > static_cast<std::size_t>(kMostMeasuredRows))
-    std::cerr << "note: the figures are those of the first " << kMostMeasuredRows << " examples\n";
-  if (cut > 0)
-    std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
-  return std::make_unique<EmbeddingObjective>(std::move(model), std::move(embedders), std::move(rows),
-                                              options);
+  return row;
 }
 
 constexpr const char *kModuleList = "modules.json", *kPoolingFolder = "1_Pooling",
@@ -281,19 +244,15 @@ EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, bool scored) {
   return options;
 }
 
-void require_shape(const TaskData& data, EmbeddingLoss loss) {
-  for (const auto* part : {&data.sentences.train, &data.sentences.val}) {
-    for (const SentenceExample& example : *part) {
-      const auto refuse = [&](auto... why) {
-        throw Error(data.source, ", line ", example.line, ": the loss ",
-                    kEmbeddingLossNames[static_cast<std::size_t>(loss)], " ", why...);
-      };
-      if (takes_scores(loss) != example.score.has_value())
-        refuse(takes_scores(loss) ? "needs sentence1, sentence2 and score" : "needs anchor and positive");
-      if (loss == EmbeddingLoss::kCosine && std::abs(*example.score) > 1)
-        refuse("needs scores from -1 to 1, as cosines are; found ", *example.score);
-    }
-  }
+void require_fit(const SentenceExample& example, const EmbeddingOptions& options) {
+  const EmbeddingLoss loss = options.loss.loss;
+  const std::string needs = "the loss " + kEmbeddingLossNames[static_cast<std::size_t>(loss)] + " needs ";
+  if (takes_scores(loss) != example.score.has_value())
+    throw Error(needs, takes_scores(loss) ? "sentence1, sentence2 and score" : "anchor and positive");
+  if (loss == EmbeddingLoss::kCosine && std::abs(*example.score) > 1)
+    throw Error(needs, "scores from -1 to 1, as cosines are; found ", *example.score);
+  if (options.teacher && options.teacher->scores_pairs && example.texts.size() < 3)
+    throw Error("the teacher is a cross-encoder, whose margins need a negative");
 }
 
 // As Sentence-Transformers 2 to 5 write them; version 6 reads them, too.
@@ -381,19 +340,32 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
     options.plan.batch_size = rows;
   }
   if (config_.truncate_dim) options.truncate_dim = static_cast<std::int64_t>(*config_.truncate_dim);
-  require_shape(data, options.loss.loss);
   if (!flags_.teacher.empty()) options.teacher = load_text_teacher(flags_);
-  for (const auto* part : {&data.sentences.train, &data.sentences.val})
-    for (const SentenceExample& example : *part)
-      if (options.teacher && options.teacher->scores_pairs && example.texts.size() < 3)
-        throw Error(data.source, ", line ", example.line,
-                    ": the teacher is a cross-encoder, whose margins need a negative");
   const auto prompted = [&](const std::optional<std::string>& name) {
     return name ? embedder_->with_prompt(config_.prompt_named(*name)) : *embedder_;
   };
-  return embedding_objective(
-      model_, {prompted(flags_.embedding.query_prompt_name), prompted(flags_.embedding.document_prompt_name)},
-      data.sentences, options);
+  Embedders embedders{prompted(flags_.embedding.query_prompt_name),
+                      prompted(flags_.embedding.document_prompt_name)};
+  std::int64_t cut = 0;
+  Splits<EmbeddingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
+    require_fit(example, options);
+    return encoded(example, embedders, cut);
+  });
+  const at::NoGradGuard no_grad;
+  const Encoding* one = &rows.val.front().texts[0];
+  const std::int64_t width = embedders.queries.vectors_of(std::span(&one, 1)).size(1);
+  for (const std::int64_t size : options.loss.matryoshka_dims)
+    if (size > width)
+      throw UsageError("--matryoshka_dims ", size, ": the model's vectors have only ", width, " numbers");
+  const std::vector<std::string> text{data.sentences.val.front().texts[0]};
+  if (options.teacher && !options.teacher->scores_pairs &&
+      options.teacher->answers(text, text).size(1) != width)
+    throw Error("--teacher: its vectors have another size than the student's ", width);
+  if (rows.val.size() > static_cast<std::size_t>(kMostMeasuredRows))
+    std::cerr << "note: the figures are those of the first " << kMostMeasuredRows << " examples\n";
+  if (cut > 0)
+    std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
+  return std::make_unique<EmbeddingObjective>(model_, std::move(embedders), std::move(rows), options);
 }
 
 void EmbeddingTask::save(const fs::path& directory) const {

@@ -24,20 +24,12 @@ RankingLoss ranking_loss_of(const TrainFlags& flags) {
                               : RankingLoss::kBinaryCrossEntropy;
 }
 
-void require_rankings(const TaskData& data, RankingLoss loss) {
-  for (const auto* part : {&data.sentences.train, &data.sentences.val}) {
-    for (const SentenceExample& example : *part) {
-      const auto refuse = [&](auto... why) {
-        throw Error(data.source, ", line ", example.line, ": the loss ",
-                    kRankingLossNames[static_cast<std::size_t>(loss)], " needs ", why...);
-      };
-      if (loss == RankingLoss::kListwiseSoftmax && (example.score || example.texts.size() < 3))
-        refuse("a query with its positive and at least one of negatives");
-      if (loss == RankingLoss::kBinaryCrossEntropy && example.score &&
-          (*example.score < 0 || *example.score > 1))
-        refuse("labels from 0 to 1; found ", *example.score, ". Other scores are for --loss mse");
-    }
-  }
+void require_fit(const SentenceExample& example, RankingLoss loss) {
+  const std::string needs = "the loss " + kRankingLossNames[static_cast<std::size_t>(loss)] + " needs ";
+  if (loss == RankingLoss::kListwiseSoftmax && (example.score || example.texts.size() < 3))
+    throw Error(needs, "a query with its positive and at least one of negatives");
+  if (loss == RankingLoss::kBinaryCrossEntropy && example.score && (*example.score < 0 || *example.score > 1))
+    throw Error(needs, "labels from 0 to 1; found ", *example.score, ". Other scores are for --loss mse");
 }
 
 struct RankingRow : RowCounts {
@@ -105,28 +97,23 @@ class RankingObjective final : public RowObjective<RankingRow> {
 };
 
 // Counts in `cut` the pairs that are longer than `limit` tokens.
-std::vector<RankingRow> encoded(const std::vector<SentenceExample>& examples, const Tokenizer& tokenizer,
-                                std::size_t limit, bool by_query, std::int64_t& cut) {
-  std::vector<RankingRow> rows;
-  for (const SentenceExample& example : examples) {
-    RankingRow& row = rows.emplace_back();
-    row.query = example.texts[0];
-    for (std::size_t i = 1; i < example.texts.size(); ++i) {
-      const auto encode = [&](std::optional<std::size_t> most) {
-        return tokenizer.encode_pair(row.query, example.texts[i],
-                                     {.max_length = most, .with_offsets = false});
-      };
-      row.pairs.push_back(encode(std::nullopt));
-      if (row.pairs.back().size() > limit) {
-        ++cut;
-        row.pairs.back() = encode(limit);
-      }
-      row.labels.push_back(example.score.value_or(i == 1 ? 1 : 0));
-      row.tokens += static_cast<std::int64_t>(row.pairs.back().size());
+RankingRow encoded(const SentenceExample& example, const Tokenizer& tokenizer, std::size_t limit,
+                   std::int64_t& cut) {
+  RankingRow row;
+  row.query = example.texts[0];
+  for (std::size_t i = 1; i < example.texts.size(); ++i) {
+    const auto encode = [&](std::optional<std::size_t> most) {
+      return tokenizer.encode_pair(row.query, example.texts[i], {.max_length = most, .with_offsets = false});
+    };
+    row.pairs.push_back(encode(std::nullopt));
+    if (row.pairs.back().size() > limit) {
+      ++cut;
+      row.pairs.back() = encode(limit);
     }
-    row.targets = by_query ? 1 : static_cast<double>(row.pairs.size());
+    row.labels.push_back(example.score.value_or(i == 1 ? 1 : 0));
+    row.tokens += static_cast<std::int64_t>(row.pairs.back().size());
   }
-  return rows;
+  return row;
 }
 
 }  // namespace
@@ -143,14 +130,15 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
   if (config.problem_type == ProblemType::kSingleLabel || config.problem_type == ProblemType::kMultiLabel)
     throw Error("--task ranking: the model's problem_type is not regression; take it out of config.json");
   const RankingLoss loss = ranking_loss_of(flags);
-  require_rankings(data, loss);
   const auto block = static_cast<std::size_t>(flags.data.block_size);
   const std::size_t limit = std::min(block, data.tokenizer->limits().max_length.value_or(block));
   std::int64_t cut = 0;
-  const auto rows_of = [&](const std::vector<SentenceExample>& examples) {
-    return encoded(examples, *data.tokenizer, limit, loss == RankingLoss::kListwiseSoftmax, cut);
-  };
-  Splits<RankingRow> rows{rows_of(data.sentences.train), rows_of(data.sentences.val)};
+  Splits<RankingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
+    require_fit(example, loss);
+    RankingRow row = encoded(example, *data.tokenizer, limit, cut);
+    if (loss != RankingLoss::kListwiseSoftmax) row.targets = static_cast<double>(row.pairs.size());
+    return row;
+  });
   if (cut > 0) std::cerr << "note: " << cut << " pairs are cut to " << limit << " tokens\n";
   return std::make_unique<RankingObjective>(
       loaded, data.tokenizer, loss, std::move(rows),

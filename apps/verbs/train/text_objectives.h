@@ -36,6 +36,23 @@ std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const L
 std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                              const TaskData& data, const BatchPlan& plan);
 
+/// What `row_of` makes of each example. Its Error gets the name of the data and the line.
+template <class RowOf> auto rows_of_examples(const TaskData& data, RowOf row_of) {
+  Splits<std::invoke_result_t<RowOf, const SentenceExample&>> rows;
+  const auto add = [&](const std::vector<SentenceExample>& examples, auto& to) {
+    for (const SentenceExample& example : examples) {
+      try {
+        to.push_back(row_of(example));
+      } catch (const Error& error) {
+        throw Error(data.source, ", line ", example.line, ": ", error.what());
+      }
+    }
+  };
+  add(data.sentences.train, rows.train);
+  add(data.sentences.val, rows.val);
+  return rows;
+}
+
 /// Adds the activation of the trained loss to the config.json of a saved cross-encoder, unless the directory
 /// names one: CrossEncoder.predict() applies it.
 void name_activation(const TrainFlags& flags, const std::filesystem::path& directory);
@@ -49,7 +66,11 @@ class EmbeddingTask {
   EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint, const LoadedModel& loaded,
                 c10::Device device);
 
-  /// Throws Error naming the data if its pairs do not have what the loss needs.
+  /// The figures of an evaluation are those of its batches together: of pairs and triplets accuracy, MRR@10
+  /// and nDCG@10 of the positive among all their documents (a document of the same similarity ranks before
+  /// it), of pairs with a score Spearman's correlation. Throws Error naming the data if its pairs do not have
+  /// what the loss needs, or for a teacher's vectors of another size, UsageError naming a size of
+  /// --matryoshka_dims above the vectors'. `data` must outlive the objective.
   std::unique_ptr<Objective> objective(const TaskData& data, const BatchPlan& plan) const;
 
   /// Writes the modules' weights into a saved directory, and the files of Sentence-Transformers if it lacks

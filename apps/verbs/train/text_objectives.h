@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <type_traits>
 
 #include "apps/training/objective.h"
 #include "apps/training/records/run_directory.h"

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 struct ParsedFlags {
   TrainFlags values;
   nlohmann::json resolved, given;
+  std::string origin;            // --init_from at the start of the run, never "resume"
   std::set<std::string> chosen;  // flags with another value than their default's, the recipe's or the run's
   bool default_dataset = false, default_block = false;
 };
@@ -49,6 +50,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   const char* dataset = traits_of(parsed.values.data.task).dataset;
   if (dataset != nullptr && parsed.default_dataset) throw UsageError("missing flag '--dataset': ", dataset);
   parsed.given = flags.given_values();
+  parsed.origin = parsed.values.init_from;
   TrainFlags before;
   Flags others(arguments.command, "");
   declare(others, before);
@@ -65,43 +67,32 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
 // In the directory of a run: the launch_id() of the launcher that began it.
 constexpr const char* kLaunchFile = ".launch";
 
-// The arguments, in which a process that its launcher has started again (torchrun, or --restart) goes on with
-// the run that this launch has begun. Rank 0 makes sure that it is not an older one.
-Arguments of_this_start(Arguments arguments, const TrainFlags& flags) {
+// Whether a process that its launcher has started again (torchrun, or --restart) goes on with the run that
+// this launch has begun. Rank 0 makes sure that it is not an older one.
+bool goes_on(const TrainFlags& flags) {
   const std::string starts = environment(kRestarts);
   const fs::path file = flags.out_dir / kLaunchFile;
-  if (starts.empty() || starts == "0" || flags.out_dir.empty() || !fs::exists(file) ||
-      (is_first_rank() && read_file(file) != launch_id()))
-    return arguments;
-  arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
-  return arguments;
+  return !starts.empty() && starts != "0" && !flags.out_dir.empty() && fs::exists(file) &&
+         (!is_first_rank() || read_file(file) == launch_id());
 }
 
 // A resumed run keeps the flags of its start; those given again override them, where they may.
-std::optional<ParsedFlags> parse_with_run_config(const Arguments& given) {
-  auto parsed = parse(given);
+std::optional<ParsedFlags> parse_with_run_config(Arguments arguments) {
+  auto parsed = parse(arguments);
   if (!parsed) return parsed;
-  const Arguments arguments = of_this_start(given, parsed->values);
-  parsed = parse(arguments);
-  if (parsed->values.init_from != "resume") return parsed;
+  if (goes_on(parsed->values)) {
+    arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
+  } else if (parsed->values.init_from != "resume") {
+    return parsed;
+  }
   const fs::path run = parsed->values.out_dir, config = RunDirectory(run, 0).config_path();
   if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
   const auto started = parse(
       {.command = arguments.command, .words = {"--out_dir", run.string()}, .defaults = config.string()});
   parsed = parse({.command = arguments.command, .words = arguments.words, .defaults = config.string()});
+  parsed->origin = started->origin;
   require_same_run(run, started->resolved, parsed->resolved);
   return parsed;
-}
-
-// --init_from at the start of the run, not "resume": a resumed run without a checkpoint starts there again.
-std::string origin_of(const RunDirectory& run) {
-  const nlohmann::json config = read_json(run.config_path());
-  const auto origin = config.find("init_from");
-  if (origin == config.end()) return "scratch";
-  if (!origin->is_string())
-    throw Error(run.config_path().string(), ": 'init_from' must be scratch or a directory, got ",
-                origin->dump());
-  return origin->get<std::string>();
 }
 
 // Start of the run: a folder with weights (none: from scratch), and the iteration to continue from.
@@ -110,18 +101,14 @@ struct Start {
   std::optional<std::int64_t> resumed;
 };
 
-Start find_start(const TrainFlags& flags, const RunDirectory& run) {
+Start find_start(const TrainFlags& flags, const std::string& origin, const RunDirectory& run) {
   if (flags.init_from == "resume") {
     const auto steps = run.steps();
     if (!steps.empty())
       return {read_checkpoint_config(run.step_path(steps.back()), std::nullopt, /*applies_adapters=*/true),
               steps.back()};
     std::cerr << "no checkpoint in " << run.path().string() << " yet: starting at iteration 0\n";
-    const std::string origin = origin_of(run);
-    return origin == "scratch" ? Start{}
-                               : Start{read_checkpoint_config({origin, flags.adapter}), std::nullopt};
-  }
-  if (!flags.dry_run && !flags.overwrite) {
+  } else if (!flags.dry_run && !flags.overwrite) {
     if (run.holds_run())
       throw Error("--out_dir: ", run.path(), " already holds a run; continue it with --init_from resume, ",
                   "choose another directory, or replace it with --overwrite");
@@ -129,11 +116,10 @@ Start find_start(const TrainFlags& flags, const RunDirectory& run) {
       throw Error("--out_dir: ", run.path(), " holds '", part, "', which is not of a run and would be ",
                   "deleted; choose another directory, or say --overwrite");
   }
-  if (flags.init_from == "scratch") return {};
-  if (!fs::is_directory(flags.init_from))
-    throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", flags.init_from,
-                "'");
-  return {read_checkpoint_config({flags.init_from, flags.adapter}), std::nullopt};
+  if (origin == "scratch") return {};
+  if (!fs::is_directory(origin))
+    throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", origin, "'");
+  return {read_checkpoint_config({origin, flags.adapter}), std::nullopt};
 }
 
 std::int64_t trained_parameters(const torch::nn::Module& module) {
@@ -149,9 +135,9 @@ Shape shape_of(const TrainFlags& flags, const Start& start) {
 }
 
 // How processes are started is not of the run: it may go on with another launcher.
-void write_run_config(const RunDirectory& run, nlohmann::json resolved) {
+void write_run_config(const RunDirectory& run, nlohmann::json resolved, const std::string& origin) {
   for (const char* flag : {"processes", "restart", "master_addr", "master_port"}) resolved.erase(flag);
-  if (resolved["init_from"] == "resume") resolved["init_from"] = origin_of(run);
+  resolved["init_from"] = origin;
   write_json(run.config_path(), resolved);
 }
 
@@ -266,7 +252,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
                                    {"tokenizer", flags.data.tokenizer.value_or("")}})
     if (flags.init_from != "resume" && run.discards(path))
       throw UsageError("--", flag, " ", path, ": the new run would replace it; choose another --out_dir");
-  const Start start = find_start(flags, run);
+  const Start start = find_start(flags, parsed.origin, run);
   if (std::int64_t& steps = flags.trainer.updater.accumulation;
       start.resumed && flags.trainer.updater.local.steps == 0) {
     const std::int64_t before =
@@ -291,7 +277,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
           std::min(start.checkpoint->config.max_length(), longest);
   }
   // Without a checkpoint the run begins again, and so does its new head.
-  if (flags.init_from == "resume" && !start.resumed) flags.init_from = origin_of(run);
+  if (flags.init_from == "resume" && !start.resumed) flags.init_from = parsed.origin;
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
@@ -344,7 +330,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   // A run without a checkpoint starts again, with the same weights.
   if (writes && !start.resumed && !reference.empty())
     write_safetensors(run.path() / kReferenceFile, reference);
-  if (writes) write_run_config(run, std::move(resolved));
+  if (writes) write_run_config(run, std::move(resolved), parsed.origin);
   if (writes && !environment(kRestarts).empty()) write_file(run.path() / kLaunchFile, launch_id());
   if (parsed.default_dataset && writes)
     std::cerr << "dataset: " << flags.data.dataset

@@ -1,8 +1,7 @@
-#include <sstream>
-
 #include "apps/command/arguments.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/train/train_parts.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/peft_adapter.h"
 
 namespace zoo {
@@ -11,19 +10,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kTrains = "trains", *kBase = "base";  // metadata keys of that file
-
-std::string one_per_line(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += name + "\n";
-  return text;
-}
-
-std::vector<std::string> divided(const std::string& text) {
-  std::istringstream lines(text);
-  std::vector<std::string> names;
-  for (std::string line; std::getline(lines, line);) names.push_back(line);
-  return names;
-}
 
 // Our parameter names for the weights of a new head.
 std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
@@ -73,7 +59,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
           [save_own, adapters](const fs::path& directory) {
             save_own(directory);
             write_safetensors(directory / kAdaptersFile, adapters->state(),
-                              {{kTrains, one_per_line(adapters->trains())}, {kBase, adapters->base()}});
+                              {{kTrains, joined(adapters->trains(), "\n")}, {kBase, adapters->base()}});
           }};
 }
 
@@ -94,7 +80,8 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
       saved.emplace(checkpoint->directory / kAdaptersFile);
       saved->verify();
       // A head that was new at the start of the run is not new now.
-      options.trains = divided(saved->metadata().at(kTrains));
+      options.trains.clear();
+      for (const Line& line : lines_of(saved->metadata().at(kTrains))) options.trains.emplace_back(line.text);
       const auto base = saved->metadata().find(kBase);  // which releases before had not
       options.base = base == saved->metadata().end() ? "" : base->second;
     }

@@ -388,13 +388,12 @@ TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& k
 }
 
 void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
-  if (data.tokens) {
-    data.tokens->train.require_ids_below(vocab_size);
-    data.tokens->val.require_ids_below(vocab_size);
-  } else if (data.tokenizer->id_count() > vocab_size) {
+  if (data.tokenizer && data.tokenizer->id_count() > vocab_size)
     throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
                 " tokens, the model's vocabulary only ", vocab_size);
-  }
+  if (!data.tokens) return;
+  data.tokens->train.require_ids_below(vocab_size);
+  data.tokens->val.require_ids_below(vocab_size);
 }
 
 }  // namespace zoo

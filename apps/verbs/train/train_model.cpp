@@ -105,11 +105,9 @@ LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, co
   // A resumed run already has its head.
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
-  if (!loaded.report.fresh.empty()) {
-    std::cerr << "not in " << checkpoint.directory.string() << ", newly initialised:";
-    for (const std::string& name : loaded.report.fresh) std::cerr << " " << name;
-    std::cerr << "\n";
-  }
+  if (!loaded.report.fresh.empty())
+    std::cerr << "not in " << checkpoint.directory.string()
+              << ", newly initialised: " << joined(loaded.report.fresh, " ") << "\n";
   return loaded;
 }
 
@@ -220,9 +218,6 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
   if (config.has_position_table() && flags.data.block_size > config.max_length())
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
-  if (data.tokenizer && data.tokenizer->id_count() > config.vocab_size)
-    throw Error("the tokenizer has ", data.tokenizer->vocab_size(), " tokens, the model's vocabulary only ",
-                config.vocab_size);
   require_ids_below(data, config.vocab_size);
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
   loaded.model->to(device);

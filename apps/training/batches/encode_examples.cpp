@@ -17,15 +17,6 @@
 namespace zoo {
 namespace {
 
-// Runs `action`; prefixes the message of an Error with the file and line.
-template <class Action> auto at_line(const std::string& name, std::int64_t line, Action action) {
-  try {
-    return action();
-  } catch (const Error& error) {
-    throw Error(name, ", line ", line, ": ", error.what());
-  }
-}
-
 // The examples of the records; an error has their line.
 template <class Record, class Encode>
 std::vector<Example> encode_each(const std::vector<Record>& records, const std::string& name, Encode encode) {
@@ -63,17 +54,6 @@ std::int64_t number_of(const std::string& label, const std::vector<std::string>&
       return found - labels.begin();
   throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
               ")");
-}
-
-Encoding encode(const Tokenizer& tokenizer, const std::string& text, const std::string& pair,
-                EncodeLimits& limits, Truncation truncation = Truncation::longest_first) {
-  const auto encoded = [&](const EncodeOptions& options) {
-    return pair.empty() ? tokenizer.encode(text, options) : tokenizer.encode_pair(text, pair, options);
-  };
-  Encoding encoding = encoded({});
-  if (encoding.size() <= limits.max_length) return encoding;
-  ++limits.cut;
-  return encoded({.max_length = limits.max_length, .truncation = truncation});
 }
 
 struct JoinedWords {
@@ -171,10 +151,22 @@ Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt
 
 }  // namespace
 
+Encoding encode_within(EncodeLimits& limits, const Tokenizer& tokenizer, const std::string& text,
+                       const std::string& pair, EncodeOptions options) {
+  const auto encoded = [&] {
+    return pair.empty() ? tokenizer.encode(text, options) : tokenizer.encode_pair(text, pair, options);
+  };
+  Encoding encoding = encoded();
+  if (encoding.size() <= limits.max_length) return encoding;
+  ++limits.cut;
+  options.max_length = limits.max_length;
+  return encoded();
+}
+
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                   const std::string& name, EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
-    return example_of(encode(tokenizer, record.fields[0], "", limits));
+    return example_of(encode_within(limits, tokenizer, record.fields[0]));
   });
 }
 
@@ -182,7 +174,7 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   TokenId eos_id, const std::string& prefix, const Languages& languages,
                                   const std::string& name, EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
-    Encoding source = encode(tokenizer, prefix + record.fields[0], "", limits);
+    Encoding source = encode_within(limits, tokenizer, prefix + record.fields[0]);
     if (languages.source) set_language(source, tokenizer, *languages.source, "source_lang");
     Example example = example_of(std::move(source));
     TokenIds target;
@@ -268,7 +260,7 @@ std::vector<Example> encode_classes(const std::vector<Record>& records, const To
                                     const std::vector<std::string>& labels, const std::string& name,
                                     EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
-    Example example = example_of(encode(tokenizer, record.fields[0], record.fields[2], limits));
+    Example example = example_of(encode_within(limits, tokenizer, record.fields[0], record.fields[2]));
     example.labels = {number_of(record.fields[1], labels)};
     return example;
   });
@@ -285,7 +277,7 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
           at_line(name, sentence.lines[i], [&] { return number_of(sentence.tags[i], labels); }));
     examples.push_back(at_line(name, sentence.lines.front(), [&] {
       const JoinedWords joined = join(sentence);
-      Encoding encoding = encode(tokenizer, joined.text, "", limits);
+      Encoding encoding = encode_within(limits, tokenizer, joined.text);
       if (encoding.offsets.size() != encoding.size())
         throw Error("this tokenizer does not say where its tokens stand, which labels of words need");
       std::vector<std::int64_t> of_tokens = labels_of_tokens(encoding, joined, numbers);
@@ -300,8 +292,8 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits) {
   return encode_each(questions, name, [&](const Question& question) {
-    Encoding encoding =
-        encode(tokenizer, question.question, question.context, limits, Truncation::only_second);
+    Encoding encoding = encode_within(limits, tokenizer, question.question, question.context,
+                                      {.truncation = Truncation::only_second});
     if (encoding.offsets.size() != encoding.size())
       throw Error("this tokenizer does not say where its tokens stand, which answers need");
     std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);

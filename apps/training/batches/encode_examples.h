@@ -11,6 +11,7 @@
 #include <span>
 
 #include "apps/training/batches/example_batches.h"
+#include "data/base/error.h"
 #include "data/examples/conversation_file.h"
 #include "data/examples/question_file.h"
 #include "data/examples/record_file.h"
@@ -31,6 +32,19 @@ struct EncodeLimits {
   // not write; without a special token at the end of an answer; pairs of answers that are the same.
   std::int64_t left_out = 0, without_tools = 0, endless = 0, equal = 0;
 };
+
+/// Runs `action`; prefixes the message of an Error with the file and line.
+template <class Action> auto at_line(const std::string& name, std::int64_t line, Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(name, ", line ", line, ": ", error.what());
+  }
+}
+
+/// A text, or a pair of texts; of more than limits.max_length tokens the ones that are left.
+Encoding encode_within(EncodeLimits& limits, const Tokenizer& tokenizer, const std::string& text,
+                       const std::string& pair = "", EncodeOptions options = {});
 
 // All throw Error naming `name` and the line if the tokenizer cannot encode a text.
 

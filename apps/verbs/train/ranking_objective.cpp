@@ -96,20 +96,12 @@ class RankingObjective final : public RowObjective<RankingRow> {
   std::map<std::string, std::vector<std::pair<double, double>>> measured_;  // logits and labels by query
 };
 
-// Counts in `cut` the pairs that are longer than `limit` tokens.
-RankingRow encoded(const SentenceExample& example, const Tokenizer& tokenizer, std::size_t limit,
-                   std::int64_t& cut) {
+RankingRow encoded(const SentenceExample& example, const Tokenizer& tokenizer, EncodeLimits& limits) {
   RankingRow row;
   row.query = example.texts[0];
   for (std::size_t i = 1; i < example.texts.size(); ++i) {
-    const auto encode = [&](std::optional<std::size_t> most) {
-      return tokenizer.encode_pair(row.query, example.texts[i], {.max_length = most, .with_offsets = false});
-    };
-    row.pairs.push_back(encode(std::nullopt));
-    if (row.pairs.back().size() > limit) {
-      ++cut;
-      row.pairs.back() = encode(limit);
-    }
+    row.pairs.push_back(
+        encode_within(limits, tokenizer, row.query, example.texts[i], {.with_offsets = false}));
     row.labels.push_back(example.score.value_or(i == 1 ? 1 : 0));
     row.tokens += static_cast<std::int64_t>(row.pairs.back().size());
   }
@@ -131,15 +123,15 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
     throw Error("--task ranking: the model's problem_type is not regression; take it out of config.json");
   const RankingLoss loss = ranking_loss_of(flags);
   const auto block = static_cast<std::size_t>(flags.data.block_size);
-  const std::size_t limit = std::min(block, data.tokenizer->limits().max_length.value_or(block));
-  std::int64_t cut = 0;
+  EncodeLimits limits{.max_length = std::min(block, data.tokenizer->limits().max_length.value_or(block))};
   Splits<RankingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
     require_fit(example, loss);
-    RankingRow row = encoded(example, *data.tokenizer, limit, cut);
+    RankingRow row = encoded(example, *data.tokenizer, limits);
     if (loss != RankingLoss::kListwiseSoftmax) row.targets = static_cast<double>(row.pairs.size());
     return row;
   });
-  if (cut > 0) std::cerr << "note: " << cut << " pairs are cut to " << limit << " tokens\n";
+  if (limits.cut > 0)
+    std::cerr << "note: " << limits.cut << " pairs are cut to " << limits.max_length << " tokens\n";
   return std::make_unique<RankingObjective>(
       loaded, data.tokenizer, loss, std::move(rows),
       ExampleOrder::Options{plan, static_cast<std::uint64_t>(flags.compute.seed)});

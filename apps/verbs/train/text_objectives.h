@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "apps/training/batches/encode_examples.h"
 #include "apps/training/objective.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/verbs/train/train_data.h"
@@ -41,13 +42,8 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
 template <class RowOf> auto rows_of_examples(const TaskData& data, RowOf row_of) {
   Splits<std::invoke_result_t<RowOf, const SentenceExample&>> rows;
   const auto add = [&](const std::vector<SentenceExample>& examples, auto& to) {
-    for (const SentenceExample& example : examples) {
-      try {
-        to.push_back(row_of(example));
-      } catch (const Error& error) {
-        throw Error(data.source, ", line ", example.line, ": ", error.what());
-      }
-    }
+    for (const SentenceExample& example : examples)
+      to.push_back(at_line(data.source, example.line, [&] { return row_of(example); }));
   };
   add(data.sentences.train, rows.train);
   add(data.sentences.val, rows.val);

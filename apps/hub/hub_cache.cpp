@@ -12,6 +12,8 @@
 namespace zoo {
 namespace {
 
+namespace fs = std::filesystem;
+
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -47,8 +49,6 @@ HubName split(const std::string& text) {
 
 bool is_valid(const HubName& name) { return has_parts(name.name, 2) && has_parts(name.revision, 4); }
 
-namespace fs = std::filesystem;
-
 fs::path cache_root() {
   if (const fs::path hub = environment("HF_HUB_CACHE"); !hub.empty()) return hub;
   return hub_home() / "hub";
@@ -59,8 +59,6 @@ std::string folder_of(const HubName& name) {
   if (const std::size_t slash = folder.find('/'); slash != std::string::npos) folder.replace(slash, 1, "--");
   return folder;
 }
-
-namespace fs = std::filesystem;
 
 constexpr std::array kPickles{".bin", ".pt", ".pth", ".ckpt"};
 

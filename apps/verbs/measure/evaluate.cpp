@@ -36,6 +36,7 @@ struct EvaluateFlags {
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
   bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
+  bool names_task = false, names_block = false;
   ComputeOptions compute{.weights = "modules"};
 };
 
@@ -65,7 +66,7 @@ std::vector<std::string> words_of_run(const std::filesystem::path& run_config, c
 }
 
 // False if the flags only ask for help.
-bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_task, bool& names_block) {
+bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
   Flags flags(arguments.command,
               "Measures a model on a dataset: the loss, except of embeddings and rankings, and the metrics "
               "of the task (perplexity, accuracy, F1, exact match, BLEU, MRR, nDCG, rank correlation), or on "
@@ -99,13 +100,13 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values, bool& names_t
       throw UsageError("missing flag '--dataset': ", values.model, " belongs to no run of tzoo train, whose ",
                        "validation set would be taken");
     return read_flags({arguments.command, words_of_run(*run, flags, arguments.words)},
-                      values = {.of_run = true}, names_task, names_block);
+                      values = {.of_run = true});
   }
   if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.compute.weights = "auto";
   if (values.compute.weights == "modules" && values.compute.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
-  names_task = flags.given("task");
-  names_block = flags.given("block_size");
+  values.names_task = flags.given("task");
+  values.names_block = flags.given("block_size");
   return true;
 }
 
@@ -237,21 +238,20 @@ void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
 
 int run_evaluate(const Arguments& arguments) {
   EvaluateFlags flags;
-  bool names_task = false, names_block = false;
-  if (!read_flags(arguments, flags, names_task, names_block)) return 0;
+  if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
   if (!flags.suite.files.empty()) {
     evaluate_suite(flags.suite, flags.model, flags.compute, flags.json);
     return 0;
   }
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
-  if (!names_task) flags.data.task = task_of(checkpoint, flags.model);
+  if (!flags.names_task) flags.data.task = task_of(checkpoint, flags.model);
   const Task task = flags.data.task;
   const c10::Device device = device_of(flags.compute, checkpoint);
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
-  if (!names_block) {
+  if (!flags.names_block) {
     flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
     // Of an embedding model max_seq_length takes the tokenizer's place.
     if (known.tokenizer && task != Task::kEmbedding)

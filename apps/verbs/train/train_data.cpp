@@ -172,8 +172,7 @@ class DatasetReader {
       return TokenFile(encode_documents(part, tokenizer, *tokenizer.eos_id(), name), name);
     };
     const TokenFile trained = file_of(train, source_.name);
-    data_.tokens = TokenDataset{
-        trained, evaluates_ ? trained : file_of(val, validation_ ? validation_->name : source_.name)};
+    data_.tokens = TokenDataset{trained, evaluates_ ? trained : file_of(val, val_name())};
     std::size_t bytes = 0;
     for (const Record& record : val) bytes += record.fields[0].size();
     set_bytes(bytes);
@@ -252,9 +251,9 @@ class DatasetReader {
         zoo::choose_labels(found, flags_.labels, known_.label_names, evaluates_, source_.name);
   }
 
-  void check_labels(const std::string& name) {
+  void check_labels() {
     if (evaluates_) return;
-    require_all_labels(data_.examples.train, data_.label_names, name);
+    require_all_labels(data_.examples.train, data_.label_names, source_.name);
     if (flags_.class_weights == "balanced") {
       const auto weights = balanced_weights(data_.examples.train, data_.label_names.size());
       data_.loss.class_weights = at::tensor(weights, at::kFloat);
@@ -284,7 +283,7 @@ class DatasetReader {
       return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, languages, name,
                           limits_);
     });
-    if (labelled) check_labels(parts.train_name);
+    if (labelled) check_labels();
   }
 
   void read_tagged() {
@@ -295,7 +294,7 @@ class DatasetReader {
     encode(parts, [&](const std::vector<TaggedSentence>& sentences, const std::string& name) {
       return encode_tagged(sentences, tokenizer, data_.label_names, name, limits_);
     });
-    check_labels(parts.train_name);
+    check_labels();
   }
 
   void read_questions() {
@@ -325,10 +324,10 @@ class DatasetReader {
   }
 
   template <class V, class Encode>
-  Parts<V> read_conversations(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&),
-                              Encode encoded) {
+  Splits<V> read_conversations(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&),
+                               Encode encoded) {
     choose_template();
-    Parts<V> parts = divided(parse);
+    Splits<V> parts = divided(parse);
     const Tokenizer& tokenizer = choose([] { return std::string(); });
     encode(parts, [&](const std::vector<V>& conversations, const std::string& name) {
       return encoded(conversations, *data_.chat, tokenizer, name, limits_);
@@ -341,13 +340,12 @@ class DatasetReader {
     const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
     data_.has_pairs = is_pair(parts.train.front());
     if (data_.has_pairs != is_pair(parts.val.front()))
-      throw Error("--val_dataset: ", parts.val_name, " has no pairs of answers, or --dataset has none");
+      throw Error("--val_dataset: ", val_name(), " has no pairs of answers, or --dataset has none");
   }
 
   void read_sentences() {
     const bool ranks = task_ == Task::kRanking;
-    auto parts = divided(ranks ? parse_rankings : parse_sentences);
-    data_.sentences = {std::move(parts.train), std::move(parts.val)};
+    data_.sentences = divided(ranks ? parse_rankings : parse_sentences);
     if (ranks)
       data_.label_names =
           known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
@@ -357,14 +355,16 @@ class DatasetReader {
   }
 
   template <class V>
-  Parts<V> divided(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&)) {
+  Splits<V> divided(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&)) {
     return divide<V>(source_, validation_, evaluates_,
                      [&](const Source& source) { return parse(source.text, source.name, names_); });
   }
 
-  template <class V, class Encode> void encode(const Parts<V>& parts, Encode encode) {
-    data_.examples.train = encode(parts.train, parts.train_name);
-    data_.examples.val = evaluates_ ? data_.examples.train : encode(parts.val, parts.val_name);
+  const std::string& val_name() const { return validation_ ? validation_->name : source_.name; }
+
+  template <class V, class Encode> void encode(const Splits<V>& parts, Encode encode) {
+    data_.examples.train = encode(parts.train, source_.name);
+    data_.examples.val = evaluates_ ? data_.examples.train : encode(parts.val, val_name());
   }
 
   const DataFlags& flags_;

@@ -105,22 +105,15 @@ TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const s
 /// The same of both splits.
 TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);
 
-/// The splits of a dataset and names for messages; `V` is a record, a sentence or a question.
-template <class V> struct Parts {
-  std::vector<V> train, val;
-  std::string train_name, val_name;
-};
-
 /// Parses the source and its validation file; without one, some of the source's examples are held out. With
 /// `evaluates` all examples are validation.
 template <class V, class Parse>
-Parts<V> divide(const Source& source, const std::optional<Source>& validation, bool evaluates, Parse parse) {
-  Parts<V> parts{parse(source), {}, source.name, source.name};
+Splits<V> divide(const Source& source, const std::optional<Source>& validation, bool evaluates, Parse parse) {
+  Splits<V> parts{parse(source), {}};
   if (evaluates) {
     parts.val = parts.train;
   } else if (validation) {
     parts.val = parse(*validation);
-    parts.val_name = validation->name;
   } else {
     if (parts.train.size() < 2)
       throw Error(source.name, ": one example is too few to train and to validate on");

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -6,6 +5,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
+#include "apps/command/read_with.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/stop_signal.h"
@@ -67,27 +67,12 @@ void declare(Flags& flags, TrainOptions& options) {
 }
 
 void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
-  struct Of {
-    const char* flag;
-    std::vector<std::string> kinds;
-  };
-  const Of all[] = {
-      {"vocab_size", {"byte_bpe", "wordpiece", "sentencepiece"}},
-      {"model_type", {"sentencepiece"}},
-      {"min_frequency", {"byte_bpe", "wordpiece"}},
-      {"special_tokens", {"byte_bpe", "wordpiece"}},
-      {"pattern", {"byte_bpe"}},
-      {"lowercase", {"wordpiece"}},
-      {"limit_alphabet", {"wordpiece"}},
-  };
-  for (const auto& [flag, kinds] : all) {
-    if (!flags.given(flag) || std::find(kinds.begin(), kinds.end(), options.kind) != kinds.end()) continue;
-    std::string names = kinds[0];
-    for (std::size_t i = 1; i < kinds.size(); ++i)
-      names += (i + 1 < kinds.size() ? ", " : " and ") + kinds[i];
-    throw UsageError("--", flag, ": only --kind ", names, kinds.size() == 1 ? " has" : " have", " it, not ",
-                     options.kind);
-  }
+  require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
+               {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},
+                {{"model_type"}, {"sentencepiece"}},
+                {{"min_frequency", "special_tokens"}, {"byte_bpe", "wordpiece"}},
+                {{"pattern"}, {"byte_bpe"}},
+                {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
   if (options.input.empty() && options.kind != "byte")
     throw UsageError("missing flag '--input': the text to train on");
 }

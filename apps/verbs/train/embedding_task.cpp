@@ -16,6 +16,7 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/lines.h"
 #include "models/layers/recompute.h"
 #include "models/tasks/text_embedder.h"
 
@@ -217,10 +218,7 @@ std::vector<std::int64_t> sizes_in(const std::string& text) {
   std::vector<std::int64_t> sizes;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string size = text.substr(begin, end - begin);
-    const bool good =
-        !size.empty() && size.size() < 8 && size.find_first_not_of("0123456789") == std::string::npos;
-    sizes.push_back(good ? std::stoll(size) : 0);
+    sizes.push_back(number_in<std::int64_t>(text.substr(begin, end - begin)).value_or(0));
     if (sizes.back() < 1)
       throw UsageError("--matryoshka_dims: expected sizes with commas between them, as in 384,128,64; got '",
                        text, "'");

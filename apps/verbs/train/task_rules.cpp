@@ -1,6 +1,7 @@
 // What each task of tzoo train has of its own: traits, and which flags go with which (train_options.h).
 #include <algorithm>
 
+#include "apps/command/read_with.h"
 #include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/base/lines.h"
@@ -32,65 +33,39 @@ std::size_t number_of(const std::string& name, const std::vector<std::string>& n
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
-namespace {
-
-// Flags that are read only with some values of another one.
-template <class E> struct ReadWith {
-  std::vector<std::string> flags;
-  std::vector<E> values;
-};
-
-template <class E>
-void require_read(const std::set<std::string>& chosen, const char* other, E value,
-                  const std::vector<std::string>& names, const std::vector<ReadWith<E>>& all) {
-  const auto named = [&](E each) { return names[static_cast<std::size_t>(each)]; };
-  for (const auto& [flags, values] : all) {
-    if (std::ranges::find(values, value) != values.end()) continue;
-    std::vector<std::string> readers;
-    for (const E each : values) readers.push_back(named(each));
-    for (const std::string& flag : flags)
-      if (chosen.contains(flag))
-        throw UsageError("--", flag, ": only for the ", other, " ", joined(readers, " or "), ", not ",
-                         named(value));
-  }
-}
-
-}  // namespace
-
 void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen) {
   using enum Task;
-  using enum OptimizerKind;
-  using enum ScheduleKind;
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
   const bool taught = !flags.teacher.empty(), ranks = data.task == kEmbedding || data.task == kRanking;
-  require_read<Task>(chosen, "task", data.task, kTaskNames,
-                     {{{"target_size"}, {kSeq2Seq, kSpanCorruption}},
-                      {{"source_prefix", "source_lang", "target_lang"}, {kSeq2Seq}},
-                      {{"chat_template"}, {kChat, kPreference}},
-                      {{"documents"}, {kLm, kChat}},
-                      {{"preference_loss", "beta"}, {kPreference}},
-                      {{"teacher"}, {kLm, kChat, kEmbedding}},
-                      {{"labels", "class_weights"}, {kClassification, kTokenClassification}},
-                      {{"mlm_probability", "whole_word"}, {kMlm}},
-                      {{"noise_density", "mean_noise_span_length"}, {kSpanCorruption}},
-                      {{"loss"}, {kEmbedding, kRanking}},
-                      {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size", "query_prompt_name",
-                        "document_prompt_name"},
-                       {kEmbedding}}});
-  require_read<OptimizerKind>(chosen, "optimizer", flags.trainer.updater.optimizer.kind, kOptimizerNames,
-                              {{{"beta1", "beta2"}, {kAdamW, kLion, kMuon}},
-                               {{"adam_eps"}, {kAdamW, kMuon}},
-                               {{"momentum"}, {kSgd, kMuon}},
-                               {{"adjust_lr_fn"}, {kMuon}}});
+  const auto is_chosen = [&](const std::string& flag) { return chosen.contains(flag); };
+  require_read(is_chosen, "task", name_of(data.task),
+               {{{"target_size"}, {"seq2seq", "span_corruption"}},
+                {{"source_prefix", "source_lang", "target_lang"}, {"seq2seq"}},
+                {{"chat_template"}, {"chat", "preference"}},
+                {{"documents"}, {"lm", "chat"}},
+                {{"preference_loss", "beta"}, {"preference"}},
+                {{"teacher"}, {"lm", "chat", "embedding"}},
+                {{"labels", "class_weights"}, {"classification", "token_classification"}},
+                {{"mlm_probability", "whole_word"}, {"mlm"}},
+                {{"noise_density", "mean_noise_span_length"}, {"span_corruption"}},
+                {{"loss"}, {"embedding", "ranking"}},
+                {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size", "query_prompt_name",
+                  "document_prompt_name"},
+                 {"embedding"}}});
+  const auto optimizer = static_cast<std::size_t>(flags.trainer.updater.optimizer.kind);
+  require_read(is_chosen, "optimizer", kOptimizerNames[optimizer],
+               {{{"beta1", "beta2"}, {"adamw", "lion", "muon"}},
+                {{"adam_eps"}, {"adamw", "muon"}},
+                {{"momentum"}, {"sgd", "muon"}},
+                {{"adjust_lr_fn"}, {"muon"}}});
   const Schedule& schedule = flags.trainer.schedule;
-  std::vector<ReadWith<ScheduleKind>> schedules{
-      {{"min_lr"}, {kLinear, kCosine, kInverseSqrt, kWsd, kTrapezoid}},
-      {{"lr_cycles"}, {kLinear, kCosine}},
-      {{"cooldown_iters"}, {kWsd, kTrapezoid}}};
-  if (schedule.weight_decay == kConstant)  // another one ends at lr_decay_iters, too
-    schedules.push_back({{"lr_decay_iters"}, {kLinear, kCosine, kWsd, kTrapezoid}});
-  require_read(chosen, "lr_schedule", schedule.kind, kScheduleNames, schedules);
+  std::vector<ReadWith> schedules{{{"min_lr"}, {"linear", "cosine", "inverse_sqrt", "wsd", "trapezoid"}},
+                                  {{"lr_cycles"}, {"linear", "cosine"}},
+                                  {{"cooldown_iters"}, {"wsd", "trapezoid"}}};
+  if (schedule.weight_decay == ScheduleKind::kConstant)  // another one ends at lr_decay_iters, too
+    schedules.push_back({{"lr_decay_iters"}, {"linear", "cosine", "wsd", "trapezoid"}});
+  require_read(is_chosen, "lr_schedule", kScheduleNames[static_cast<std::size_t>(schedule.kind)], schedules);
   if (ranks && embedding.loss) {
     const bool ranking = data.task == kRanking;
     const std::vector<std::string>& names = ranking ? kRankingLossNames : kEmbeddingLossNames;

@@ -174,9 +174,8 @@ struct End {
   bool is_usage = false;  // that failure: the flags are wrong, and would be at another start
   int first = 0;          // rank 0's status of waitpid
 
-  bool is_told() const {
-    return WIFEXITED(first) && WEXITSTATUS(first) != 0;
-  }  // rank 0 has printed the failure
+  // Rank 0 has printed the failure.
+  bool is_told() const { return WIFEXITED(first) && WEXITSTATUS(first) != 0; }
 };
 
 End run_once(const std::vector<std::string>& words, std::int64_t count, std::int64_t restart) {

@@ -81,14 +81,13 @@ class RankingObjective final : public RowObjective<RankingRow> {
     const c10::Device device = model_->parameters().front().device();
     const at::Tensor logits =
         model_->forward(batch_of(*model_, *tokenizer_, device, pairs)).logits.squeeze(1).to(at::kFloat);
-    if (measured) measure(rows, logits.detach().to(at::kCPU, at::kDouble).contiguous());
+    if (measured) {
+      const at::Tensor known = logits.detach().to(at::kCPU, at::kDouble).contiguous();
+      const double* logit = known.const_data_ptr<double>();
+      for (const RankingRow* row : rows)
+        for (const double label : row->labels) measured_[row->query].emplace_back(*logit++, label);
+    }
     return ranking_loss(loss_, logits, at::tensor(labels, at::kFloat).to(device), lists);
-  }
-
-  void measure(const Rows& rows, const at::Tensor& logits) {
-    const double* logit = logits.const_data_ptr<double>();
-    for (const RankingRow* row : rows)
-      for (const double label : row->labels) measured_[row->query].emplace_back(*logit++, label);
   }
 
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -1,4 +1,4 @@
-#include <array>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
@@ -91,21 +91,16 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
   write_json(directory / "tokenizer_config.json", config);
 }
 
-void add_sentinels(const fs::path& directory, std::int64_t count) {
-  if (count == 0) return;
-  const fs::path path = directory / "tokenizer_config.json";
-  json config = read_json(path);
-  config["extra_ids"] = count;
-  write_json(path, config);
-}
-
 std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::string_view text) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-task-tokenizer");
   if (request.choice == "sentencepiece") {
     // Trains as T5 does, with the normalization of its vocabularies.
     SentencePieceTokenizer::train(text, {.vocab_size = request.vocab_size, .num_threads = 1})
         .save(scratch.path());
-    add_sentinels(scratch.path(), request.sentinels);
+    const fs::path path = scratch.path() / "tokenizer_config.json";
+    json config = read_json(path);
+    if (request.sentinels > 0) config["extra_ids"] = request.sentinels;
+    write_json(path, config);
   } else {
     choose_tokenizer(request.choice, text, request.vocab_size)->save(scratch.path());
     const bool complete = request.choice == "wordpiece" && request.style == TaskTextStyle::kEncoder;
@@ -117,11 +112,10 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
 }  // namespace
 
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
-  constexpr std::array kLearnt{"char", "byte_bpe", "wordpiece", "sentencepiece"};
-  const bool learnt = std::find(kLearnt.begin(), kLearnt.end(), request.choice) != kLearnt.end();
-  const bool styled = learnt && request.style != TaskTextStyle::kPlain;
-  std::unique_ptr<Tokenizer> tokenizer =
-      styled ? learn_for_task(request, text) : choose_tokenizer(request.choice, text, request.vocab_size);
+  const bool learnt = request.choice != "byte" && std::ranges::count(tokenizer_kinds(), request.choice) > 0;
+  std::unique_ptr<Tokenizer> tokenizer = learnt && request.style != TaskTextStyle::kPlain
+                                             ? learn_for_task(request, text)
+                                             : choose_tokenizer(request.choice, text, request.vocab_size);
   require_special_tokens(*tokenizer, request.style);
   return tokenizer;
 }

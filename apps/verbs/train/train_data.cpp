@@ -40,10 +40,9 @@ class DatasetReader {
         known_(known),
         style_(style_of(task_, shape)),
         evaluates_(evaluates),
-        names_(FileColumns::read(flags.columns)) {
-    limits_.max_length = static_cast<std::size_t>(flags.block_size);
-    limits_.max_target_length = static_cast<std::size_t>(flags.target_length());
-  }
+        names_(FileColumns::read(flags.columns)),
+        limits_{.max_length = static_cast<std::size_t>(flags.block_size),
+                .max_target_length = static_cast<std::size_t>(flags.target_length())} {}
 
   TaskData read() {
     if (evaluates_ && flags_.val_dataset)

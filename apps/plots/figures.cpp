@@ -102,7 +102,8 @@ Curves read_curves(const std::filesystem::path& metrics) {
     const auto point = [&](const char* key) {
       return object["iter"].dump() + " " + object[key].dump() + "\n";
     };
-    if (object.contains("train_loss")) curves.train += point("train_loss");
+    if (object.contains("train_loss") && object["train_loss"].is_number())
+      curves.train += point("train_loss");
     if (object.contains("val_loss")) curves.val += point("val_loss");
   }
   return curves;

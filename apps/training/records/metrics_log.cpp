@@ -41,11 +41,12 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_ite
 MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
 void MetricsLog::write(const Metrics& metrics) {
-  nlohmann::ordered_json object{{"iter", metrics.iter}};
+  nlohmann::ordered_json object{{"iter", metrics.iter},
+                                {"train_loss", nullptr},
+                                {"lr", metrics.lr},
+                                {"ms_per_iter", metrics.ms_per_iter},
+                                {"tokens_per_second", metrics.tokens_per_second}};
   if (metrics.train_loss) object["train_loss"] = *metrics.train_loss;
-  object["lr"] = metrics.lr;
-  object["ms_per_iter"] = metrics.ms_per_iter;
-  object["tokens_per_second"] = metrics.tokens_per_second;
   for (const Score& score : metrics.train_scores) object["train_" + score.name] = score.value;
   if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;

@@ -23,7 +23,7 @@ struct Score {
 /// Metrics of an iteration.
 struct Metrics {
   std::int64_t iter = 0;
-  /// This batch's, in nats; after the last update, the last batch's; none: it had nothing to predict.
+  /// This batch's, in nats; after the last update, the last batch's; none (null): it had nothing to predict.
   std::optional<double> train_loss = {};
   double lr = 0;
   double ms_per_iter = 0;  // mean since the last logged iteration, without evaluation and checkpoints

@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/read_with.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/base/sizes.h"
@@ -159,16 +158,6 @@ std::string assign(FlagData& flag, std::vector<std::string> texts) {
 }
 
 }  // namespace
-
-void require_read(const std::function<bool(const std::string&)>& is_given, const std::string& other,
-                  const std::string& value, const std::vector<ReadWith>& all) {
-  for (const auto& [flags, values] : all) {
-    if (std::ranges::find(values, value) != values.end()) continue;
-    for (const std::string& flag : flags)
-      if (is_given(flag))
-        throw UsageError("--", flag, ": only for the ", other, " ", joined(values, " or "), ", not ", value);
-  }
-}
 
 template <FlagValue T> void bind(FlagData& flag, T& target) {
   flag.kind = kind_of<T>();

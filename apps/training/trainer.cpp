@@ -170,13 +170,15 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
 
     if (!writes()) seed_rank(iteration);
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
+    std::vector<LayerNorms> layers;
     const auto outcome = updater_.run(
         iteration, options_.schedule.at(iteration), [&] { return observer.stop(); },
-        options_.schedule.weight_decay_share(iteration));
+        options_.schedule.weight_decay_share(iteration), logs && options_.layer_norms ? &layers : nullptr);
     if (outcome == Updater::Outcome::kInterrupted) return stop_at(iteration, observer);
     clock.count(updater_.tokens());
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
+      now.layers = std::move(layers);
       now.train_scores = objective_.take_training_scores();
       if (std::exchange(is_split_, false)) now.train_scores.clear();
       if (evaluates) now.val_loss = last_evaluation_.val_loss;

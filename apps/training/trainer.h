@@ -24,6 +24,7 @@ struct TrainerOptions {
   std::int64_t eval_interval = 250;
   std::int64_t eval_iters = 200;  // batches per split; fewer if the split has fewer
   std::int64_t log_interval = 10;
+  bool layer_norms = false;            // of each logged update; copies the weights
   bool always_save_checkpoint = true;  // false: only when the validation loss improves
   std::int64_t patience = 0;           // stop after this many evaluations without a lower loss; 0: never
   std::uint64_t seed = 1337;

@@ -56,7 +56,7 @@ double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batche
 }
 
 Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate, const std::function<bool()>& stop,
-                              double decay_share) {
+                              double decay_share, std::vector<LayerNorms>* layers) {
   objective_.module().train();
   times_ = {};
   std::vector<Batch> batches;
@@ -78,7 +78,8 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate, cons
   }
   done_ = 0;
   // Without a loss there were no targets at all.
-  const Outcome outcome = loss_.defined() ? apply(iteration, learning_rate, decay_share) : Outcome::kSkipped;
+  const Outcome outcome =
+      loss_.defined() ? apply(iteration, learning_rate, decay_share, layers) : Outcome::kSkipped;
   if (local_) local_->after_update(iteration + 1);
   return outcome;
 }
@@ -102,7 +103,8 @@ void Updater::backward(const Batch& batch, double share, bool last) {
   (scaler_ ? scaler_->scaled(loss) : loss).backward();
 }
 
-Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, double decay_share) {
+Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, double decay_share,
+                                std::vector<LayerNorms>* layers) {
   const Stopwatch watch(times_.optimizer);
   if (scaler_) {
     const bool good = scaler_->unscale(optimizer_->gradients());
@@ -112,9 +114,12 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, do
       return Outcome::kSkipped;
     }
   }
+  std::optional<LayerMeasure> measure;
+  if (layers != nullptr) measure.emplace(optimizer_->parameters());
   optimizer_->step(learning_rate, decay_share);
   // On a GPU the check waits until the loss is read; until then the optimizer keeps the weights unchanged.
   if (!options_.device.is_cuda() && !is_finite(optimizer_->gradient_norm())) report_fault(iteration);
+  if (measure) *layers = measure->norms();
   optimizer_->zero_grad();
   if (average_) average_->update();
   return Outcome::kDone;

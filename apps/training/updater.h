@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "apps/training/layer_norms.h"
 #include "apps/training/mixed_precision.h"
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/optimizer.h"
@@ -48,10 +49,11 @@ class Updater {
     kSkipped,      ///< a float16 gradient overflowed; the scale is lowered, the weights are unchanged
     kInterrupted,  ///< `stop` returned true between two micro steps; the next call continues after them
   };
-  /// One update, with this share of the weight decay. Throws Error naming the tensor if a gradient is not
+  /// One update, with this share of the weight decay; `layers` receives its norms unless it is null, nothing
+  /// unless kDone. Throws Error naming the tensor if a gradient is not
   /// finite (except for float16 overflow); the weights are then unchanged.
   Outcome run(std::int64_t iteration, double learning_rate, const std::function<bool()>& stop,
-              double decay_share = 1.0);
+              double decay_share = 1.0, std::vector<LayerNorms>* layers = nullptr);
 
   /// Mean loss over this rank's targets in the last update; a tensor, so that nothing waits for it.
   const at::Tensor& loss() const { return loss_; }
@@ -85,7 +87,8 @@ class Updater {
   Ranks* averaging() const { return options_.local.steps > 0 ? nullptr : ranks_; }
   double count_targets(std::int64_t iteration, std::vector<Batch>& batches);
   void backward(const Batch& batch, double share, bool last);
-  Outcome apply(std::int64_t iteration, double learning_rate, double decay_share);
+  Outcome apply(std::int64_t iteration, double learning_rate, double decay_share,
+                std::vector<LayerNorms>* layers);
   NamedTensors state_of(std::int64_t rank, const NamedTensors& own) const;
   std::string largest_gradient() const;
   [[noreturn]] void report_fault(std::int64_t iteration) const;

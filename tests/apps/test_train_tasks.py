@@ -1,6 +1,7 @@
 """tzoo train and evaluate: each task from its file to a model that has learnt it, and files that are not right."""
 
 import json
+import math
 import os
 import pathlib
 import random
@@ -329,7 +330,7 @@ class TargetTest(TaskTest):
 class RecordTest(TaskTest):
     def test_tensorboard_gets_what_metrics_get(self):
         text = self.write("text.txt", ["the old house of the king"] * 40)
-        self.train("run", dataset=text, block_size=16, max_iters=20, eval_interval=10, log_interval=5)
+        self.train("run", dataset=text, block_size=16, max_iters=20, eval_interval=10, log_interval=5, layer_norms="true")
         self.train("run", dataset=text, block_size=16, max_iters=30, eval_interval=10, log_interval=5, init_from="resume")
         values, starts = {}, []
         for path in sorted((self.folder / "run/tensorboard").iterdir(), key=lambda path: path.stat().st_mtime_ns):
@@ -346,6 +347,15 @@ class RecordTest(TaskTest):
             self.assertAlmostEqual(values["train/loss", line["iter"]], line["train_loss"], places=5)
             if "val_perplexity" in line:
                 self.assertAlmostEqual(values["val/perplexity", line["iter"]] / line["val_perplexity"], 1, places=5)
+            if line["iter"] == 30:  # after the last update
+                self.assertNotIn("layers", line)
+                continue
+            norms = line["layers"]
+            self.assertEqual(list(norms), ["embeddings.token", "embeddings.position", "stack.blocks.0", "stack.final_norm"])
+            self.assertAlmostEqual(math.hypot(*(norms[name]["grad_norm"] for name in norms)) / line["grad_norm"], 1, places=5)
+            for name in norms:
+                for kind, value in norms[name].items():
+                    self.assertAlmostEqual(values[f"{kind}/{name}", line["iter"]] / value, 1, places=5)
 
     def events(self, data):
         while data:

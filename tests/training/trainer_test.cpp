@@ -57,6 +57,33 @@ std::string final_weights(const std::filesystem::path& run) {
 
 }  // namespace
 
+TEST_CASE("Norms of a layer: its gradients, its weights after the update and what the update changed") {
+  // SGD changes a weight of 3, 4 with a gradient of 6, 8 by a tenth of it, to 2.4, 3.2.
+  at::Tensor a = at::tensor({3.0F}).requires_grad_(), b = at::tensor({4.0F}).requires_grad_();
+  const at::Tensor c = at::zeros({1}).requires_grad_();
+  const zoo::NamedTensors parameters{{"stack.blocks.7.out.weight", a},
+                                     {"stack.final_norm.weight", c},
+                                     {"stack.blocks.7.norm.bias", b},
+                                     {"lora.stack_blocks_12_attention_out_a", c}};
+  a.mutable_grad() = at::tensor({6.0F});
+  b.mutable_grad() = at::tensor({8.0F});
+  const zoo::LayerMeasure measure(parameters);
+  {
+    const at::NoGradGuard no_grad;
+    a.sub_(0.1F * a.grad());
+    b.sub_(0.1F * b.grad());
+  }
+  const std::vector<zoo::LayerNorms> layers = measure.norms();
+  REQUIRE(layers.size() == 3);
+  CHECK(layers[0].layer == "stack.blocks.7");
+  CHECK(std::abs(layers[0].gradient - 10) < 1e-6);
+  CHECK(std::abs(layers[0].weight - 4) < 1e-6);
+  CHECK(std::abs(layers[0].update_ratio() - 0.25) < 1e-6);
+  CHECK(layers[1].layer == "stack.final_norm");
+  CHECK((layers[1].gradient == 0 && layers[1].update_ratio() == 0));
+  CHECK(layers[2].layer == "lora.stack_blocks_12");
+}
+
 TEST_CASE("A module of another program is trained by an objective of its own") {
   const zoo::test::TemporaryDirectory directory;
   Curve curve;

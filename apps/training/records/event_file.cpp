@@ -81,6 +81,11 @@ void EventFile::write(const Metrics& metrics) {
   if (metrics.tokens_per_second > 0) add("train/tokens_per_second", metrics.tokens_per_second);
   if (metrics.grad_norm) add("train/grad_norm", *metrics.grad_norm);
   if (metrics.loss_scale) add("train/loss_scale", *metrics.loss_scale);
+  for (const LayerNorms& layer : metrics.layers) {
+    add("grad_norm/" + layer.layer, layer.gradient);
+    add("weight_norm/" + layer.layer, layer.weight);
+    add("update_ratio/" + layer.layer, layer.update_ratio());
+  }
   if (metrics.val_loss) add("val/loss", *metrics.val_loss);
   for (const Score& score : metrics.val_scores) add("val/" + score.name, score.value);
   append(event(metrics.iter, 5, summary.bytes()));

@@ -52,6 +52,9 @@ void MetricsLog::write(const Metrics& metrics) {
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
   if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;
   for (const Score& score : metrics.val_scores) object["val_" + score.name] = score.value;
+  for (const LayerNorms& layer : metrics.layers)
+    object["layers"][layer.layer] = {
+        {"grad_norm", layer.gradient}, {"weight_norm", layer.weight}, {"update_ratio", layer.update_ratio()}};
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
   const std::string line = json_text(object) + "\n";
   const ssize_t written = ::write(descriptor_, line.data(), line.size());

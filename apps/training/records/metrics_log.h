@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/training/layer_norms.h"
+
 namespace zoo {
 
 /// A metric of an evaluation: "accuracy", 0.93.
@@ -30,6 +32,7 @@ struct Metrics {
   double tokens_per_second = 0;
   std::optional<double> grad_norm;   // before clipping
   std::optional<double> loss_scale;  // for float16
+  std::vector<LayerNorms> layers;    // of this update; written as "layers": {NAME: {…}}
   std::vector<Score> train_scores;   // since the last logged iteration; written as "train_NAME"
   std::optional<double> val_loss;    // if evaluated, before the iteration's update
   std::vector<Score> val_scores;     // likewise; written as "val_NAME"

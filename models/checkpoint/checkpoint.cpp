@@ -313,7 +313,11 @@ void save_config(const Model& model, const Family& family, Head head, const fs::
   // Without it, transformers would use GPT-2's 50256 for any vocabulary.
   config["bos_token_id"] = nullptr;
   if (!config.contains("eos_token_id")) config["eos_token_id"] = nullptr;
+  // transformers takes the tokens of generation from generation_config.json alone.
   nlohmann::json generation = nlohmann::json::object();
+  for (const char* key :
+       {"pad_token_id", "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"})
+    if (config.contains(key) && !config[key].is_null()) generation[key] = config[key];
   if (options.eos_token_id) config["eos_token_id"] = generation["eos_token_id"] = *options.eos_token_id;
   write_json(directory / kConfigFile, config);
   write_json(directory / "generation_config.json", generation);

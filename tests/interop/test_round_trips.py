@@ -170,6 +170,17 @@ class RoundTripTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "GGUF has no name for this tokenizer: .*; expected byte-level BPE, or sentencepiece's BPE")
 
+    def test_encoder_decoders_made_from_nothing_answer_in_transformers(self):
+        write(self.root / "pairs.jsonl", '{"source": "the earth", "target": "God"}\n' * 40)
+        for family in "t5", "bart", "marian":
+            self.run_tzoo("train", "--model_type", family, "--task", "seq2seq", "--dataset", self.root / "pairs.jsonl", "--out_dir", self.root / family,
+                          *"--n_layer 1 --n_head 2 --n_embd 16 --max_iters 60 --eval_interval 60 --eval_iters 1 --batch_size 8 --block_size 16".split(),
+                          *"--learning_rate 1e-2 --dropout 0 --threads 1".split())
+            final = self.root / family / "final"
+            model, tokenizer = transformers.AutoModelForSeq2SeqLM.from_pretrained(final), transformers.AutoTokenizer.from_pretrained(final)
+            ids = model.generate(**tokenizer("the earth", return_tensors="pt"), max_new_tokens=12, do_sample=False)
+            self.assertEqual(tokenizer.decode(ids[0], skip_special_tokens=True), "God")
+
     def test_cross_encoder(self):
         before, final = self.made(cross_encoder, "classification",
                                   '{"text": "the earth", "text_pair": "god", "label": "no"}\n{"text": "and", "text_pair": "god", "label": "yes"}\n' * 20)

@@ -51,20 +51,35 @@ class Trainer::Clock {
   Lap lap_;
 };
 
-// Writes the run's records: metrics log and TensorBoard events.
+// Writes the run's records: metrics log and TensorBoard events. Those of a resumed run are opened by their
+// first line: a run that had finished keeps its last one.
 class Trainer::Record {
  public:
-  Record(const RunDirectory& run, std::int64_t first_iteration)
-      : log_(run.metrics_path(), first_iteration), events_(run.path() / "tensorboard", first_iteration) {}
+  Record(const RunDirectory& run, std::int64_t first_iteration) : run_(run), first_(first_iteration) {
+    if (first_ == 0) open();
+  }
 
   void write(const Metrics& metrics) {
-    log_.write(metrics);
-    events_.write(metrics);
+    if (!log_) open();
+    log_->write(metrics);
+    events_->write(metrics);
+  }
+
+  /// Writes the line of a run's end, unless nothing was trained and the file has it.
+  void write_end(const Metrics& metrics) {
+    if (log_ || metrics.iter > first_ || !has_line(run_.metrics_path(), metrics.iter)) write(metrics);
   }
 
  private:
-  MetricsLog log_;
-  EventFile events_;
+  void open() {
+    log_.emplace(run_.metrics_path(), first_);
+    events_.emplace(run_.path() / "tensorboard", first_);
+  }
+
+  const RunDirectory& run_;
+  std::int64_t first_;
+  std::optional<MetricsLog> log_;
+  std::optional<EventFile> events_;
 };
 
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
@@ -219,7 +234,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
   if (record != nullptr) {
-    record->write(end);
+    record->write_end(end);
     const AverageScope average(updater_.average());
     run_.write_final(save_model_);
     observer.on_checkpoint(run_.path() / "final");

@@ -15,18 +15,32 @@
 namespace zoo {
 namespace {
 
-std::string lines_before(const std::filesystem::path& path, std::int64_t iteration) {
+// Calls f(iteration, line) for the whole lines.
+template <class F> void for_lines(const std::filesystem::path& path, const F& f) {
   std::istringstream lines(read_file(path));
-  std::string kept;
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
-    if (!object.is_object() || !object.contains("iter") || !object["iter"].is_number_integer()) continue;
-    if (object["iter"].get<std::int64_t>() < iteration) kept += line + "\n";
+    if (object.is_object() && object.contains("iter") && object["iter"].is_number_integer())
+      f(object["iter"].get<std::int64_t>(), line);
   }
+}
+
+std::string lines_before(const std::filesystem::path& path, std::int64_t iteration) {
+  std::string kept;
+  for_lines(path, [&](std::int64_t each, const std::string& line) {
+    if (each < iteration) kept += line + "\n";
+  });
   return kept;
 }
 
 }  // namespace
+
+bool has_line(const std::filesystem::path& path, std::int64_t iteration) {
+  bool found = false;
+  if (std::filesystem::exists(path))
+    for_lines(path, [&](std::int64_t each, const std::string&) { found |= each == iteration; });
+  return found;
+}
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration) : path_(path) {
   if (first_iteration > 0 && std::filesystem::exists(path)) {

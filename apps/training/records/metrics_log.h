@@ -39,6 +39,9 @@ struct Metrics {
   std::vector<double> wait_ms;  // Ranks::take_waits() since the last logged iteration; empty: one process
 };
 
+/// True if a metrics.jsonl has a line of this iteration. Throws Error naming the file if it cannot be read.
+bool has_line(const std::filesystem::path& path, std::int64_t iteration);
+
 /// metrics.jsonl: one JSON object per line and logged iteration, flushed to disk at once.
 class MetricsLog {
  public:

@@ -1,5 +1,7 @@
 #include "apps/command/visible_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <streambuf>
 #include <utility>
@@ -73,6 +75,28 @@ VisibleBuffer& visible_buffer() {
 }
 
 }  // namespace
+
+std::string single_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char letter : text) {
+    // Close the quotes, add an escaped quote, open them again.
+    if (letter == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += letter;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain = "%+,-./:=@_";
+  const auto is_plain = [&](unsigned char c) {
+    return std::isalnum(c) != 0 || c >= 0x80 || kPlain.find(static_cast<char>(c)) != kPlain.npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_plain) ? std::string(text)
+                                                                          : single_quoted(text);
+}
 
 std::string visible_text(std::string_view text) { return visible(text, /*keeps_lines=*/false); }
 

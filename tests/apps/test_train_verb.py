@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -329,6 +330,17 @@ class TrainTest(CommandTest):
         self.assertEqual(again.code, 0, again.err)
         self.assertIn(f"finished already; to go on: tzoo train --init_from resume --out_dir {folder} --max_iters N, above 1\n", again.err)
         self.assertNotIn("finished already", run("train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 2).err)
+
+    def test_commands_to_paste_quote_the_directory_and_a_finished_run_keeps_its_record(self):
+        folder = self.folder / "a run's"
+        result = run("train", *flags(folder, self.text, max_iters=2, eval_interval=2))
+        words = shlex.split(result.err.splitlines()[-1].removeprefix("use it: "))
+        self.assertEqual(words[:4], ["tzoo", "generate", "--model", f"{folder}/final"])
+        record = self.metrics(folder)
+        again = run("train", "--init_from", "resume", "--out_dir", folder)
+        self.assertIn(["tzoo", "train", "--init_from", "resume", "--out_dir", str(folder), "--max_iters", "N,", "above", "2"],
+                      [shlex.split(line.removeprefix("the run had finished already; to go on: ")) for line in again.err.splitlines() if "go on" in line])
+        self.assertEqual(self.metrics(folder), record)
 
     def test_a_vocabulary_smaller_than_asked_for_is_noted(self):
         folder = self.folder / "run"

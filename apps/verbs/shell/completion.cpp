@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/verbs.h"
+#include "apps/command/visible_text.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/lines.h"
 
@@ -17,20 +18,6 @@ extern const std::string_view kBashCompletion;  // completion.bash.in
 
 namespace zoo {
 namespace {
-
-// Quotes 'text' for bash and zsh.
-std::string single_quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char letter : text) {
-    // Close the quotes, add an escaped quote, open them again.
-    if (letter == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += letter;
-    }
-  }
-  return quoted + "'";
-}
 
 // Completion of a value, as assignments to the script's variables.
 std::string value_assignments(const FlagOutline& flag) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"
 #include "apps/training/mixed_precision.h"
 #include "apps/training/parallel/data_parallel.h"
@@ -150,11 +151,11 @@ std::unique_ptr<DirectoryLock> lock_run(const RunDirectory& run) {
 }
 
 int report(const Trainer::Result& result, const RunDirectory& run, const TrainFlags& flags, bool went_on) {
-  const std::string folder = run.path().string();
+  const std::string folder = run.path().string(), word = shell_word(folder);
   if (!result.finished) {
     std::cerr << "stopped after iteration " << result.iterations
               << "; continue with: tzoo train --init_from resume"
-              << " --out_dir " << folder;
+              << " --out_dir " << word;
     if (flags.processes) std::cerr << " --processes " << *flags.processes;
     std::cerr << "\n";
     return 128 + StopSignal::received();
@@ -171,12 +172,13 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
     std::cout << "best validation loss " << result.best_val_loss << ": model in " << best << "\n";
   std::cout << std::flush;
   if (!went_on)
-    std::cerr << "the run had finished already; to go on: tzoo train --init_from resume --out_dir " << folder
+    std::cerr << "the run had finished already; to go on: tzoo train --init_from resume --out_dir " << word
               << (result.early ? " --early_stopping_patience 0"
                                : " --max_iters N, above " + std::to_string(result.iterations))
               << "\n";
   const TaskTraits& task = traits_of(flags.data.task);
-  std::cerr << "use it: tzoo " << task.verb << " --model " << (has_better ? best : last) << task.args << "\n";
+  std::cerr << "use it: tzoo " << task.verb << " --model " << shell_word(has_better ? best : last)
+            << task.args << "\n";
   return 0;
 }
 

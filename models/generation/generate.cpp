@@ -1,6 +1,7 @@
 #include "models/generation/generate.h"
 
 #include <numeric>
+#include <set>
 
 #include <c10/core/InferenceMode.h>
 
@@ -181,7 +182,7 @@ GenerationRun::GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts
   const c10::InferenceMode inference;
   GenerationTask& task = state_->task;
   check_counts(task.options);
-  for (const TokenIds& prompt : task.prompts)
+  for (const TokenIds& prompt : std::set(task.prompts.begin(), task.prompts.end()))
     task.result.prompt_count += static_cast<std::int64_t>(prompt.size());
   state_->loop = loop_of(task);
 }

@@ -80,7 +80,7 @@ struct GenerationResult {
   std::vector<std::vector<double>> log_probabilities;
   std::vector<double> scores;              // beam search only, one per row
   std::int64_t drafted = 0, accepted = 0;  // drafted tokens, and how many were accepted
-  std::int64_t prompt_count = 0;           // tokens in the prompts
+  std::int64_t prompt_count = 0;           // tokens in the prompts, equal ones once
   double seconds_prefill = 0;              // reading the prompts and choosing the first token
   double seconds_decode = 0;               // the tokens after it
 

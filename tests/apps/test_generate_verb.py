@@ -115,6 +115,8 @@ class Text(GenerateTest):
         result = self.stream(self.chars, "--prompt", text_of(PROMPTS[0]), "--max_new_tokens", 60)
         self.assertEqual((result.code, result.out), (0, text_of(PROMPTS[0] + GREEDY[0]) + "\n"))
         self.assertRegex(result.err, r"^60 tokens in \d+\.\d\d s, \d+ tok/s \(prompt of \d+: \d+ tok/s, then \d+ tok/s\)\n$")
+        samples = self.stream(self.chars, "--prompt", text_of(PROMPTS[0]), "--max_new_tokens", 2, "--num_samples", 3)
+        self.assertIn(f" (prompt of {len(PROMPTS[0])}: ", samples.err)  # which is read once
 
     def test_json_holds_the_new_text(self):
         flags = ["--max_new_tokens", 16, "--temperature", 0]

@@ -101,6 +101,12 @@ Record read_columns(const Line& line, const std::string& name, const ColumnPosit
 
 }  // namespace
 
+void refuse_csv(const std::string& name) {
+  if (name.ends_with(".csv"))
+    throw Error(name, ": tables with commas are not read; expected a .jsonl file, or a .tsv file, whose ",
+                "fields hold no tabs and no line breaks");
+}
+
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns) {
   FileColumns names;
   return parse_records(text, name, columns, names);
@@ -108,6 +114,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
                                   FileColumns& names, std::int64_t first_line) {
+  refuse_csv(name);
   require_utf8(text, name);
   std::vector<Line> lines = lines_of(text);
   for (Line& line : lines) line.number += first_line - 1;

@@ -15,6 +15,9 @@
 
 namespace zoo {
 
+/// Throws Error naming the tables that are read, if the name ends in .csv.
+void refuse_csv(const std::string& name);
+
 /// The fields of an example and its line.
 struct Record {
   std::int64_t line = 0;            // counted from 1

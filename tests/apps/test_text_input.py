@@ -52,6 +52,11 @@ class TextInput(CommandTest):
         self.assert_one_error(result, 1, "looks like the names of columns, but text are not all there")
         self.assertNotIn("--columns", result.err)
 
+    def test_a_table_with_commas_is_no_list_of_texts(self):
+        path = pathlib.Path(self.model).with_name("t.csv")
+        path.write_text('text,label\n"the cat\nof a dog",a\n')
+        self.assert_one_error(run("embed", "--model", self.model, "--input", path), 1, "t.csv", "tables with commas", ".jsonl")
+
     def test_an_input_without_texts_is_no_silence(self):
         result, texts = self.embed("")
         self.assertEqual((result.code, texts, result.err), (0, [], "note: standard input holds no texts\n"))

@@ -8,6 +8,7 @@
 #include "apps/command/standard_streams.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
+#include "data/examples/record_file.h"
 #include "data/examples/tagged_file.h"
 #include "tokenizer/text/utf8.h"
 
@@ -40,6 +41,7 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
     read_table();
     return;
   }
+  refuse_csv(name_);
   objects_ = name_.ends_with(".jsonl");
   if (flags.input == "-") {
     name_ = "standard input";

@@ -222,6 +222,12 @@ Exported export_script(const ExportFlags& values) {
 
 constexpr const char* kOneText = "batches of several texts, which need a pad_token_id in config.json";
 
+// What reads such a file knows it by its name.
+void note_ending(const ExportFlags& values, const char* ending, const char* reader) {
+  if (values.output.extension() != ending)
+    std::cerr << "note: " << reader << " reads the file only if its name ends in " << ending << "\n";
+}
+
 // TorchScript's successor.
 Exported export_program(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
@@ -230,6 +236,7 @@ Exported export_program(const ExportFlags& values) {
   if (values.decoding && !loaded.model->parts().generates())
     throw UsageError("--decoding: a model with this head generates no text");
   const graph::Graph graph = export_pt2(*loaded.model, values.output, values.decoding);
+  note_ending(values, ".pt2", "torch.export.load");
   Exported made = exported(values, checkpoint, *loaded.model);
   if (loaded.model->config().type_vocab_size > 1) made.not_carried.emplace_back("token types other than 0");
   if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
@@ -313,6 +320,7 @@ Exported export_gguf(const ExportFlags& values) {
   std::string type = values.weights;
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
   save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
+  note_ending(values, ".gguf", "transformers");
   const auto files = left_out_of(checkpoint, SingleFile::kGguf);
   lost.insert(lost.end(), files.begin(), files.end());
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),

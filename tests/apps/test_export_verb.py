@@ -111,6 +111,10 @@ class TorchScriptTest(ExportTest):
         for words in ((), ("--dtype", "bfloat16")):
             self.succeed(*self.export("torchscript", self.path("model.pt"), *words))
 
+    def test_a_name_that_its_readers_do_not_know_is_noted(self):
+        self.assertIn("only if its name ends in .pt2\n", run(*self.export("pt2", self.path("program"))).err)
+        self.assertNotIn("its name ends", run(*self.export("pt2", self.path("program.pt2"))).err)
+
     def test_an_output_that_cannot_be_written_is_one_error(self):
         for output in (self.path("missing", "model.pt"), self.model, "/proc/model.pt"):
             self.assert_one_error(run(*self.export("torchscript", output)), 1, output)

@@ -180,7 +180,8 @@ class LineReader {
 
 std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
                                               FileColumns& names) {
-  if (!name.ends_with(".jsonl")) throw Error(name, ": conversations are read from a .jsonl file");
+  if (!name.ends_with(".jsonl"))
+    throw FieldError(name, ": conversations are read from a .jsonl file; ", Field{"task"}, " lm reads texts");
   std::vector<Conversation> conversations;
   for (const Line& line : lines_of(text))
     conversations.push_back(LineReader(line, name, names, kKeys).read());

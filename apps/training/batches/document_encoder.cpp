@@ -19,7 +19,8 @@ DocumentEncoder::DocumentEncoder(std::string_view file, std::string name, const 
                                  FileColumns names)
     : file_(file), name_(std::move(name)), tokenizer_(tokenizer), names_(std::move(names)) {
   if (!tokenizer.eos_id())
-    throw Error(name_, ": its texts are documents, but the tokenizer has no token that ends one");
+    throw Error(name_, ": its texts are documents, but the tokenizer has no token that ends one; ",
+                "byte_bpe and sentencepiece have one");
   end_ = *tokenizer.eos_id();
 }
 

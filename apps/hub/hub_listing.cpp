@@ -47,7 +47,7 @@ bool is_wanted(const fs::path& name) {
 bool is_wanted_data(const std::string& name, const std::vector<std::string>& patterns) {
   fs::path file = name;
   if (file.extension() == ".gz" || file.extension() == ".zst") file = file.stem();
-  constexpr std::array kKinds{".parquet", ".jsonl", ".tsv", ".txt"};
+  constexpr std::array kKinds{".parquet", ".jsonl", ".tsv", ".csv", ".txt"};
   if (std::ranges::find(kKinds, file.extension()) == kKinds.end()) return false;
   const auto fits = [&](const std::string& pattern) {
     return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -88,7 +88,7 @@ HubListing read_listing(std::string_view json, const std::string& source, const 
       listing.files.push_back(read_file_entry(entry, file, source));
   }
   if (name.is_dataset && listing.files.empty())
-    throw Error(source, ": the repository has no .parquet, .jsonl, .tsv or .txt file",
+    throw Error(source, ": the repository has no .parquet, .jsonl, .tsv, .csv or .txt file",
                 include.empty() ? "" : " that --include names",
                 "; the hub keeps most datasets as Parquet, too: datasets/", name.name,
                 "@refs/convert/parquet");

@@ -118,8 +118,8 @@ std::vector<fs::path> files_of(const std::string& dataset) {
     if (kind_of(file) != kind_of(files[0]))
       throw Error(dataset, ": ", files[0], " and ", file, " are of different kinds");
   }
-  if (files.size() > 1 && kind_of(files[0]) == ".tsv")
-    throw Error(dataset, ": several .tsv files, each with a header, are not joined; use .jsonl");
+  if (const std::string kind = kind_of(files[0]); files.size() > 1 && (kind == ".tsv" || kind == ".csv"))
+    throw Error(dataset, ": several ", kind, " files, each with a header, are not joined; use .jsonl");
   return files;
 }
 

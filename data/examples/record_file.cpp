@@ -1,6 +1,7 @@
 #include "data/examples/record_file.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -51,9 +52,73 @@ std::string proposed(const std::vector<std::string_view>& parts, const std::vect
   return joined(pairs, ",");
 }
 
-ColumnPositions find_columns(const Line& first, const std::string& name, const Columns& columns,
+bool has_commas(const std::string& name) { return name.ends_with(".csv"); }
+
+// A row of a table, which begins on a line.
+struct Row {
+  std::int64_t number;
+  std::string_view text;
+  std::vector<std::string_view> parts;
+};
+
+// The rows of a .csv file (RFC 4180): a field in quotes may hold commas, line breaks and, doubled, quotes.
+class CsvRows {
+ public:
+  CsvRows(std::string_view text, const std::string& name, std::int64_t first_line)
+      : text_(text), name_(name), line_(first_line) {
+    text_ = text_.substr(0, text_.find_last_not_of("\r\n") + 1);
+  }
+
+  bool going() const { return at_ < text_.size(); }
+
+  Row next() {
+    Row row{line_, {}, {}};
+    const std::size_t begin = at_;
+    fields_.clear();
+    do fields_.push_back(field());
+    while (at_ < text_.size() && text_[at_++] == ',');
+    row.text = text_.substr(begin, at_ - begin);
+    row.text = row.text.substr(0, row.text.find_last_not_of("\r\n") + 1);
+    row.parts.assign(fields_.begin(), fields_.end());
+    ++line_;
+    return row;
+  }
+
+ private:
+  // Ends at a comma, a line's end or the text's end.
+  std::string field() {
+    if (at_ == text_.size() || text_[at_] != '"') {
+      const std::size_t begin = at_;
+      at_ = std::min(text_.find_first_of(",\n", at_), text_.size());
+      const bool in_line = at_ > begin && text_[at_ - 1] == '\r' && text_.substr(at_).starts_with('\n');
+      return std::string(text_.substr(begin, at_ - begin - (in_line ? 1 : 0)));
+    }
+    const std::int64_t line = line_;
+    std::string field;
+    for (++at_;; ++at_) {
+      if (at_ == text_.size()) throw Error(name_, ", line ", line, ": a quote is not closed");
+      if (text_[at_] == '"' && !text_.substr(at_ + 1).starts_with('"')) break;
+      if (text_[at_] == '"') ++at_;
+      line_ += text_[at_] == '\n' ? 1 : 0;
+      field += text_[at_];
+    }
+    ++at_;
+    if (text_.substr(at_).starts_with("\r\n")) ++at_;
+    if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n')
+      throw Error(name_, ", line ", line_, ": expected a comma or the line's end after the closing quote");
+    return field;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::int64_t line_;
+  std::size_t at_ = 0;
+  std::vector<std::string> fields_;
+};
+
+ColumnPositions find_columns(const Row& first, const std::string& name, const Columns& columns,
                              FileColumns& in_file) {
-  const std::vector<std::string_view> parts = split_tabs(first.text);
+  const std::vector<std::string_view>& parts = first.parts;
   const std::vector<std::string> names = columns.names();
   std::vector<std::string> ours;
   for (const std::string_view part : parts) ours.push_back(in_file.ours(part));
@@ -65,7 +130,7 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
   const auto required = places.of_column.begin() + static_cast<std::ptrdiff_t>(columns.required.size());
   places.has_header = std::find(places.of_column.begin(), required, -1) == required;
   if (places.has_header) {
-    in_file.check(ours, names, first, name);
+    in_file.check(ours, names, {first.number, first.text}, name);
     return places;
   }
   if (!in_file.own.empty())
@@ -78,21 +143,23 @@ ColumnPositions find_columns(const Line& first, const std::string& name, const C
     throw FieldError(name, ", line ", first.number, ": '", first.text,
                      "' looks like the names of columns, but ", joined(columns.required),
                      " are not all there; name them by ", Field{"columns"}, " ", proposed(parts, names),
-                     ", or put a line '", joined(names, "<TAB>"), "' above it if it is an example");
+                     ", or put a line '", joined(names, has_commas(name) ? "," : "<TAB>"),
+                     "' above it if it is an example");
   if (parts.size() < columns.required.size() || parts.size() > names.size())
     throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
-                " with tabs between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");
+                has_commas(name) ? " with commas" : " with tabs", " between them, found ", parts.size(),
+                parts.size() == 1 ? " column" : " columns");
   for (std::size_t i = 0; i < names.size(); ++i)
     places.of_column[i] = i < parts.size() ? static_cast<std::int64_t>(i) : -1;
   return places;
 }
 
-Record read_columns(const Line& line, const std::string& name, const ColumnPositions& places) {
-  const std::vector<std::string_view> parts = split_tabs(line.text);
+Record read_columns(const Row& row, const std::string& name, const ColumnPositions& places) {
+  const std::vector<std::string_view>& parts = row.parts;
   if (parts.size() != places.width)
-    throw Error(name, ", line ", line.number, ": expected ", places.width,
+    throw Error(name, ", line ", row.number, ": expected ", places.width,
                 " columns as in the first line, found ", parts.size());
-  Record record{line.number, {}};
+  Record record{row.number, {}};
   for (const std::int64_t place : places.of_column)
     record.fields.emplace_back(place < 0 ? std::string_view() : parts[static_cast<std::size_t>(place)]);
   record.is_empty = record.fields[0].empty();
@@ -101,10 +168,19 @@ Record read_columns(const Line& line, const std::string& name, const ColumnPosit
 
 }  // namespace
 
-void refuse_csv(const std::string& name) {
-  if (name.ends_with(".csv"))
-    throw Error(name, ": tables with commas are not read; expected a .jsonl file, or a .tsv file, whose ",
-                "fields hold no tabs and no line breaks");
+std::vector<std::string> first_names(std::string_view text, const std::string& name) {
+  std::vector<std::string> names;
+  const std::vector<Line> lines = lines_of(text);
+  if (lines.empty()) return names;
+  if (name.ends_with(".jsonl")) {
+    const nlohmann::json first = parse_object(lines[0], name);
+    for (const auto& [key, value] : first.items()) names.push_back(key);
+  } else {
+    CsvRows rows(text, name, 1);
+    const Row row = has_commas(name) ? rows.next() : Row{1, lines[0].text, split_tabs(lines[0].text)};
+    names.assign(row.parts.begin(), row.parts.end());
+  }
+  return names;
 }
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns) {
@@ -114,23 +190,33 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
                                   FileColumns& names, std::int64_t first_line) {
-  refuse_csv(name);
   require_utf8(text, name);
-  std::vector<Line> lines = lines_of(text);
-  for (Line& line : lines) line.number += first_line - 1;
-  const bool objects = name.ends_with(".jsonl");
   std::vector<Record> records;
   std::int64_t skipped = 0;
-  ColumnPositions places;
-  if (!objects && !lines.empty()) places = find_columns(lines.front(), name, columns, names);
-  for (std::size_t i = places.has_header ? 1 : 0; i < lines.size(); ++i) {
-    records.push_back(objects ? read_record(lines[i], name, columns, names)
-                              : read_columns(lines[i], name, places));
-    if (columns.skips_empty && records.back().is_empty) {
-      records.pop_back();
+  const auto add = [&](Record record) {
+    if (columns.skips_empty && record.is_empty) {
       ++skipped;
-    } else {
-      require_fields(records.back(), columns, name, names.renames);
+      return;
+    }
+    require_fields(record, columns, name, names.renames);
+    records.push_back(std::move(record));
+  };
+  std::optional<ColumnPositions> places;
+  const auto add_row = [&](const Row& row) {
+    const bool is_first = !places;
+    if (is_first) places = find_columns(row, name, columns, names);
+    if (!is_first || !places->has_header) add(read_columns(row, name, *places));
+  };
+  if (has_commas(name)) {
+    for (CsvRows rows(text, name, first_line); rows.going();) add_row(rows.next());
+  } else {
+    for (Line line : lines_of(text)) {
+      line.number += first_line - 1;
+      if (name.ends_with(".jsonl")) {
+        add(read_record(line, name, columns, names));
+      } else {
+        add_row({line.number, line.text, split_tabs(line.text)});
+      }
     }
   }
   names.empty_rows += skipped;

@@ -15,9 +15,6 @@
 
 namespace zoo {
 
-/// Throws Error naming the tables that are read, if the name ends in .csv.
-void refuse_csv(const std::string& name);
-
 /// The fields of an example and its line.
 struct Record {
   std::int64_t line = 0;            // counted from 1
@@ -38,9 +35,14 @@ struct Columns {
   }
 };
 
+/// The keys of the first object of a .jsonl text, or the fields of a table's first row, which may be names;
+/// none if the text is empty. Throws as parse_records().
+std::vector<std::string> first_names(std::string_view text, const std::string& name);
+
 /// Reads the records of a text. If `name` ends in .jsonl, a line is an object with the columns as keys and
-/// texts, numbers or booleans as values. Otherwise a line is tab-separated columns, in the order of a header
-/// line that names all required ones or, without a header, in the order of `columns`. `names` has the names
+/// texts, numbers or booleans as values. Otherwise a line is columns between tabs or, if `name` ends in .csv,
+/// commas (RFC 4180: a field in quotes may hold line breaks), in the order of a header line that names all
+/// required ones or, without a header, in the order of `columns`. `names` has the names
 /// in the file, and receives the ignored ones. Empty lines at the end are ignored. Throws Error naming file
 /// and line: no record, a line of another width than the first, a missing or empty field, invalid JSON, a
 /// header that lacks a required name, and as FileColumns::check() does.

@@ -33,18 +33,6 @@ std::optional<double> score_in(std::string_view text) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-// The parts of a file's first line: the names in it, if it has any.
-Names parts_of(const Line& line, const std::string& file) {
-  Names names;
-  if (file.ends_with(".jsonl")) {
-    const nlohmann::json first = parse_object(line, file);
-    for (const auto& [key, value] : first.items()) names.push_back(key);
-  } else {
-    for (const std::string_view part : split_tabs(line.text)) names.emplace_back(part);
-  }
-  return names;
-}
-
 // What a file has, by the names in its first line.
 struct Shape {
   bool scored = false;
@@ -83,10 +71,9 @@ SentenceExample example_of(Record record, const std::string& score, const std::s
 }
 
 std::vector<SentenceExample> read_table(std::string_view text, const std::string& name, FileColumns& names) {
-  const std::vector<Line> lines = lines_of(text);
+  const Names parts = first_names(text, name);
   Shape shape;
-  if (!lines.empty()) {
-    const Names parts = parts_of(lines.front(), name);
+  if (!parts.empty()) {
     shape = shape_of(parts, names);
     const bool headed = std::ranges::any_of(parts, [&](const std::string& part) {
       return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
@@ -121,7 +108,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
   Shape shape;
   for (const Line& line : lines_of(text)) {
     if (examples.empty()) {
-      shape = shape_of(parts_of(line, name), names);
+      shape = shape_of(first_names(text, name), names);
       shape.negatives.push_back("negatives");
     }
     const Columns columns = shape.columns();
@@ -151,8 +138,7 @@ std::vector<SentenceExample> parse_sentences(std::string_view text, const std::s
 
 std::vector<SentenceExample> parse_rankings(std::string_view text, const std::string& name,
                                             FileColumns& names) {
-  const std::vector<Line> lines = lines_of(text);
-  const Names columns = lines.empty() ? Names() : parts_of(lines.front(), name);
+  const Names columns = first_names(text, name);
   const auto is_positive = [&](const std::string& column) { return names.ours(column) == "positive"; };
   if (std::ranges::any_of(columns, is_positive)) return parse_sentences(text, name, names);
   std::vector<SentenceExample> examples;

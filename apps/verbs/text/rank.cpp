@@ -35,7 +35,7 @@ bool read_flags(const Arguments& arguments, RankFlags& values) {
   flags.add("document", values.text.texts, "a document");
   flags.add("documents", values.text.input,
             "file with one document per line, or a table with objects {\"document\": …} or {\"text\": …} if "
-            "its name ends in .jsonl, columns if it ends in .tsv; - reads standard input",
+            "its name ends in .jsonl, columns if it ends in .tsv or .csv; - reads standard input",
             {.placeholder = "FILE|-"});
   flags.add("top_k", values.request.top_k, "number of documents to print; default: all", at_least(1));
   flags.add("query_prompt_name", values.query_prompt_name,

@@ -8,7 +8,6 @@
 #include "apps/command/standard_streams.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
-#include "data/examples/record_file.h"
 #include "data/examples/tagged_file.h"
 #include "tokenizer/text/utf8.h"
 
@@ -18,7 +17,7 @@ void add_text_flags(Flags& flags, TextFlags& values) {
   flags.add("text", values.texts, "a text");
   flags.add("input", values.input,
             "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "
-            "line if its name ends in .jsonl, columns if it ends in .tsv; - reads standard input",
+            "line if its name ends in .jsonl, columns if it ends in .tsv or .csv; - reads standard input",
             {.placeholder = "FILE|-"});
 }
 
@@ -37,11 +36,10 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
   name_ = flags.input;
   for (const std::string& name : columns_.optional)
     if (name != "text_pair") names_.unread.insert(name);
-  if (name_.ends_with(".tsv")) {
+  if (name_.ends_with(".tsv") || name_.ends_with(".csv")) {
     read_table();
     return;
   }
-  refuse_csv(name_);
   objects_ = name_.ends_with(".jsonl");
   if (flags.input == "-") {
     name_ = "standard input";

@@ -52,7 +52,7 @@ class DatasetReader {
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
     data_.source = source_.name;
     if (!names_.own.empty() && !source_.is_table())
-      throw Error("--columns: ", source_.name, " is no table; expected a .tsv or .jsonl file");
+      throw Error("--columns: ", source_.name, " is no table; expected a .csv, .tsv or .jsonl file");
     if (!evaluates_)
       data_.sha256 = fingerprint(source_.text) + (validation_ ? fingerprint(validation_->text) : "");
     read_examples();
@@ -229,7 +229,7 @@ class DatasetReader {
       throw UsageError("--documents pack: ", source_.name,
                        source_.is_table()
                            ? ": the tokenizer has no token that ends a document"
-                           : " is one text; documents are the texts of a table (.jsonl, .tsv), "
+                           : " is one text; documents are the texts of a table (.jsonl, .tsv, .csv), "
                              "or of token files with an end token after each");
     if (!evaluates_ && !validation_) {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);

@@ -80,7 +80,9 @@ struct Source {
   std::shared_ptr<const void> owner;
   std::string_view text;
   std::string name;
-  bool is_table() const { return name.ends_with(".jsonl") || name.ends_with(".tsv"); }
+  bool is_table() const {
+    return name.ends_with(".jsonl") || name.ends_with(".tsv") || name.ends_with(".csv");
+  }
 };
 
 /// Built-in datasets for --dataset: corpora and toy sets.

@@ -31,6 +31,21 @@ TEST_CASE("A table without a header has its columns in their order, one with a h
   CHECK(named[0].fields == std::vector<std::string>{"a", "b", ""});
 }
 
+TEST_CASE("A table with commas is RFC 4180's: quoted fields hold commas, quotes and line breaks") {
+  const auto records = parse_records(
+      "target,source\r\n\"a \"\"b\"\", c\",\"two\nlines\"\r\nd,e\r\n\"f\",\"g\"\r\n\r\n", "t.csv", kPairs);
+  REQUIRE(records.size() == 3);
+  CHECK(records[0].fields == std::vector<std::string>{"two\nlines", "a \"b\", c", ""});
+  CHECK(records[1].fields == std::vector<std::string>{"e", "d", ""});
+  CHECK(records[2].fields == std::vector<std::string>{"g", "f", ""});
+  CHECK(std::vector{records[0].line, records[1].line, records[2].line} == std::vector<std::int64_t>{2, 4, 5});
+  CHECK(parse_records("a,b,\nc,\"d\",", "t.csv", kPairs)[1].fields == std::vector<std::string>{"c", "d", ""});
+  CHECK_THAT(fault("a,b\nc,\"d\n", "t.csv"), Catch::Contains("t.csv, line 2: a quote is not closed"));
+  CHECK_THAT(fault("a,b\n\"c\"d,e\n", "t.csv"), Catch::Contains("t.csv, line 2: expected a comma"));
+  CHECK_THAT(fault("a,b\nc,d,e,f\n", "t.csv"), Catch::Contains("t.csv, line 2: expected 2 columns"));
+  CHECK_THAT(fault("a\tb\n", "t.csv"), Catch::Contains("note with commas between them"));
+}
+
 TEST_CASE("A .jsonl file holds an object a line, numbers and truth values are texts there") {
   const auto records = parse_records(
       "{\"source\": \"a\\tb\", \"target\": 3}\n{\"target\": true, \"source\": \"x\", \"note\": null}",

@@ -31,6 +31,7 @@ TEST_CASE("anchors, positives and negatives of tables and objects") {
   const auto named = parsed("negative_1\tpositive\tanchor\tnegative\nn\tp\ta\tm\no\tq\tb\t\n", "x.tsv");
   CHECK(named[0].texts == Texts{"a", "p", "m", "n"});
   CHECK(named[1].texts == Texts{"b", "q", "o"});
+  CHECK(parsed("negative,positive,anchor\n\"n,n\",p,a\n", "x.csv")[0].texts == Texts{"a", "p", "n,n"});
   const auto objects = parsed(
       "{\"query\": \"a\", \"positive\": \"b\", \"negatives\": [\"c\", \"d\"]}\n"
       "{\"query\": \"e\", \"positive\": \"f\", \"negative\": \"g\"}\n",

@@ -160,7 +160,7 @@ class PullTest(CommandTest):
         read = {name: content for name, content in self.hub.files.items() if name.endswith((".parquet", ".zst", ".txt"))}
         self.assertEqual(pulled()[1], read)
         self.assertEqual((self.home / "hub/datasets--owner--tiny/refs/refs/convert/parquet").read_text(), COMMIT)
-        self.assert_one_error(self.pull(name, "--include", "*.csv"), 1, "no .parquet, .jsonl, .tsv or .txt file that --include names")
+        self.assert_one_error(self.pull(name, "--include", "*.xlsx"), 1, "no .parquet, .jsonl, .tsv, .csv or .txt file that --include names")
         self.assert_one_error(self.pull("owner/tiny", "--include", "*.txt"), 2, "--include: only for datasets")
         self.assert_one_error(run("generate", "--model", "datasets/owner/tiny", "--prompt", "a", HF_HOME=str(self.home)), 1, "datasets/owner/tiny")
 

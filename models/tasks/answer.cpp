@@ -8,6 +8,7 @@
 
 #include "data/base/field_error.h"
 #include "models/model.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -109,6 +110,7 @@ std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& as
 }  // namespace
 
 std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPass& run) {
+  require_head(model.checkpoint.directory, model.head, {Head::kQuestionAnswering});
   const std::vector<Encoding> windows = windows_of(model, asked);
   std::ranges::for_each(windows, require_offsets);
   const auto logits_of = [&model](std::span<const Encoding* const> batch) {

@@ -8,6 +8,7 @@
 
 #include "data/base/error.h"
 #include "models/model.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -151,11 +152,13 @@ std::string label_name(const TransformerConfig& config, std::int64_t label) {
   return config.label_names[static_cast<std::size_t>(label)];
 }
 
-bool labels_texts(const TextModel& model) {
-  return model.head == Head::kSequenceClassification || model.head == Head::kTokenClassification;
+void require_labels(const TextModel& model) {
+  require_head(model.checkpoint.directory, model.head,
+               {Head::kSequenceClassification, Head::kTokenClassification});
 }
 
 std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request, const RunPass& run) {
+  require_labels(model);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
   std::vector<Encoding> encodings;

@@ -56,11 +56,12 @@ struct TextLabels {
   std::optional<std::vector<LabelledSpan>> entities;  // of token classification, alone
 };
 
-/// True for a model that labels texts or the words in them.
-bool labels_texts(const TextModel& model);
+/// Throws Error for the head of a model that labels neither texts nor the words in them.
+void require_labels(const TextModel& model);
 
 /// Labels of each text, as transformers' pipelines give them. Rows are batched by length; a piece is a batch.
-/// Throws Error for a text without tokens and for a pair that the model would label word by word.
+/// Throws Error for another head, for a text without tokens and for a pair that the model would label word by
+/// word.
 std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
                                  const RunPass& run = run_at_once);
 

@@ -7,6 +7,7 @@
 
 #include "data/base/field_error.h"
 #include "models/model.h"
+#include "models/tasks/inference_loading.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -25,6 +26,7 @@ std::string filled(const Tokenizer& tokenizer, TokenIds ids, std::size_t positio
 }  // namespace
 
 std::vector<std::vector<MaskGuess>> fill_mask(const TextModel& model, const FillMaskRequest& request) {
+  require_head(model.checkpoint.directory, model.head, {Head::kMaskedLm});
   const Tokenizer& tokenizer = *model.tokenizer;
   const auto mask = tokenizer.special_id(SpecialToken::mask);
   if (!mask)

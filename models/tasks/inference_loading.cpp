@@ -1,5 +1,7 @@
 #include "models/tasks/inference_loading.h"
 
+#include <algorithm>
+
 #include <ATen/Context.h>
 
 #include "data/base/field_error.h"
@@ -136,10 +138,15 @@ CheckpointConfig read_writing_checkpoint(const ModelPath& directory) {
   return checkpoint;
 }
 
+void require_head(const ModelPath& directory, Head head, std::initializer_list<Head> expected) {
+  if (std::ranges::find(expected, head) != expected.end()) return;
+  std::string names;
+  for (const Head each : expected) names += (names.empty() ? "" : " or ") + std::string(name_of(each));
+  throw Error(directory, " has a ", name_of(head), " head; expected ", names);
+}
+
 void require_writes(const CheckpointConfig& checkpoint) {
-  if (checkpoint.head != Head::kCausalLm && checkpoint.head != Head::kSeq2SeqLm)
-    throw Error(checkpoint.directory, " has a ", name_of(checkpoint.head),
-                " head; expected causal-lm or seq2seq-lm");
+  require_head(checkpoint.directory, checkpoint.head, {Head::kCausalLm, Head::kSeq2SeqLm});
 }
 
 std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& checkpoint,

@@ -47,6 +47,9 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
 /// language model head, whose weights are the embedding or lie in the files too.
 CheckpointConfig read_writing_checkpoint(const ModelPath& directory);
 
+/// Throws Error unless the head of the checkpoint in `directory` is one of `expected`.
+void require_head(const ModelPath& directory, Head head, std::initializer_list<Head> expected);
+
 /// Throws Error for the head of a model that writes no text.
 void require_writes(const CheckpointConfig& checkpoint);
 

@@ -10,7 +10,6 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/tasks/text_model.h"
 
@@ -56,9 +55,7 @@ int run_classify(const Arguments& arguments) {
   if (!read_flags(arguments, flags)) return 0;
   apply_threads(flags.compute);
   const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
-  if (!labels_texts(model))
-    throw Error(flags.model, " has a ", name_of(model.head),
-                " head; expected sequence-classification or token-classification");
+  require_labels(model);
   const bool words = model.head == Head::kTokenClassification;
   TextInput input(flags.text,
                   words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}});

@@ -38,8 +38,8 @@ struct AnswerRequest {
 };
 
 /// The best answers, best first, from a model with a question answering head; a piece is a window. Throws
-/// UnfitField for a max_length beyond the model's, Error for a stride that leaves a window no room and for a
-/// tokenizer without offsets.
+/// UnfitField for a max_length beyond the model's, FieldError for a stride below 0 and another number below
+/// 1, Error for another head, for a stride that leaves a window no room and for a tokenizer without offsets.
 std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked,
                                     const RunPass& run = run_at_once);
 

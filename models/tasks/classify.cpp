@@ -161,6 +161,7 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
   require_labels(model);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
+  require_at_least(1, "batch_size", request.batch_size);
   std::vector<Encoding> encodings;
   const EncodeOptions encode{.max_length = model.max_length(), .with_offsets = tokens};
   const std::vector<std::string>& texts = request.texts;

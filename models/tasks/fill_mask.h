@@ -27,8 +27,9 @@ struct MaskGuess {
   std::string text;   // with the guess in place; special tokens are left out if it has no other mask
 };
 
-/// For each mask of the text its guesses, the most probable first. Throws Error if the text, as far as the
-/// model reads it, has no mask token; FieldError if the tokenizer has none.
+/// For each mask of the text its guesses, the most probable first. Throws Error for another head and if
+/// the text, as far as the model reads it, has no mask token; FieldError if the tokenizer has none and for a
+/// negative top_k.
 std::vector<std::vector<MaskGuess>> fill_mask(const TextModel& model, const FillMaskRequest& request);
 
 }  // namespace zoo

@@ -58,6 +58,7 @@ bool scores_pairs(const CheckpointConfig& checkpoint) {
 }
 
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked, const RunPass& run) {
+  require_at_least(0, "top_k", asked.top_k);
   const ProblemType problem = model.model->config().problem_type;
   const bool regression = problem == ProblemType::kRegression || problem == ProblemType::kByLabels;
   if (!scores_pairs(model.checkpoint) || !regression)
@@ -94,6 +95,7 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
 
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
                                  const RunPass& run) {
+  require_at_least(0, "top_k", asked.top_k);
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
     at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size), run);
     if (embedders.normalizes) vectors = unit_vectors(vectors);

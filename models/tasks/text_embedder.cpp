@@ -87,6 +87,7 @@ std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts
 }
 
 TextPass TextEmbedder::pass(std::size_t batch_size, bool prompted) const {
+  require_at_least(1, "batch_size", static_cast<std::int64_t>(batch_size));
   return {.compute =
               [embedder = *this, prompted](std::span<const Encoding* const> batch) {
                 const at::NoGradGuard no_grad;

@@ -42,7 +42,7 @@ class TextEmbedder {
   TextEmbedder with_prompt(const std::string& prompt) const;
 
   /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
-  /// tokens.
+  /// tokens, FieldError for a batch_size of 0.
   at::Tensor embed(const std::vector<std::string>& texts, std::size_t batch_size = 32,
                    const RunPass& run = run_at_once) const;
 

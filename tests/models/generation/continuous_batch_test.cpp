@@ -170,6 +170,15 @@ TEST_CASE("Log-probabilities are the model's, of prompts too") {
   }
 }
 
+TEST_CASE("A request's number of likeliest ids is not negative") {
+  const auto model = test::long_model();
+  ModuleDecoder decoder(*model);
+  ContinuousBatch batch(decoder, {.slots = 1});
+  Client client({prompt_of(3, 1)}, {.max_new_tokens = 9});
+  client.request->likeliest = -1;
+  CHECK(test::error_of([&] { batch.submit(client.request); }) == "'likeliest': expected at least 0, got -1");
+}
+
 TEST_CASE("A request that only reads its prompt writes nothing") {
   const Models models(true);
   ContinuousBatch batch(*models.decoder, {.slots = 2, .context = 20});

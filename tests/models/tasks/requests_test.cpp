@@ -1,6 +1,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
+#include "models/tasks/rank.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
@@ -24,6 +25,10 @@ TextModel text_model(Head head) {
   return model;
 }
 
+TextEmbedder embedder() {
+  return {text_model(Head::kBase).model, std::make_shared<CharTokenizer>(letters()), SentenceConfig{}, {}};
+}
+
 }  // namespace
 
 TEST_CASE("Tasks name the heads that they need") {
@@ -33,4 +38,31 @@ TEST_CASE("Tasks name the heads that they need") {
   CHECK(error_of([&] { answer_question(bare, {.question = "a", .context = "b"}); }) ==
         "'dir' has a base head; expected question-answering");
   CHECK(error_of([&] { fill_mask(bare, {.text = "a"}); }) == "'dir' has a base head; expected masked-lm");
+}
+
+TEST_CASE("Tasks name a number that is out of range") {
+  const TextModel ranker = text_model(Head::kSequenceClassification), masked = text_model(Head::kMaskedLm),
+                  answerer = text_model(Head::kQuestionAnswering);
+  const auto answer = [&](std::optional<std::int64_t> length, std::optional<std::int64_t> stride,
+                          const AnswerRules& rules) {
+    return error_of([&] {
+      answer_question(answerer, {.question = "a",
+                                 .context = "bcdefghijklm",
+                                 .max_length = length,
+                                 .stride = stride,
+                                 .rules = rules});
+    });
+  };
+  CHECK(answer({}, {}, {.top_k = 0}) == "'top_k': expected at least 1, got 0");
+  CHECK(answer({}, {}, {.max_answer_length = 0}) == "'max_answer_length': expected at least 1, got 0");
+  CHECK(answer(-1, {}, {}) == "'max_length': expected at least 1, got -1");
+  CHECK(answer({}, -1, {}) == "'stride': expected at least 0, got -1");
+  const std::string negative = "'top_k': expected at least 0, got -1";
+  CHECK(error_of([&] { fill_mask(masked, {.text = "a", .top_k = -1}); }) == negative);
+  CHECK(error_of([&] { rank(ranker, {.query = "a", .documents = {"b"}, .top_k = -1}); }) == negative);
+  const SearchEmbedders search = search_embedders(embedder(), {});
+  CHECK(error_of([&] { rank(search, {.query = "a", .documents = {"b"}, .top_k = -1}); }) == negative);
+  const std::string no_batch = "'batch_size': expected at least 1, got 0";
+  CHECK(error_of([] { embedder().pass(0); }) == no_batch);
+  CHECK(error_of([&] { classify(ranker, {.texts = {"a"}, .batch_size = 0}); }) == no_batch);
 }

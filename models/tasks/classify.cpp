@@ -6,7 +6,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/model.h"
 #include "models/tasks/inference_loading.h"
 
@@ -162,6 +162,8 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
   require_at_least(1, "batch_size", request.batch_size);
+  if (!request.pairs.empty() && request.pairs.size() != request.texts.size())
+    throw FieldError(Field{"pairs"}, ": ", request.pairs.size(), " for ", request.texts.size(), " texts");
   std::vector<Encoding> encodings;
   const EncodeOptions encode{.max_length = model.max_length(), .with_offsets = tokens};
   const std::vector<std::string>& texts = request.texts;

@@ -61,7 +61,7 @@ void require_labels(const TextModel& model);
 
 /// Labels of each text, as transformers' pipelines give them. Rows are batched by length; a piece is a batch.
 /// Throws Error for another head, for a text without tokens and for a pair that the model would label word by
-/// word; FieldError for a batch_size below 1.
+/// word; FieldError for pairs that are not as many as the texts and for a batch_size below 1.
 std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
                                  const RunPass& run = run_at_once);
 

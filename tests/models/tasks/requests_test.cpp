@@ -66,3 +66,13 @@ TEST_CASE("Tasks name a number that is out of range") {
   CHECK(error_of([] { embedder().pass(0); }) == no_batch);
   CHECK(error_of([&] { classify(ranker, {.texts = {"a"}, .batch_size = 0}); }) == no_batch);
 }
+
+TEST_CASE("Pairs are as many as the texts") {
+  const TextModel model = text_model(Head::kSequenceClassification);
+  CHECK(error_of([&] {
+          classify(model, {.texts = {"a"}, .pairs = {"b", "c"}});
+        }) == "'pairs': 2 for 1 texts");
+  CHECK(error_of([&] {
+          classify(model, {.texts = {"a", "b", "c"}, .pairs = {"d"}});
+        }) == "'pairs': 1 for 3 texts");
+}

@@ -62,10 +62,13 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
 }
 
 void complete(GenerationOptions& options, const GenerateSession& session) {
-  options.eos_token_ids = session.defaults.eos_token_ids;
-  options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
+  if (options.eos_token_ids.empty()) options.eos_token_ids = session.defaults.eos_token_ids;
+  if (options.decoder_start_token_id < 0)
+    options.decoder_start_token_id = decoder_start(session.defaults, session.checkpoint.config);
   if (session.stop.empty()) return;
-  options.row_ends = [text_ids = TextIds(session), &stop = session.stop](const TokenIds& ids) {
+  options.row_ends = [text_ids = TextIds(session), &stop = session.stop,
+                      own = std::move(options.row_ends)](const TokenIds& ids) {
+    if (own && own(ids)) return true;
     // Each token has at least one byte, except special tokens.
     const std::size_t enough = 2 * stop.longest() + 8;
     const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;

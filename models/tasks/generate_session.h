@@ -55,9 +55,8 @@ enum class TokenizerUse { kNeeded, kIfReadable };
 GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const GenerationConfig& config,
                                       const std::vector<std::string>& stop, TokenizerUse use);
 
-/// Sets what the checkpoint decides: end tokens, the filler of finished beams, an encoder-decoder's start
-/// token; and options.row_ends, so that a row ends at a stop string of the session, which must outlive the
-/// options.
+/// Sets what the options leave to the checkpoint: end tokens and an encoder-decoder's start token; and
+/// options.row_ends, so that a row also ends at a stop string of the session, which must outlive the options.
 void complete(GenerationOptions& options, const GenerateSession& session);
 
 /// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must

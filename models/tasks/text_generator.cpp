@@ -34,6 +34,8 @@ std::vector<std::string> TextGenerator::generate(const std::vector<std::string>&
                                                  const GenerationSettings& settings) {
   GenerateSession session = session_;
   session.stop = StopStrings(settings.stop);
+  if (!settings.options.eos_token_ids.empty())
+    session.defaults.eos_token_ids = settings.options.eos_token_ids;  // which texts leave out
   std::vector<TokenIds> ids;
   std::size_t longest = session.has_encoder() ? 1 : 0;
   for (const std::string& prompt : prompts) {

@@ -1,9 +1,14 @@
+#include "data/base/atomic_file.h"
+#include "data/base/json.h"
+#include "models/checkpoint/checkpoint.h"
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
 #include "models/tasks/rank.h"
+#include "models/tasks/text_generator.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 
 using namespace zoo;
@@ -29,7 +34,42 @@ TextEmbedder embedder() {
   return {text_model(Head::kBase).model, std::make_shared<CharTokenizer>(letters()), SentenceConfig{}, {}};
 }
 
+// A saved decoder of letters, with a generation_config.json of one number.
+struct Writer {
+  Writer(const char* key, std::int64_t value) {
+    const auto model = test::random_gpt(test::small_config(), 5);
+    save_model(*model, find_family("gpt2"), Head::kCausalLm, directory.path());
+    letters().save(directory.path());
+    write_json(directory / "generation_config.json", {{key, value}});
+  }
+
+  test::TemporaryDirectory directory;
+};
+
 }  // namespace
+
+TEST_CASE("A caller's ends and first token are kept, beside stop strings") {
+  GenerateSession session{
+      .checkpoint = {}, .defaults = {}, .tokenizer = nullptr, .stop = StopStrings({"c"}), .pieces = nullptr};
+  session.tokenizer = std::make_shared<CharTokenizer>(letters());
+  session.defaults.eos_token_ids = {0};
+  GenerationOptions options{.eos_token_ids = {5},
+                            .decoder_start_token_id = 7,
+                            .row_ends = [](const TokenIds& ids) { return ids.size() > 1; }};
+  complete(options, session);
+  CHECK(options.eos_token_ids == TokenIds{5});
+  CHECK(options.decoder_start_token_id == 7);
+  CHECK(options.row_ends({1, 1}));
+  CHECK(options.row_ends({2}));
+  CHECK_FALSE(options.row_ends({1}));
+
+  const Writer saved("max_new_tokens", 4);
+  TextGenerator model(saved.directory.path());
+  GenerationSettings settings = model.settings();
+  CHECK(model.generate({"ab"}, settings)[0].size() == 4);
+  settings.options.eos_token_ids = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  CHECK(model.generate({"ab"}, settings)[0].empty());
+}
 
 TEST_CASE("Tasks name the heads that they need") {
   const TextModel bare = text_model(Head::kBase);

@@ -13,6 +13,7 @@ namespace {
 GenerationSettings settings_of(const GenerationConfig& config) {
   GenerationSettings settings;
   apply_generation_config(settings, config, [](std::string_view) { return false; });
+  if (settings.max_length) settings.options.max_new_tokens = 0;  // until the caller sets it
   return settings;
 }
 
@@ -43,7 +44,9 @@ std::vector<std::string> TextGenerator::generate(const std::vector<std::string>&
     if (!session.has_encoder()) longest = std::max(longest, ids.back().size());
   }
   GenerationOptions options = settings.generation_options();
-  options.max_new_tokens = settings.new_token_limit(static_cast<std::int64_t>(longest));
+  // As in transformers, a caller's max_new_tokens overrides the file's max_length.
+  const bool overrides = options.max_new_tokens > 0 && settings.max_length == settings_.max_length;
+  if (!overrides) options.max_new_tokens = settings.new_token_limit(static_cast<std::int64_t>(longest));
   complete(options, session);
   std::vector<std::string> texts;
   for (const TokenIds& row : zoo::generate(*model_, ids, options).ids)

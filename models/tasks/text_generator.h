@@ -28,7 +28,8 @@ class TextGenerator {
   /// support.
   explicit TextGenerator(const std::filesystem::path& model, const ComputeOptions& compute = {});
 
-  /// The defaults of the model's generation_config.json; where it has none, those of `tzoo generate`.
+  /// The defaults of the model's generation_config.json; where it has none, those of `tzoo generate`. If the
+  /// file says max_length, options.max_new_tokens is 0; a caller who sets it overrides max_length.
   const GenerationSettings& settings() const { return settings_; }
 
   /// New texts, one per prompt, without the prompt. Throws as zoo::generate() does.

@@ -48,6 +48,23 @@ struct Writer {
 
 }  // namespace
 
+TEST_CASE("max_new_tokens of a caller overrides max_length of generation_config.json") {
+  const Writer saved("max_length", 3);
+  TextGenerator model(saved.directory.path());
+  const auto length = [&model](const GenerationSettings& settings) {
+    return model.generate({"ab"}, settings)[0].size();
+  };
+  GenerationSettings settings = model.settings();
+  CHECK(length(settings) == 1);
+  settings.max_length = 6;
+  CHECK(length(settings) == 4);
+  for (const std::int64_t count : {5, 200}) {  // 200: also without any file
+    settings = model.settings();
+    settings.options.max_new_tokens = count;
+    CHECK(length(settings) == static_cast<std::size_t>(count));
+  }
+}
+
 TEST_CASE("A caller's ends and first token are kept, beside stop strings") {
   GenerateSession session{
       .checkpoint = {}, .defaults = {}, .tokenizer = nullptr, .stop = StopStrings({"c"}), .pieces = nullptr};

@@ -46,8 +46,9 @@ TextEmbedder::TextEmbedder(const std::filesystem::path& directory, const EmbedOp
     : TextEmbedder(SentenceConfig::read(directory), options) {}
 
 TextEmbedder::TextEmbedder(const SentenceConfig& config, const EmbedOptions& options)
-    : TextEmbedder(load_bare(config, options.modules.device), load_tokenizer(config.transformer), config,
-                   options) {}
+    // In braces the model is loaded first: it tells best what a directory lacks.
+    : TextEmbedder{load_bare(config, options.modules.device), load_tokenizer(config.transformer), config,
+                   options} {}
 
 TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokenizer> tokenizer,
                            const SentenceConfig& config, const EmbedOptions& options)
@@ -111,6 +112,10 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
 
 at::Tensor TextEmbedder::embed(const std::vector<std::string>& texts, std::size_t batch_size,
                                const RunPass& run) const {
+  if (texts.empty()) {  // D is the modules' choice, which any token shows
+    const Encoding token{.ids = {0}, .type_ids = {0}};
+    return at::stack(run(pass(batch_size), {token})).slice(0, 0, 0);
+  }
   const std::vector<at::Tensor> vectors = run(pass(batch_size), encode(texts));
   for (std::size_t i = 0; i < vectors.size(); ++i)
     if (!vectors[i].isfinite().all().item<bool>())

@@ -133,3 +133,8 @@ TEST_CASE("Pairs are as many as the texts") {
           classify(model, {.texts = {"a", "b", "c"}, .pairs = {"d"}});
         }) == "'pairs': 1 for 3 texts");
 }
+
+TEST_CASE("A missing directory gives no embedder, and no texts no vectors") {
+  CHECK(error_of([] { TextEmbedder("/missing"); }) == error_of([] { TextGenerator("/missing"); }));
+  CHECK(embedder().embed({}).sizes() == at::IntArrayRef{0, 12});
+}

@@ -9,7 +9,7 @@
 namespace zoo {
 
 /// Constraint on a row's new tokens (structured output): an automaton over tokens with numbered states.
-/// Immutable for callers, though it may cache results.
+/// Immutable for callers, though it may cache results: one thread at a time uses it.
 class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;

@@ -52,6 +52,7 @@ void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result)
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   const std::size_t row_bytes = kernels.row_bytes(type, width);
   const std::size_t groups = kernels::scales_in_row(type, width);
+  const std::lock_guard turn(turn_);
   prepared_.grow_to(rows * row_bytes);
   scales_.grow_to(rows * groups * sizeof(float));
   sums_.grow_to(rows * kernels::sums_in_row(type, width) * sizeof(std::int32_t));

@@ -8,6 +8,7 @@
 ///     const zoo::GenerationResult result = zoo::generate(*decoder, {ids}, {.max_new_tokens = 100});
 
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "models/generation/decoding_session.h"
@@ -21,7 +22,8 @@ namespace inference {
 
 struct HeldSlots;
 
-/// A decoder or encoder-decoder language model with packed weights.
+/// A decoder or encoder-decoder language model with packed weights. Threads may share it, but not a session:
+/// the passes of its sessions take turns.
 class PackedDecoder : public DecodingModel {
  public:
   /// Throws c10::Error unless can_pack(model).
@@ -33,7 +35,8 @@ class PackedDecoder : public DecodingModel {
                                          std::int64_t capacity) override;
 
   /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns the number
-  /// by which a session's rows choose it. Throws Error as PackedStack::adapter().
+  /// by which a session's rows choose it. Not while other threads use the model. Throws Error as
+  /// PackedStack::adapter().
   std::size_t add_adapter(const std::map<std::string, LowRankTerm>& terms);
 
   /// Bytes of all packed weights.
@@ -56,6 +59,7 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   std::vector<std::shared_ptr<const PackedAdapter>> adapters_;
+  mutable std::mutex turn_;  // of the session that uses the stacks' tables, the buffers or kept_
   Workspace workspace_;
   std::shared_ptr<HeldSlots> kept_;          // by the last session that keeps
   mutable Memory prepared_, scales_, sums_;  // of the head's product

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include <ATen/core/grad_mode.h>
@@ -90,6 +91,7 @@ class PackedEngine : public StackEngine {
     const at::Tensor& given = inputs.embeddings;
     const KeptRows kept(inputs.attention_mask, given.size(0), given.size(1));
     check_distances(kept);
+    const std::lock_guard turn(turn_);
     kept.gather(given.to(at::kFloat).contiguous(), rows_);
     PackedCache memory;
     std::vector<std::size_t> lengths;
@@ -138,6 +140,7 @@ class PackedEngine : public StackEngine {
   }
 
   PackedStack stack_;
+  std::mutex turn_;  // of the pass that uses the stack's tables and the buffers
   Workspace workspace_;
   Memory rows_;
 };

@@ -19,9 +19,9 @@ std::string lacking_kernels(const Model& model);
 
 /// Lets the model's stacks compute from packed weights. They skip the positions that attention_mask hides,
 /// and return zeros there. Embeddings and head stay modules. The model then refuses gradients, a cache,
-/// hidden states, attentions and interventions. options.release removes the original weights of the stacks;
-/// with options.stored, the weights of the remaining modules are loaded. Throws c10::Error with
-/// lacking_kernels(model).
+/// hidden states, attentions and interventions. Threads may share it: passes take turns. options.release
+/// removes the original weights of the stacks; with options.stored, the weights of the remaining modules are
+/// loaded. Throws c10::Error with lacking_kernels(model).
 void pack_stacks(Model& model, const inference::PackOptions& options);
 
 }  // namespace zoo

@@ -50,7 +50,9 @@ class PackedSession : public DecodingSession {
     held_.tokens.resize(rows);
   }
   ~PackedSession() override {
-    if (keeps_ && !is_reading_) model_.kept_ = std::make_shared<HeldSlots>(std::move(held_));
+    if (!keeps_ || is_reading_) return;
+    const std::lock_guard turn(model_.turn_);
+    model_.kept_ = std::make_shared<HeldSlots>(std::move(held_));
   }
 
   // Encodes one source per row.
@@ -73,8 +75,9 @@ class PackedSession : public DecodingSession {
         position = model_.encoder_embeddings_->next_position(id, position);
       }
     }
-    model_.encoder_->run(pass, model_.workspace_);
     memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
+    const std::lock_guard turn(model_.turn_);
+    model_.encoder_->run(pass, model_.workspace_);
     model_.stack_->append_memory(pass.x, pass.sequences, memory_, model_.workspace_);
   }
 
@@ -122,7 +125,10 @@ class PackedSession : public DecodingSession {
           position = model_.embeddings_.next_position(read[t], position);
         }
       }
-      model_.stack_->run(pass, model_.workspace_);
+      {
+        const std::lock_guard turn(model_.turn_);
+        model_.stack_->run(pass, model_.workspace_);
+      }
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         const Piece& piece = pieces[i];
         Row& row = rows_[piece.row];
@@ -234,6 +240,7 @@ class PackedSession : public DecodingSession {
 
   void keep() override {
     keeps_ = !model_.encoder_;
+    const std::lock_guard turn(model_.turn_);
     if (!keeps_ || !model_.kept_) return;
     const std::size_t slots = std::max(held_.cache.shape().slots, model_.kept_->cache.shape().slots);
     held_ = std::move(*model_.kept_);

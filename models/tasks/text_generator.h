@@ -21,7 +21,8 @@
 namespace zoo {
 
 /// A language model that continues texts (decoder) or answers them (encoder-decoder). It computes as
-/// `tzoo generate` does: with packed weights, and with our kernels where they support the model.
+/// `tzoo generate` does: with packed weights, and with our kernels where they support the model. Threads may
+/// share it, each with its own constraint; passes over packed weights take turns.
 class TextGenerator {
  public:
   /// Throws Error naming a file that is missing or wrong, FieldError for options that the model does not

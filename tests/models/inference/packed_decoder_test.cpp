@@ -4,6 +4,7 @@
 #include <random>
 
 #include "models/generation/module_decoder.h"
+#include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -374,4 +375,22 @@ TEST_CASE("A packed session refuses what does not fit") {
   TransformerConfig shaw = test::small_config();
   shaw.position = PositionKind::kShaw;
   CHECK_FALSE(can_pack(*test::random_gpt(shaw, 1)));
+}
+
+TEST_CASE("Threads that share a packed decoder get the logits of lone sessions") {
+  const auto decoder = pack(*test::random_gpt(test::small_config(), 1), {});
+  const auto [family, config] = test::small_encoder_decoders().front();
+  const auto translator = pack(*test::random_model(family, config, Head::kSeq2SeqLm, 7), {});
+  const at::Tensor ids = test::random_ids(test::small_config(), 4, 16, 3);
+  CHECK(test::same_in_threads([&](std::int64_t row) {
+    const TokenIds read = ids_of(ids[row]);
+    const auto session = decoder->begin(1, 16);
+    session->keep();
+    const auto first = read.begin() + session->reuse(0, read);
+    return session->read({TokenIds(first, read.end())});
+  }));
+  CHECK(test::same_in_threads([&](std::int64_t row) {
+    const TokenIds read = ids_of(ids[row].slice(0, 0, 16 - row));
+    return translator->begin({read}, 16)->read({read});
+  }));
 }

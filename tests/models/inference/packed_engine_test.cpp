@@ -1,6 +1,7 @@
 #include "models/inference/packed_engine.h"
 
 #include "models/layers/attention/key_value_cache.h"
+#include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -179,4 +180,18 @@ TEST_CASE("A packed decoder refuses a row of memory that a mask hides whole") {
                model->forward({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = ids});
              }),
              Catch::Contains("hides a whole row"));
+}
+
+TEST_CASE("Threads that share packed stacks get the outputs of lone passes") {
+  const std::vector<test::FamilyConfig> forms{test::small_encoders().front(),
+                                              test::small_encoder_decoders().front()};
+  const auto [family, config] = GENERATE_COPY(from_range(forms));
+  const auto model = test::random_model(family, config, Head::kBase, 3);
+  pack_stacks(*model, {});
+  const at::Tensor ids = test::random_ids(config, 4, 16, 4);
+  CHECK(test::same_in_threads([&](std::int64_t row) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor own = ids[row].slice(0, 0, 16 - row).unsqueeze(0);
+    return model->forward({.input_ids = own, .decoder_input_ids = own}).last_hidden_state;
+  }));
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "models/checkpoint/checkpoint.h"
@@ -56,6 +59,22 @@ inline NamedTensors packed_outputs(const std::filesystem::path& path, kernels::W
   ModelInputs inputs{.input_ids = ids};
   if (model->config().shape == Shape::kEncoderDecoder) inputs.decoder_input_ids = ids;
   return tensors_of(model->forward(inputs), loaded.head);
+}
+
+/// True if compute(i) on thread i of four, at once and many times, is to the bit what it is before them.
+inline bool same_in_threads(const std::function<at::Tensor(std::int64_t)>& compute) {
+  std::atomic<bool> same = true;
+  {
+    std::vector<std::jthread> threads;
+    std::vector<at::Tensor> alone;
+    for (std::int64_t i = 0; i < 4; ++i) alone.push_back(compute(i).clone());
+    for (std::int64_t i = 0; i < 4; ++i)
+      threads.emplace_back([&compute, &same, i, expected = alone[static_cast<std::size_t>(i)]] {
+        for (int turn = 0; turn < 100; ++turn)
+          if (!compute(i).equal(expected)) same = false;
+      });
+  }
+  return same;
 }
 
 }  // namespace zoo::test

@@ -6,9 +6,11 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
+#include "data/base/field_error.h"
 #include "data/base/mapped_file.h"
 #include "models/checkpoint/packed_parts.h"
 #include "models/checkpoint/weight_layout.h"
+#include "models/model.h"
 
 namespace zoo {
 
@@ -130,6 +132,16 @@ void StoredWeights::load(at::Tensor parameter) const {
 void StoredWeights::load_all() const {
   if (packed_) packed_->refuse_modules();
   for (const auto& [impl, entry] : entries_) load(entry.parameter);
+}
+
+void require_weights(const Model& model) {
+  for (const auto& entry : model.named_parameters()) {
+    // One number stands for all of such a weight.
+    if (entry.value().storage().nbytes() < entry.value().nbytes())
+      throw FieldError(Field{"weights"}, ": '", entry.key(),
+                       "' is packed or in a file; to write the model, load it with ", Field{"weights"},
+                       " modules");
+  }
 }
 
 }  // namespace zoo

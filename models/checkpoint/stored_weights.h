@@ -23,6 +23,7 @@
 
 namespace zoo {
 
+class Model;
 class PackedParts;
 
 /// A line of a weight table with the names in the files.
@@ -106,5 +107,8 @@ class StoredWeights {
   std::shared_ptr<const PackedParts> packed_;
   std::map<const c10::TensorImpl*, Entry> entries_;
 };
+
+/// Throws FieldError if the model lacks the numbers of a weight: they are packed and released, or in a file.
+void require_weights(const Model& model);
 
 }  // namespace zoo

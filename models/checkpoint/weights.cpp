@@ -276,6 +276,7 @@ NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, con
 
 NamedTensors export_weights(const Model& model, const WeightTable& table,
                             std::map<std::string, at::Tensor> replaced) {
+  require_weights(model);
   std::map<std::string, at::Tensor> weights = std::move(replaced);
   weights.merge(weights_of(model));
   NamedTensors tensors;

@@ -68,7 +68,7 @@ LoadReport load_weights(Model& model, const WeightTable& table,
                         const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options);
 
 /// Returns the model's weights under Hugging Face's names and in its layout, tied ones once. Those in
-/// `replaced`, by our names, replace the model's.
+/// `replaced`, by our names, replace the model's. Throws FieldError as require_weights() does.
 NamedTensors export_weights(const Model& model, const WeightTable& table,
                             std::map<std::string, at::Tensor> replaced = {});
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include "data/base/error.h"
+#include "models/checkpoint/stored_weights.h"
 #include "models/graph/trace.h"
 #include "models/graph/verify.h"
 #include "models/layers/embeddings.h"
@@ -44,7 +45,7 @@ constexpr std::int64_t kPast = 13;  // first prime of caches, which a step's new
 // A request, put together.
 class Pass {
  public:
-  explicit Pass(Model& model) : model_(model), config_(model.config()) {}
+  explicit Pass(Model& model) : model_(model), config_(model.config()) { require_weights(model); }
 
   /// A free size: that of dimension `dim` of the next input.
   Size symbol(const std::string& name, std::int64_t dim, std::vector<std::int64_t> points,

@@ -16,7 +16,7 @@ namespace zoo::graph {
 
 // The passes of a model in evaluation mode, as exporters write them, in the model's type and on its device.
 // Sizes are free: batch B, length T (of a source S), and P positions in caches. All throw Error naming the
-// part of a pass that no graph can hold (see trace()).
+// part of a pass that no graph can hold (see trace()), and as require_weights() does.
 
 /// (input_ids, attention_mask) int64 [B, T], token_type_ids after them if `token_types` and the model has
 /// segments, and of an encoder-decoder decoder_input_ids -> exported_outputs(). The batch is 1 if the head

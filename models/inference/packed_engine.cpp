@@ -11,6 +11,7 @@
 #include "data/base/lines.h"
 #include "models/inference/packed_embeddings.h"
 #include "models/inference/packed_stack.h"
+#include "models/kernels/tracing.h"
 #include "models/layers/embeddings.h"
 
 namespace zoo {
@@ -108,6 +109,7 @@ class PackedEngine : public StackEngine {
 
  private:
   void check(const StackInputs& inputs) const {
+    TORCH_CHECK(!kernels::Tracing::is_active(), "packed weights cannot be exported");
     TORCH_CHECK(!at::GradMode::is_enabled(), "packed weights have no gradients");
     TORCH_CHECK(inputs.interventions.empty() && !inputs.output_activations && !inputs.output_hidden_states &&
                     !inputs.output_attentions && !inputs.output_heads && !inputs.output_router_logits,

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <numeric>
 
-#include <ATen/ops/empty.h>
-
 #include "models/inference/packed_stack.h"
 
 // Mixtures of experts of a PackedStack. Idea: sort the tokens' choices by expert, so that each expert
@@ -22,7 +20,7 @@ PackedStack::PackedExperts PackedStack::pack_experts(ExpertsImpl& experts, const
     const WeightRows rows = rows_of(linear, options);
     for (std::int64_t e = 0; e < count; ++e)
       parts.push_back(PackedLinear::of_expert(linear.weight, rows, e, count, options));
-    if (options.release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
+    release(linear, options);
   };
   pack(*experts.up, packed.up);
   pack(*experts.down, packed.down);

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <set>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "data/base/field_error.h"
@@ -199,9 +198,14 @@ void PackedLinear::pack_blocks(const WeightRows& rows, std::int64_t first_row, s
                      Field{"weights"}, " float32");
 }
 
+void release(LinearImpl& linear, const PackOptions& options) {
+  if (options.release)
+    linear.weight.set_data(at::zeros({1}, linear.weight.options()).expand(linear.weight.sizes()));
+}
+
 PackedLinear::PackedLinear(LinearImpl& linear, const PackOptions& options)
     : PackedLinear(linear.weight, rows_of(linear, options), linear.bias, options) {
-  if (options.release) linear.weight.set_data(at::empty({0}, linear.weight.options()));
+  release(linear, options);
 }
 
 std::size_t PackedLinear::bytes() const {

@@ -37,7 +37,7 @@ struct ErrorFeedback {
 struct PackOptions {
   WeightType weights = WeightType::kFloat32;  // kBlocks: float32 if a file has no blocks
   WeightType cache = WeightType::kFloat32;    // of keys and values: kFloat32, kBfloat16 or kInt8
-  bool release = false;  // remove packed weights from the modules, which makes them unusable
+  bool release = false;  // remove packed weights from the modules, which keep only their shapes
   /// Matrices that the modules lack, or weights that are packed already; null: neither.
   std::shared_ptr<const StoredWeights> stored = nullptr;
   std::vector<PackedPart>* made = nullptr;  // receives all packed weights, which live in the model
@@ -100,6 +100,9 @@ class PackedLinear {
 
 /// Rows of a module's weight plus its LoRA term, if it has one, from the module or from the file.
 WeightRows rows_of(const LinearImpl& linear, const PackOptions& options);
+
+/// Removes the module's weight, except its shape, if the options say so.
+void release(LinearImpl& linear, const PackOptions& options);
 
 /// Outputs that a thread of the team computes: complete panels if there are enough of them.
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);

@@ -1,9 +1,11 @@
 #include "models/inference/packed_engine.h"
 
+#include "models/graph/passes.h"
 #include "models/layers/attention/key_value_cache.h"
 #include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace zoo;
 
@@ -194,4 +196,22 @@ TEST_CASE("Threads that share packed stacks get the outputs of lone passes") {
     const at::Tensor own = ids[row].slice(0, 0, 16 - row).unsqueeze(0);
     return model->forward({.input_ids = own, .decoder_input_ids = own}).last_hidden_state;
   }));
+}
+
+TEST_CASE("A model whose weights are packed is counted as before, and is not written") {
+  const auto model = test::random_model("bert", test::small_encoder_config(), Head::kTokenClassification, 3);
+  const std::int64_t count = model->parameter_count();
+  const auto trace = [&] { graph::forward_pass(*model, /*token_types=*/true); };
+  pack_stacks(*model, {});
+  CHECK_THAT(test::c10_error_of(trace), Catch::Contains("cannot be exported"));
+  pack_stacks(*model, {.release = true});
+  CHECK(model->parameter_count() == count);
+  const test::TemporaryDirectory directory;
+  const auto refused = Catch::Contains("to write the model, load it with 'weights' modules");
+  CHECK_THAT(test::error_of([&] {
+               save_model(*model, find_family("bert"), Head::kTokenClassification, directory.path());
+             }),
+             refused);
+  CHECK(std::filesystem::is_empty(directory.path()));
+  CHECK_THAT(test::error_of(trace), refused);
 }

@@ -3,7 +3,7 @@
 /// @file
 /// Use:
 ///
-///     const zoo::ComputeOptions compute{.device = "cpu", .weights = "int8", .threads = 4};
+///     const zoo::ComputeOptions compute{.device = "cpu", .weights = "int8"};
 
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace zoo {
 
-/// Where and in which number formats a model computes, by the words of the flags; only their syntax is
-/// checked.
+/// Where and in which number formats a model computes, by the words of the flags. The functions that take
+/// them throw UnfitField for another word or number.
 struct ComputeOptions {
   std::string device = "auto";    // auto, cpu, cuda, cuda:N
   std::string dtype = "float32";  // float32, bfloat16, float16
@@ -23,8 +23,9 @@ struct ComputeOptions {
   /// Of the KV cache: float32, bfloat16, int8; "auto": float32 with float32 weights, else bfloat16. Modules
   /// take "auto" alone.
   std::string cache = "auto";
-  std::optional<std::int64_t> threads;  // at least 1; none: one per core
-  std::int64_t seed = 1337;             // at least 0
+  /// At least 1; none: one per core. The program applies it: tzoo does, others call at::set_num_threads().
+  std::optional<std::int64_t> threads;
+  std::int64_t seed = 1337;  // at least 0
 };
 
 }  // namespace zoo

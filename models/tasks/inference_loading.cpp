@@ -1,10 +1,13 @@
 #include "models/tasks/inference_loading.h"
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include <ATen/Context.h>
 
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 #include "data/base/process_memory.h"
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
@@ -16,7 +19,28 @@ namespace {
 using inference::PackOptions;
 using kernels::WeightType;
 
+void check_word(std::string_view field, const std::string& word, const std::vector<std::string>& words) {
+  if (std::ranges::find(words, word) == words.end())
+    throw UnfitField(Field{field}, ": expected one of ", joined(words), ", got '", word, "'");
+}
+
+void check_least(std::string_view field, std::int64_t number, std::int64_t least) {
+  if (number < least) throw UnfitField(Field{field}, ": expected at least ", least, ", got ", number);
+}
+
+// Throws for what no model takes.
+void check(const ComputeOptions& compute) {
+  check_word("device", compute.device.starts_with("cuda:") ? "cuda:N" : compute.device,
+             {"auto", "cpu", "cuda", "cuda:N"});
+  check_word("dtype", compute.dtype, {"float32", "bfloat16", "float16"});
+  check_word("weights", compute.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"});
+  check_word("cache", compute.cache, {"auto", "float32", "bfloat16", "int8"});
+  check_least("threads", compute.threads.value_or(1), 1);
+  check_least("seed", compute.seed, 0);
+}
+
 c10::Device device_with(const ComputeOptions& compute, bool holds_packed) {
+  check(compute);
   const bool packs = (compute.weights != "auto" && compute.weights != "modules") || compute.cache != "auto";
   return compute.device == "auto" && (packs || holds_packed) ? c10::Device(c10::kCPU) : device_of(compute);
 }
@@ -75,6 +99,7 @@ void check_modules_fit(const Model& model, const ComputeOptions& compute) {
 }  // namespace
 
 c10::Device device_of(const ComputeOptions& options) {
+  check(options);
   if (options.device == "cpu") return c10::kCPU;  // without waking a GPU
   const bool has_cuda = at::hasCUDA() && at::globalContext().getAcceleratorHooksInterface().deviceCount() > 0;
   if (options.device == "auto" && !has_cuda) return c10::kCPU;

@@ -21,7 +21,7 @@
 
 namespace zoo {
 
-/// LibTorch's device. Throws FieldError if the CUDA device does not exist.
+/// LibTorch's device. Throws FieldError if the CUDA device does not exist, UnfitField as ComputeOptions says.
 c10::Device device_of(const ComputeOptions& compute);
 
 /// The same for a checkpoint: "auto" is the CPU where the options name weights or a cache that only packing

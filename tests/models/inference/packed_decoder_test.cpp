@@ -4,6 +4,7 @@
 #include <random>
 
 #include "models/generation/module_decoder.h"
+#include "models/tasks/inference_loading.h"
 #include "tests/models/inference/packed_outputs.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
@@ -393,4 +394,18 @@ TEST_CASE("Threads that share a packed decoder get the logits of lone sessions")
     const TokenIds read = ids_of(ids[row].slice(0, 0, 16 - row));
     return translator->begin({read}, 16)->read({read});
   }));
+}
+
+TEST_CASE("Compute options that no model takes are refused by name") {
+  const auto fault = [](const ComputeOptions& compute) {
+    const std::filesystem::path model = std::filesystem::path(ZOO_SOURCE_DIR) / "tests/golden/llama/plain";
+    return test::error_of([&] { load_decoding_model(read_checkpoint_config(model), compute); });
+  };
+  CHECK(fault({.device = "gpu"}) == "'device': expected one of auto, cpu, cuda, cuda:N, got 'gpu'");
+  CHECK(fault({.dtype = "bf16"}) == "'dtype': expected one of float32, bfloat16, float16, got 'bf16'");
+  CHECK(fault({.weights = "int3"}) ==
+        "'weights': expected one of auto, gguf, float32, bfloat16, int8, int4, modules, got 'int3'");
+  CHECK(fault({.cache = "int4"}) == "'cache': expected one of auto, float32, bfloat16, int8, got 'int4'");
+  CHECK(fault({.threads = 0}) == "'threads': expected at least 1, got 0");
+  CHECK(fault({.seed = -5}) == "'seed': expected at least 0, got -5");
 }

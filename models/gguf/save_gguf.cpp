@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/gguf/gguf_architecture.h"
@@ -172,6 +172,9 @@ void check_written(const std::filesystem::path& path, const Family& family, cons
 
 void save_gguf(const Model& model, const Family& family, Head head, const std::filesystem::path& path,
                const std::string& type, const GgufMetadata& tokenizer) {
+  static const std::vector<std::string> kTypes{"F32", "F16", "BF16", "Q8_0", "Q4_0"};
+  if (std::ranges::find(kTypes, type) == kTypes.end())
+    throw FieldError(Field{"type"}, ": expected one of ", joined(kTypes), ", got '", type, "'");
   const TransformerConfig config = model.config().resolved();
   const NamedTensors tensors = export_weights(model, weight_table_of(family, config, head));
   const GgufArchitecture& architecture = architecture_of(family, tensors);

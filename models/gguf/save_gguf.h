@@ -16,8 +16,8 @@ namespace zoo {
 
 /// Writes the model as a GGUF file for llama.cpp, atomically: matrices in the type ("F32", "F16", "BF16",
 /// "Q8_0" or "Q4_0"; F16 if their rows are no multiple of its block), the rest as float32. `tokenizer` is
-/// also metadata. Throws Error naming the family that GGUF lacks, or each field of the configuration that the
-/// metadata cannot express: the file is read again and compared.
+/// also metadata. Throws FieldError for another type, Error naming the family that GGUF lacks, or each field
+/// of the configuration that the metadata cannot express: the file is read again and compared.
 void save_gguf(const Model& model, const Family& family, Head head, const std::filesystem::path& path,
                const std::string& type, const GgufMetadata& tokenizer);
 

@@ -109,6 +109,18 @@ TEST_CASE("Blocks of GGUF files stay as they are, whatever the order of their ro
   }
 }
 
+TEST_CASE("A type that GGUF files are not written in is refused") {
+  const test::TemporaryDirectory directory;
+  const auto fault = [&](const char* type) {
+    return test::error_of([&] {
+      save_gguf(*test::random_gpt(test::small_config(), 1), find_family("gpt2"), Head::kCausalLm,
+                directory / "model.gguf", type, {});
+    });
+  };
+  CHECK(fault("Q9") == "'type': expected one of F32, F16, BF16, Q8_0, Q4_0, got 'Q9'");
+  CHECK_THAT(fault("Q6_K"), Catch::StartsWith("'type': expected one of"));  // which are read
+}
+
 TEST_CASE("Weights that stay in their files take no memory in the modules, and load_all() reads them") {
   const test::Checkpoint checkpoint;
   const LoadedModel whole = load_model(checkpoint.path()),

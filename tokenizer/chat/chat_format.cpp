@@ -160,6 +160,7 @@ ChatFormat ChatFormat::read(const fs::path& model) {
     format.read_gguf(model);
     return format;
   }
+  if (!fs::is_directory(model)) throw Error(model, " is not a directory or a GGUF file");
   format.read_settings(model);
   format.read_template_files(model);
   if (format.templates_.empty()) format.read_config_templates(model / "tokenizer_config.json");
@@ -290,6 +291,8 @@ ChatTemplate ChatFormat::choose(bool with_tools) const {
 std::string ChatFormat::prompt(const ordered_json& request) const { return rendered(request).text; }
 
 RenderedChat ChatFormat::rendered(const ordered_json& request) const {
+  if (!request.is_object())
+    throw Error("the request is ", request.type_name(), ": expected an object with messages");
   ordered_json variables = ordered_json::object();
   for (const auto& [name, token] : special_tokens_) variables[name] = token;
   for (const char* key : {"tools", "documents"}) {

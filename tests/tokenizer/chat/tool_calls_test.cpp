@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
+#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/byte_automaton.h"
 
 using namespace zoo;
@@ -85,4 +87,14 @@ TEST_CASE("The pattern of calls has the tools' names, arguments and as many call
     CHECK_FALSE(calls.fits("<call>{\"name\": \"f\", \"arguments\": {\"n\":3}" + id));
     CHECK_FALSE(calls.fits(one));
   }
+}
+
+TEST_CASE("A chat format refuses a directory that does not exist, and a request that is no object") {
+  const test::TemporaryDirectory directory;
+  CHECK_THROWS_WITH(ChatFormat::read(directory / "none"),
+                    "'" + (directory / "none").string() + "' is not a directory or a GGUF file");
+  const ChatFormat format = ChatFormat::read(directory.path());
+  CHECK_THROWS_WITH(format.prompt(nlohmann::ordered_json::array()),
+                    "the request is array: expected an object with messages");
+  CHECK_THROWS_WITH(format.prompt(nullptr), "the request is null: expected an object with messages");
 }

@@ -12,7 +12,7 @@
 namespace zoo {
 
 /// Where and in which number formats a model computes, by the words of the flags. The functions that take
-/// them throw UnfitField for another word or number.
+/// them throw UnfitField for another word, FieldError for another number.
 struct ComputeOptions {
   std::string device = "auto";    // auto, cpu, cuda, cuda:N
   std::string dtype = "float32";  // float32, bfloat16, float16

@@ -12,6 +12,7 @@
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/save_packed.h"
+#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {
@@ -24,10 +25,6 @@ void check_word(std::string_view field, const std::string& word, const std::vect
     throw UnfitField(Field{field}, ": expected one of ", joined(words), ", got '", word, "'");
 }
 
-void check_least(std::string_view field, std::int64_t number, std::int64_t least) {
-  if (number < least) throw UnfitField(Field{field}, ": expected at least ", least, ", got ", number);
-}
-
 // Throws for what no model takes.
 void check(const ComputeOptions& compute) {
   check_word("device", compute.device.starts_with("cuda:") ? "cuda:N" : compute.device,
@@ -35,8 +32,8 @@ void check(const ComputeOptions& compute) {
   check_word("dtype", compute.dtype, {"float32", "bfloat16", "float16"});
   check_word("weights", compute.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"});
   check_word("cache", compute.cache, {"auto", "float32", "bfloat16", "int8"});
-  check_least("threads", compute.threads.value_or(1), 1);
-  check_least("seed", compute.seed, 0);
+  require_at_least(1, "threads", compute.threads);
+  require_at_least(0, "seed", compute.seed);
 }
 
 c10::Device device_with(const ComputeOptions& compute, bool holds_packed) {

@@ -21,9 +21,10 @@ struct TextFlags {
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
-/// Reads the texts in order. Each line is a text; .jsonl, .tsv and .csv files are those that the task is trained
-/// on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line of JSON
-/// may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a text.
+/// Reads the texts in order. Each line is a text; .jsonl, .tsv and .csv files are those that the task is
+/// trained on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line
+/// of JSON may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a
+/// text.
 class TextInput {
  public:
   /// Throws Error naming a file that cannot be read, or the line of an invalid table.

@@ -42,7 +42,7 @@ class BenchTest(CommandTest):
 
     @tier.long
     def test_the_machine_and_what_work_reaches_of_it(self):
-        found = self.figures("compare", "--json", "--threads", 2)
+        found = self.figures("compare", "--json", "--threads", 2, "--rounds", 1)
         # Elsewhere training in bfloat16 computes in float32, whose row is there.
         trained = KINDS[:2] if found["kernels"] in ("portable", "avx512_bf16", "amx_bf16", "neon_bf16") else KINDS[:1]
         self.assertEqual((found["work"], found["threads"], list(found["products_gflops"])), ("compare", 2, KINDS))

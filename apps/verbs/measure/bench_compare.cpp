@@ -52,17 +52,17 @@ double operations(const TransformerConfig& config, std::int64_t parameters, std:
   return 2.0 * static_cast<double>(rows * length) * static_cast<double>(blocks + attention);
 }
 
-void decode(const Kind& kind, Model& model, std::vector<Reached>& table) {
+void decode(const Kind& kind, Model& model, std::int64_t rounds, std::vector<Reached>& table) {
   const auto packed = pack(
       model,
       {.weights = kind.type, .cache = kind.type == WeightType::kFloat32 ? kind.type : WeightType::kBfloat16});
   const auto seconds = [&](double GenerationResult::*part, std::size_t length, std::int64_t new_tokens) {
-    std::vector<double> rounds;
-    for (int i = 0; i < 3; ++i) {
+    std::vector<double> measured;
+    for (std::int64_t i = 0; i < rounds; ++i) {
       const GenerationOptions greedy{.max_new_tokens = new_tokens, .sampling = {.temperature = 0}};
-      rounds.push_back(generate(*packed, {TokenIds(length, 7)}, greedy).*part);
+      measured.push_back(generate(*packed, {TokenIds(length, 7)}, greedy).*part);
     }
-    return median(rounds);
+    return median(measured);
   };
   // A decoder reads its weights once a token, from memory or a cache where they fit into one: so does this.
   const auto bytes = static_cast<std::size_t>(packed->decoder_bytes());
@@ -76,11 +76,11 @@ void decode(const Kind& kind, Model& model, std::vector<Reached>& table) {
 }
 
 // The backward pass has two products for each of the forward pass.
-void train(const Kind& kind, std::vector<Reached>& table) {
+void train(const Kind& kind, std::int64_t rounds, std::vector<Reached>& table) {
   if (kind.type == WeightType::kBfloat16 && kernels::trains_bfloat16_in_float32()) return;
   const Arguments arguments{
       .command = "tzoo bench train",
-      .words = {"--recipe", "gpt-6x384", "--rounds", "3", "--dtype", name_of(kind.type)}};
+      .words = {"--recipe", "gpt-6x384", "--rounds", std::to_string(rounds), "--dtype", name_of(kind.type)}};
   const ordered_json found = *measure_training(arguments);
   const TransformerConfig config{
       .vocab_size = 65, .hidden_size = 384, .num_layers = 6, .max_positions = found["block_size"]};
@@ -134,12 +134,14 @@ void print_json(double bandwidth, const std::vector<Kind>& kinds, const std::vec
 int run_bench_compare(const Arguments& arguments) {
   ComputeOptions compute;
   bool json = false;
+  std::int64_t rounds = 3;
   Flags flags(
       arguments.command,
       "Measures what this machine's memory and products allow, and what share of it the kinds of work "
       "reach: decoding after 32 tokens and reading a prompt of 512 with a random GPT-2 of 124 M "
       "parameters, training one of 10 M. Takes a minute or two and 2 GB.");
   flags.add("json", json, "print one JSON object instead of tables");
+  flags.add("rounds", rounds, "repetitions of each kind of work", between(1, 1000));
   flags.add("threads", compute.threads, "threads on the CPU; default: one per core", between(1, 1024));
   flags.example("tzoo bench compare --threads 2");
   if (!flags.parse(arguments)) return 0;
@@ -165,12 +167,12 @@ int run_bench_compare(const Arguments& arguments) {
                                    static_cast<std::uint64_t>(compute.seed));
     model->eval();
     for (const Kind& kind : kinds) {
-      decode(kind, *model, reached);
+      decode(kind, *model, rounds, reached);
       progress.update(++done);
     }
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    train(kinds[i], reached);
+    train(kinds[i], rounds, reached);
     progress.update(++done);
   }
   measure_limits();

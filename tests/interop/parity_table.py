@@ -167,7 +167,7 @@ class Row:
 
         def compare():
             run("export", "--model", self.source, "--format", "huggingface", "--output", target)
-            # both opened anew: M2M-100 grows its table of positions in float32 where self.model has run, else in float64
+            # Both are opened again: M2M-100 replaces its table of positions by a longer one when it runs, and self.model has run.
             before, after = (hf.exact_tensors(type(self.model).from_pretrained(directory, attn_implementation="eager").eval(),
                                               self.head, self.inputs) for directory in (self.source, target))
             cells = {}

@@ -207,9 +207,8 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.choice("task", v.task, kTaskNames, "training objective");
   flags.add("dataset", v.dataset,
             "text file in UTF-8, table (.csv, .tsv, .jsonl or .parquet), name from 'tzoo data list', or "
-            "directory with "
-            "train.bin and val.bin; .gz and .zst files are unpacked, and a pattern such as 'shards/*.jsonl' "
-            "takes all its files",
+            "directory with train.bin and val.bin; .gz and .zst files are unpacked, and a pattern such as "
+            "'shards/*.jsonl' takes all its files",
             {.placeholder = "PATH|NAME", .suggestions = dataset_names()});
   flags.add("val_dataset", v.val_dataset,
             "the same for validation; default: the last tenth of a text, every tenth example of a table",

@@ -1,25 +1,6 @@
 #include "apps/training/training_fields.h"
 
-#include <sstream>
-
 namespace zoo {
-namespace {
-
-std::string words_of(const FieldRange& range, double value) {
-  std::ostringstream words;
-  words.precision(9);
-  const char* before = "";
-  const auto add = [&](const char* what, std::optional<double> bound) {
-    if (bound) words << std::exchange(before, " and ") << what << *bound;
-  };
-  add("at least ", range.least);
-  add("above ", range.above);
-  add("at most ", range.most);
-  words << ", got " << value;
-  return words.str();
-}
-
-}  // namespace
 
 std::vector<TrainingField> training_fields(TrainerOptions& options) {
   constexpr Resumed kMayChange = Resumed::kMayChange;
@@ -102,18 +83,10 @@ std::vector<TrainingField> training_fields(TrainerOptions& options) {
 
 void require_ranges(TrainerOptions options) {
   for (const TrainingField& field : training_fields(options)) {
-    const auto require = [&](double value) {
-      if (!field.range.holds(value))
-        throw FieldError(Field{field.name}, ": expected ", words_of(field.range, value));
-    };
     std::visit(
         [&](const auto* member) {
-          using Member = std::remove_cvref_t<decltype(*member)>;
-          if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::int64_t>) {
-            require(static_cast<double>(*member));
-          } else if constexpr (requires { member->has_value(); }) {
-            if (*member) require(static_cast<double>(**member));
-          }
+          if constexpr (std::is_convertible_v<decltype(*member), std::optional<double>>)
+            require_in(field.range, field.name, *member);
         },
         field.member);
   }

@@ -1,5 +1,8 @@
 #include "data/base/field_error.h"
 
+#include <sstream>
+#include <utility>
+
 namespace zoo {
 namespace {
 
@@ -16,6 +19,20 @@ std::string written(std::string text, const std::function<std::string(const std:
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
+std::string words_of(const FieldRange& range, double value) {
+  std::ostringstream words;
+  words.precision(9);
+  const char* before = "";
+  const auto add = [&](const char* what, std::optional<double> bound) {
+    if (bound) words << std::exchange(before, " and ") << what << *bound;
+  };
+  add("at least ", range.least);
+  add("above ", range.above);
+  add("at most ", range.most);
+  words << ", got " << value;
+  return words.str();
+}
+
 }  // namespace
 
 FieldError::FieldError(const Marked& marked) : Error(written(marked.text, quoted)), marked_(marked.text) {
@@ -25,6 +42,10 @@ FieldError::FieldError(const Marked& marked) : Error(written(marked.text, quoted
 
 std::string FieldError::message(const std::function<std::string(const std::string&)>& name) const {
   return written(marked_, name);
+}
+
+void require_in(const FieldRange& range, std::string_view field, std::optional<double> value) {
+  if (value && !range.holds(*value)) throw FieldError(Field{field}, ": expected ", words_of(range, *value));
 }
 
 }  // namespace zoo

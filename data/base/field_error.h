@@ -69,4 +69,7 @@ constexpr FieldRange at_least(double least) { return {.least = least}; }
 constexpr FieldRange above(double bound) { return {.above = bound}; }
 constexpr FieldRange between(double least, double most) { return {.least = least, .most = most}; }
 
+/// Throws FieldError for a value that is not in the range; none is.
+void require_in(const FieldRange& range, std::string_view field, std::optional<double> value);
+
 }  // namespace zoo

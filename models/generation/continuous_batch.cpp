@@ -71,8 +71,7 @@ void ContinuousBatch::check(const BatchRequest& request) const {
   const GenerationOptions& options = request.options;
   if (request.samples < 1 || request.samples > options_.slots)
     throw Error("a prompt has 1 to ", options_.slots, " samples here, got ", request.samples);
-  if (request.likeliest.value_or(0) < 0)
-    throw FieldError(Field{"likeliest"}, ": expected at least 0, got ", *request.likeliest);
+  require_in(at_least(0), "likeliest", request.likeliest);
   if (options.max_new_tokens < 1 && !request.only_prompt)
     throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);
   if (options.beams.num_beams != 1 || options.draft != nullptr || options.context != 0)

@@ -111,10 +111,10 @@ std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& as
 
 std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest& asked, const RunPass& run) {
   require_head(model.checkpoint.directory, model.head, {Head::kQuestionAnswering});
-  require_at_least(1, "top_k", asked.rules.top_k);
-  require_at_least(1, "max_answer_length", asked.rules.max_answer_length);
-  require_at_least(1, "max_length", asked.max_length);
-  require_at_least(0, "stride", asked.stride);
+  require_in(at_least(1), "top_k", asked.rules.top_k);
+  require_in(at_least(1), "max_answer_length", asked.rules.max_answer_length);
+  require_in(at_least(1), "max_length", asked.max_length);
+  require_in(at_least(0), "stride", asked.stride);
   const std::vector<Encoding> windows = windows_of(model, asked);
   std::ranges::for_each(windows, require_offsets);
   const auto logits_of = [&model](std::span<const Encoding* const> batch) {

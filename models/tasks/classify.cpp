@@ -161,7 +161,7 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
   require_labels(model);
   const TransformerConfig& config = model.model->config();
   const bool tokens = model.head == Head::kTokenClassification;
-  require_at_least(1, "batch_size", request.batch_size);
+  require_in(at_least(1), "batch_size", request.batch_size);
   if (!request.pairs.empty() && request.pairs.size() != request.texts.size())
     throw FieldError(Field{"pairs"}, ": ", request.pairs.size(), " for ", request.texts.size(), " texts");
   std::vector<Encoding> encodings;

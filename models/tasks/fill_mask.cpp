@@ -27,7 +27,7 @@ std::string filled(const Tokenizer& tokenizer, TokenIds ids, std::size_t positio
 
 std::vector<std::vector<MaskGuess>> fill_mask(const TextModel& model, const FillMaskRequest& request) {
   require_head(model.checkpoint.directory, model.head, {Head::kMaskedLm});
-  require_at_least(0, "top_k", request.top_k);
+  require_in(at_least(0), "top_k", request.top_k);
   const Tokenizer& tokenizer = *model.tokenizer;
   const auto mask = tokenizer.special_id(SpecialToken::mask);
   if (!mask)

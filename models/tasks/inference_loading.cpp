@@ -12,7 +12,6 @@
 #include "models/generation/module_decoder.h"
 #include "models/inference/packed_decoder.h"
 #include "models/inference/save_packed.h"
-#include "models/tasks/text_model.h"
 
 namespace zoo {
 namespace {
@@ -32,8 +31,8 @@ void check(const ComputeOptions& compute) {
   check_word("dtype", compute.dtype, {"float32", "bfloat16", "float16"});
   check_word("weights", compute.weights, {"auto", "gguf", "float32", "bfloat16", "int8", "int4", "modules"});
   check_word("cache", compute.cache, {"auto", "float32", "bfloat16", "int8"});
-  require_at_least(1, "threads", compute.threads);
-  require_at_least(0, "seed", compute.seed);
+  require_in(at_least(1), "threads", compute.threads);
+  require_in(at_least(0), "seed", compute.seed);
 }
 
 c10::Device device_with(const ComputeOptions& compute, bool holds_packed) {

@@ -6,7 +6,7 @@
 #include <ATen/ops/matmul.h>
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
 
@@ -58,7 +58,7 @@ bool scores_pairs(const CheckpointConfig& checkpoint) {
 }
 
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked, const RunPass& run) {
-  require_at_least(0, "top_k", asked.top_k);
+  require_in(at_least(0), "top_k", asked.top_k);
   const ProblemType problem = model.model->config().problem_type;
   const bool regression = problem == ProblemType::kRegression || problem == ProblemType::kByLabels;
   if (!scores_pairs(model.checkpoint) || !regression)
@@ -95,7 +95,7 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
 
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
                                  const RunPass& run) {
-  require_at_least(0, "top_k", asked.top_k);
+  require_in(at_least(0), "top_k", asked.top_k);
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
     at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size), run);
     if (embedders.normalizes) vectors = unit_vectors(vectors);

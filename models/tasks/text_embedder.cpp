@@ -5,7 +5,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 
-#include "data/base/error.h"
+#include "data/base/field_error.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/model.h"
 #include "models/tasks/encoding_batch.h"
@@ -88,7 +88,7 @@ std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts
 }
 
 TextPass TextEmbedder::pass(std::size_t batch_size, bool prompted) const {
-  require_at_least(1, "batch_size", static_cast<std::int64_t>(batch_size));
+  require_in(at_least(1), "batch_size", static_cast<double>(batch_size));
   return {.compute =
               [embedder = *this, prompted](std::span<const Encoding* const> batch) {
                 const at::NoGradGuard no_grad;

@@ -39,11 +39,6 @@ ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> en
   return batch_of(*model.model, *model.tokenizer, model.device, encodings);
 }
 
-void require_at_least(std::int64_t least, const char* field, std::optional<std::int64_t> value) {
-  if (value && *value < least)
-    throw FieldError(Field{field}, ": expected at least ", least, ", got ", *value);
-}
-
 void require_offsets(const Encoding& encoding) {
   if (encoding.offsets.size() == encoding.size()) return;
   throw FieldError(

@@ -39,9 +39,6 @@ TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptio
 
 ModelInputs batch_of(const TextModel& model, std::span<const Encoding* const> encodings);
 
-/// Throws FieldError for a number of a request that is below `least`.
-void require_at_least(std::int64_t least, const char* field, std::optional<std::int64_t> value);
-
 /// Throws FieldError if the tokenizer did not tell where the tokens lie in their text.
 void require_offsets(const Encoding& encoding);
 

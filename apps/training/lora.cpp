@@ -62,6 +62,8 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
 }
 
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
+  require_in(at_least(1), "lora_rank", static_cast<double>(options.rank));
+  if (module.named_children().contains("lora")) throw Error("the model has adapters already");
   require_projections(module, options);
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->trains_ = options.trains;

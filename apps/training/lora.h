@@ -39,7 +39,8 @@ class LoraAdapters : public torch::nn::Module {
     std::string base;  // path of the model that is adapted, for adapter_config.json; empty: none
   };
 
-  /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches.
+  /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches, for a
+  /// rank below 1 and for a module that has adapters.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
   /// W + alpha / rank B A of each projection, by its parameter's name in the module: the merged model's

@@ -33,7 +33,8 @@ class TextGenerator {
   /// file says max_length, options.max_new_tokens is 0; a caller who sets it overrides max_length.
   const GenerationSettings& settings() const { return settings_; }
 
-  /// New texts, one per prompt, without the prompt. Throws as zoo::generate() does.
+  /// New texts without the prompt, in the order of the prompts: one each, or num_return_sequences, best
+  /// first. Throws as zoo::generate() does.
   std::vector<std::string> generate(const std::vector<std::string>& prompts,
                                     const GenerationSettings& settings);
   std::vector<std::string> generate(const std::vector<std::string>& prompts) {

@@ -56,6 +56,15 @@ TEST_CASE("Patterns that fit nothing are refused") {
   CHECK(other.first->bias.requires_grad());
 }
 
+TEST_CASE("Adapters need a rank and are added once") {
+  Curve curve;
+  CHECK_THROWS_WITH(LoraAdapters::add_to(curve, {.rank = 0, .targets = {"first"}}),
+                    Catch::Contains("'lora_rank'") && Catch::Contains("at least 1"));
+  LoraAdapters::add_to(curve, {.targets = {"first"}});
+  CHECK_THROWS_WITH(LoraAdapters::add_to(curve, {.targets = {"first"}}),
+                    Catch::Contains("has adapters already"));
+}
+
 TEST_CASE("BLEU is the geometric mean of the precisions, with a penalty for brevity") {
   CHECK(zoo::bleu({"a b c d e"}, {"a b c d e"}) == Approx(1.0));
   CHECK(zoo::bleu({"a b c"}, {"a b c"}) == 0.0);  // no four words

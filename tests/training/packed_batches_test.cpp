@@ -1,5 +1,6 @@
 #include "apps/training/batches/packed_batches.h"
 
+#include "apps/training/batches/example_batches.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -40,6 +41,27 @@ TEST_CASE("a packed batch of examples predicts the labels that they mark") {
   CHECK(values_of(batch.inputs.targets) == Values{5, 6, -100, -100, 3, -100});
   CHECK(batch.inputs.documents == Values{3, 2, 1});
   CHECK(batch.targets == 3);
+}
+
+TEST_CASE("examples that lack labels, segments or words are refused") {
+  const auto batches = [](const Example& second, LabelShape shape) {
+    const Example first{.input_ids = {1, 2}, .type_ids = {0, 1}, .words = {0, 1}, .labels = {1, 2}};
+    return ExampleBatches({{first, second}, {first}}, {.labels = shape, .has_segments = true},
+                          {.batch_size = 2}, 1, c10::kCPU);
+  };
+  const Example whole{.input_ids = {1, 2, 3}, .words = {0, 1, 1}, .labels = {1, 2}};
+  // A row without segments beside a shorter one that has some: all its tokens are of the first.
+  const ModelBatch batch = batches(whole, LabelShape::kNumbers).evaluation(Split::kTrain, 0);
+  CHECK(batch.inputs.token_type_ids.sum(0).equal(at::tensor({0, 1, 0}, at::kLong)));
+  const auto fails = [&](Example example, LabelShape shape, const char* message) {
+    CHECK_THROWS_WITH(batches(example, shape), Catch::Equals(message));
+  };
+  fails({.labels = {1, 2}}, LabelShape::kNumbers, "example 1 has 0 input_ids; expected at least one");
+  fails({.input_ids = {1}, .labels = {1}}, LabelShape::kNumbers, "example 1 has 1 labels; expected 2");
+  fails({.input_ids = {1}, .type_ids = {0, 0}, .labels = {1, 2}}, LabelShape::kNumbers,
+        "example 1 has 2 type_ids; expected 1");
+  fails(whole, LabelShape::kTokens, "example 1 has 2 labels; expected 3");
+  fails({.input_ids = {1}}, LabelShape::kMasked, "example 1 has 0 words; expected 1");
 }
 
 TEST_CASE("an epoch of packed batches has every document once, however its updates are divided") {

@@ -28,11 +28,36 @@ std::size_t longest(const std::vector<const Example*>& rows, std::vector<T> Exam
   return longest;
 }
 
-// Pads one part of the examples at the end: [B, longest].
+// What is missing in a row would be trained on as padding.
+void require_whole(const std::vector<Example>& examples, const CollateOptions& options) {
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const Example& example = examples[i];
+    const std::size_t tokens = example.input_ids.size(), labels = example.labels.size();
+    const auto require = [&](bool fits, const char* part, std::size_t size, auto expected) {
+      if (!fits) throw Error("example ", i, " has ", size, " ", part, "; expected ", expected);
+    };
+    require(tokens > 0, "input_ids", tokens, "at least one");
+    if (options.has_segments && !example.type_ids.empty())
+      require(example.type_ids.size() == tokens, "type_ids", example.type_ids.size(), tokens);
+    switch (options.labels) {
+      case LabelShape::kNumbers:
+        require(labels > 0, "labels", labels, "at least one");
+        require(labels == examples[0].labels.size(), "labels", labels, examples[0].labels.size());
+        break;
+      case LabelShape::kTokens: require(labels == tokens, "labels", labels, tokens); break;
+      case LabelShape::kSequence: break;
+      case LabelShape::kMasked:
+        require(example.words.size() == tokens, "words", example.words.size(), tokens);
+        break;
+    }
+  }
+}
+
+// Pads one part of the examples at the end: [B, longest], or [B, width].
 template <class T>
 at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Example::*part,
-                  std::int64_t padding) {
-  const auto width = static_cast<std::int64_t>(longest(rows, part));
+                  std::int64_t padding, std::int64_t width = 0) {
+  width = std::max(width, static_cast<std::int64_t>(longest(rows, part)));
   const at::Tensor tensor = at::full({static_cast<std::int64_t>(rows.size()), width}, padding, at::kLong);
   auto* out = tensor.mutable_data_ptr<std::int64_t>();
   for (const Example* row : rows) {
@@ -88,7 +113,10 @@ ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options,
       plan_(plan),
       seed_(seed),
       device_(device),
-      order_(lengths_of(examples_.train), lengths_of(examples_.val), {plan, seed}) {}
+      order_(lengths_of(examples_.train), lengths_of(examples_.val), {plan, seed}) {
+  require_whole(examples_.train, options);
+  require_whole(examples_.val, options);
+}
 
 ModelBatch ExampleBatches::training(std::int64_t micro_step) {
   return collate(examples_.train, order_.training(micro_step),
@@ -123,8 +151,8 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
   batch.inputs.input_ids = ids.to(device_);
   if (batch.tokens < ids.numel()) batch.inputs.attention_mask = kept.to(device_);
   if (options_.has_segments) {
-    const at::Tensor types = padded(rows, &Example::type_ids, 0);
-    if (types.size(1) == ids.size(1)) batch.inputs.token_type_ids = types.to(device_);
+    const bool has_types = longest(rows, &Example::type_ids) > 0;
+    if (has_types) batch.inputs.token_type_ids = padded(rows, &Example::type_ids, 0, ids.size(1)).to(device_);
   }
   batch.inputs.labels = labels.to(device_);
   if (options_.labels == LabelShape::kMasked) {

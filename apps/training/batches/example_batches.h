@@ -66,7 +66,8 @@ class ExampleOrder {
 /// Pads examples to the longest of their batch; EpochSampler batches examples of similar length.
 class ExampleBatches final : public Batches {
  public:
-  /// Throws Error if a split has no examples.
+  /// Throws Error if a split has no examples, and for an example without tokens or with another number of
+  /// labels, segments or words than its LabelShape needs.
   ExampleBatches(Examples examples, const CollateOptions& options, const BatchPlan& plan, std::uint64_t seed,
                  c10::Device device);
 

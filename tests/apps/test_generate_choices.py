@@ -315,6 +315,11 @@ class Interactive(Generated):
         self.assertEqual(result.out.split("\n")[0], first)
         self.assertIn("sees 7 tokens at most", result.err)
 
+    def test_a_count_of_new_tokens_overrides_a_length(self):
+        text = self.succeed("generate", "--model", self.chars, "--prompt", "ab", "--temperature", 0, "--max_length", 3, "--json",
+                            "--max_new_tokens", 5)
+        self.assertEqual(json.loads(text)["text"][0], self.texts_of("ab"))
+
     def texts_of(self, prompt, count=5):
         return json.loads(self.succeed("generate", "--model", self.chars, "--prompt", prompt, "--json", "--temperature", 0,
                                        "--max_new_tokens", count))["text"][0]

@@ -227,6 +227,7 @@ void apply_generation_config(GenerateFlags& values, const Flags& flags) {
                 " is the directory of a training run; its models are in final/, best/ and checkpoints/");
   values.checkpoint = read_writing_checkpoint(model);
   values.generation_config = read_generation_config(model, values.checkpoint->json);
+  if (flags.given("max_new_tokens")) values.max_length.reset();
   if (values.generation_defaults != "file") return;
   apply_generation_config(values, *values.generation_config,
                           [&](std::string_view name) { return flags.given(name); });

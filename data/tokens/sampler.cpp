@@ -1,6 +1,7 @@
 #include "data/tokens/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -14,17 +15,35 @@ namespace {
 // differently in every epoch.
 constexpr std::int64_t kBatchesInBucket = 32;
 
+// Streams that choose the text of a row begin here, away from those of orders and masks.
+constexpr std::uint32_t kMixtureStreams = 32;
+
 }  // namespace
 
-RandomBlockSampler::RandomBlockSampler(TokenFile tokens, std::int64_t block_size, std::int64_t batch_size,
-                                       SamplerSeed seed)
-    : tokens_(std::move(tokens)), block_size_(block_size), batch_size_(batch_size), seed_(seed) {
+RandomBlockSampler::RandomBlockSampler(std::vector<TokenShare> mixture, std::int64_t block_size,
+                                       std::int64_t batch_size, SamplerSeed seed)
+    : mixture_(std::move(mixture)), block_size_(block_size), batch_size_(batch_size), seed_(seed) {
   if (block_size < 1) throw Error("block_size must be at least 1, found ", block_size);
   if (batch_size < 1) throw Error("batch_size must be at least 1, found ", batch_size);
-  // Not block_size + 1 <= size, which could overflow.
-  if (static_cast<std::size_t>(block_size) >= tokens_.size())
-    throw Error(tokens_.name(), " has ", tokens_.size(), " tokens; block_size ", block_size,
-                " needs at least ", static_cast<std::uint64_t>(block_size) + 1);
+  for (const auto& [tokens, weight] : mixture_) {
+    // Not block_size + 1 <= size, which could overflow.
+    if (static_cast<std::size_t>(block_size) >= tokens.size())
+      throw Error(tokens.name(), " has ", tokens.size(), " tokens; block_size ", block_size,
+                  " needs at least ", static_cast<std::uint64_t>(block_size) + 1);
+    if (!(weight > 0) || !std::isfinite(weight))
+      throw Error(tokens.name(), ": a weight must be a number above 0, found ", weight);
+  }
+}
+
+const TokenFile& RandomBlockSampler::text_of(std::int64_t step, std::int64_t row) const {
+  if (mixture_.size() == 1) return mixture_[0].tokens;
+  double all = 0;
+  for (const TokenShare& share : mixture_) all += share.weight;
+  const RandomStream::Position place{seed_.stream + kMixtureStreams, step, static_cast<std::uint32_t>(row)};
+  double left = RandomStream(seed_.seed, place).uniform() * all;
+  for (const TokenShare& share : mixture_)
+    if ((left -= share.weight) < 0) return share.tokens;
+  return mixture_.back().tokens;  // where the sum was rounded
 }
 
 std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) const {
@@ -32,7 +51,7 @@ std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) cons
     throw std::invalid_argument("the sampler's step is out of range");
   const PhiloxCounter counter = {static_cast<std::uint32_t>(row), seed_.stream,
                                  static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32)};
-  return uniform_below(tokens_.size() - static_cast<std::size_t>(block_size_), counter,
+  return uniform_below(text_of(step, row).size() - static_cast<std::size_t>(block_size_), counter,
                        philox_key(seed_.seed));
 }
 
@@ -50,9 +69,11 @@ void RandomBlockSampler::fill_rows(std::int64_t step, std::int64_t first_row, st
   const bool fits = inputs.size() == targets.size() && inputs.size() % width == 0;
   if (!fits) throw std::invalid_argument("the sampler's spans must hold whole rows of block_size tokens");
   for (std::size_t row = 0; row < inputs.size() / width; ++row) {
-    const std::size_t begin = offset(step, first_row + static_cast<std::int64_t>(row));
-    tokens_.copy(begin, inputs.subspan(row * width, width));
-    tokens_.copy(begin + 1, targets.subspan(row * width, width));
+    const std::int64_t in_batch = first_row + static_cast<std::int64_t>(row);
+    const std::size_t begin = offset(step, in_batch);
+    const TokenFile& tokens = text_of(step, in_batch);
+    tokens.copy(begin, inputs.subspan(row * width, width));
+    tokens.copy(begin + 1, targets.subspan(row * width, width));
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/random/random_stream.h"
@@ -20,19 +21,28 @@
 
 namespace zoo {
 
-/// Random blocks of a token sequence for language modelling, drawn with replacement. The batch of a step is a
-/// pure function of (seed, stream, step): a resumed run needs no replay, and threads may fill different steps
-/// at once.
+/// A text of a mixture.
+struct TokenShare {
+  TokenFile tokens;
+  double weight = 1;  // above 0; shares are in proportion to it
+};
+
+/// Random blocks of a token sequence for language modelling, drawn with replacement; of a mixture each row's
+/// text is drawn first. The batch of a step is a pure function of (seed, stream, step): a resumed run needs
+/// no replay, and threads may fill different steps at once.
 class RandomBlockSampler {
  public:
-  /// Throws Error if there are fewer than block_size + 1 tokens or a size is not positive.
-  RandomBlockSampler(TokenFile tokens, std::int64_t block_size, std::int64_t batch_size, SamplerSeed seed);
+  /// Throws Error if a text has fewer than block_size + 1 tokens or a size or weight is not positive.
+  RandomBlockSampler(std::vector<TokenShare> mixture, std::int64_t block_size, std::int64_t batch_size,
+                     SamplerSeed seed);
+  RandomBlockSampler(TokenFile tokens, std::int64_t block_size, std::int64_t batch_size, SamplerSeed seed)
+      : RandomBlockSampler({TokenShare{std::move(tokens)}}, block_size, batch_size, seed) {}
 
   std::int64_t block_size() const { return block_size_; }
   std::int64_t batch_size() const { return batch_size_; }
 
-  /// The position where row `row` of the batch begins: uniform in [0, tokens - block_size - 1]. step in [0,
-  /// 2^48).
+  /// The position where row `row` of the batch begins in its text: uniform in [0, tokens - block_size - 1].
+  /// step in [0, 2^48).
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
   /// inputs and targets [B, T], row-major: targets[b, t] is the token after inputs[b, t].
@@ -44,7 +54,9 @@ class RandomBlockSampler {
                  std::span<std::int64_t> targets) const;
 
  private:
-  TokenFile tokens_;
+  const TokenFile& text_of(std::int64_t step, std::int64_t row) const;
+
+  std::vector<TokenShare> mixture_;
   std::int64_t block_size_, batch_size_;
   SamplerSeed seed_;
 };

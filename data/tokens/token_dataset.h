@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/tokens/encode_parts.h"
 #include "data/tokens/token_file.h"
@@ -27,6 +28,8 @@ namespace zoo {
 struct TokenDataset {
   TokenFile train, val;
   std::optional<std::int64_t> vocab_size = std::nullopt;
+  std::vector<TokenDataset> others = {};  // a mixture's other datasets
+  double weight = 1;                      // in a mixture: what its share of the rows is in proportion to
 };
 
 /// Encodes a UTF-8 text. The last tenth of its characters (not bytes) is the validation split, exactly as in

@@ -474,6 +474,29 @@ class RefusalTest(TaskTest):
         self.assertFalse((self.folder / "run").exists())
         self.assertEqual(run("train", *words, "--tokenizer", "char").code, 0)  # as a recipe may have it
 
+    def test_a_mixture_draws_from_each_dataset(self):
+        """Of two texts with letters of their own, each half is predicted as if it were alone."""
+        a, b = self.write("a.txt", ["ab" * 30] * 20), self.write("b.jsonl", [json.dumps({"text": "cd" * 30})] * 20)
+        self.train("run", dataset=f"{a}:3,{b}:1", block_size=8, max_iters=4, eval_interval=2, keep_checkpoints=2)
+        vocabulary = json.loads((self.folder / "run/final/tokenizer.json").read_text())["model"]["vocab"]
+        self.assertEqual(set(vocabulary), set("abcd\n"))
+        before = (self.folder / "run/final/model.safetensors").read_bytes()
+        shutil.rmtree(self.folder / "run/final")
+        shutil.rmtree(self.folder / "run/checkpoints/step-00000004")
+        self.train("run", init_from="resume")
+        self.assertEqual((self.folder / "run/final/model.safetensors").read_bytes(), before)
+
+        tokens = self.folder / "tokens"
+        self.succeed("data", "prepare", self.write("x.txt", ["xy" * 30] * 20), "--tokenizer", "char", "--out_dir", tokens)
+        for code, dataset, more, said in (
+                (2, f"{a}:1,{b}", [], f"'{b}' has no weight"), (2, f"{a}:0,{b}:1", [], f"the weight of '{a}:0' must be a number above 0"),
+                (1, f"{a}:1,nowhere:1", [], "nowhere"), (1, f"{tokens}:1,{b}:1", ["--init_from", self.folder / "run/final"], "another tokenizer, whose id 1"),
+                (1, f"{tokens}:1,{b}:1", [], "b.jsonl"), (2, f"{tokens}:1,{b}:1", ["--tokenizer", "char"], "not with token files"),
+                (2, f"{b}:1,{b}:1", ["--task", "mlm", "--model_type", "bert"], "which have no mixtures"),
+                (1, f"{b}:1,{b}:1", ["--documents", "pack", "--tokenizer", "byte_bpe", "--vocab_size", 300], "a mixture of datasets cannot be packed")):
+            self.assert_one_error(run("train", *self.words("other", dataset=dataset, block_size=8, max_iters=1), *more), code, said)
+            self.assertFalse((self.folder / "other").exists())
+
     def test_a_table_with_other_names_is_refused_or_read_by_columns(self):
         lines = ["sentence1\tsentence2\tlabel", *(f"{text}\tindeed\t{label}" for text, label in self.reviews(24))]
         table = self.write("pairs.tsv", lines)

@@ -14,6 +14,12 @@ std::span<std::int64_t> row_of(const at::Tensor& tensor, std::int64_t row) {
   return {tensor.mutable_data_ptr<std::int64_t>() + static_cast<std::size_t>(row) * width, width};
 }
 
+std::vector<TokenShare> shares(const TokenDataset& dataset, TokenFile TokenDataset::*split) {
+  std::vector<TokenShare> all{{dataset.*split, dataset.weight}};
+  for (const TokenDataset& other : dataset.others) all.push_back({other.*split, other.weight});
+  return all;
+}
+
 // Tokens of the text in a row.
 std::int64_t text_size(const MaskedBlockBatches::Options& options) {
   const std::int64_t ends = options.ends.size();
@@ -29,9 +35,12 @@ BlockBatches::BlockBatches(const TokenDataset& dataset, std::int64_t tokens, con
                            std::uint64_t seed, c10::Device device)
     : plan_(plan),
       seed_(seed),
-      samplers_{RandomBlockSampler(dataset.train, tokens, plan.batch_size, {seed, kTrainingStream}),
-                RandomBlockSampler(dataset.train, tokens, plan.batch_size, {seed, kTrainEvaluationStream}),
-                RandomBlockSampler(dataset.val, tokens, plan.batch_size, {seed, kValEvaluationStream})},
+      samplers_{RandomBlockSampler(shares(dataset, &TokenDataset::train), tokens, plan.batch_size,
+                                   {seed, kTrainingStream}),
+                RandomBlockSampler(shares(dataset, &TokenDataset::train), tokens, plan.batch_size,
+                                   {seed, kTrainEvaluationStream}),
+                RandomBlockSampler(shares(dataset, &TokenDataset::val), tokens, plan.batch_size,
+                                   {seed, kValEvaluationStream})},
       device_(device) {}
 
 ModelBatch BlockBatches::training(std::int64_t micro_step) {

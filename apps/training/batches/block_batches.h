@@ -18,7 +18,7 @@
 
 namespace zoo {
 
-/// Each row of a batch is a random block of a token sequence; there is no padding.
+/// Each row of a batch is a random block of a token sequence, or of one of a mixture; there is no padding.
 class BlockBatches : public Batches {
  public:
   /// A row has `tokens` tokens. Throws Error if a split does not have more than `tokens`.

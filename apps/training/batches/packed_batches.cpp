@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include "data/base/error.h"
 #include "data/tokens/packing.h"
 
 namespace zoo {
@@ -43,7 +44,10 @@ PackedBatches::PackedBatches(const TokenDataset& dataset, TokenId end, std::int6
                              const BatchPlan& plan, std::uint64_t seed, c10::Device device,
                              std::optional<TokenId> first)
     : PackedBatches(packed(dataset.train, end, first, block_size),
-                    packed(dataset.val, end, first, block_size), block_size, plan, seed, device) {}
+                    packed(dataset.val, end, first, block_size), block_size, plan, seed, device) {
+  if (!dataset.others.empty())
+    throw Error("a mixture of datasets cannot be packed: its rows are blocks of one text each");
+}
 
 PackedBatches::PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan,
                              std::uint64_t seed, c10::Device device)

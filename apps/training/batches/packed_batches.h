@@ -22,7 +22,7 @@ namespace zoo {
 class PackedBatches final : public Batches {
  public:
   /// The documents of token files end in the id `end` and may begin with `first`; longer ones are cut. Throws
-  /// Error if a split has no `end`.
+  /// Error if a split has no `end`, and for a mixture.
   PackedBatches(const TokenDataset& dataset, TokenId end, std::int64_t block_size, const BatchPlan& plan,
                 std::uint64_t seed, c10::Device device, std::optional<TokenId> first = std::nullopt);
 

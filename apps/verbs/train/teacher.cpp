@@ -19,11 +19,9 @@ namespace fs = std::filesystem;
 void require_same_tokens(const fs::path& directory, const Tokenizer& own, const TaskData& data) {
   if (!data.tokenizer)
     throw Error("--teacher: ", data.source, " has no tokenizer to compare with the teacher's");
-  const std::int64_t count = std::min(own.vocab_size(), data.tokenizer->vocab_size());
-  for (TokenId id = 0; id < count; ++id)
-    if (own.token_text(id) != data.tokenizer->token_text(id))
-      throw Error("--teacher: ", directory, " has another tokenizer than the student, whose id ", id,
-                  " is another token; a student from scratch takes --tokenizer ", directory);
+  if (const auto id = first_other_token(own, *data.tokenizer))
+    throw Error("--teacher: ", directory, " has another tokenizer than the student, whose id ", *id,
+                " is another token; a student from scratch takes --tokenizer ", directory);
 }
 
 // As inference runs packed weights: of rows without padding, which at their end changes nothing before it.

@@ -110,7 +110,13 @@ class DatasetReader {
       }
     }
     data_.tokenizer = known_.tokenizer;
-    if (!data_.tokenizer && has_tokenizer(flags_.dataset)) data_.tokenizer = load_tokenizer(flags_.dataset);
+    if (has_tokenizer(flags_.dataset)) {
+      std::shared_ptr<const Tokenizer> own = load_tokenizer(flags_.dataset);
+      if (!data_.tokenizer) data_.tokenizer = own;
+      if (const auto id = first_other_token(*own, *data_.tokenizer))
+        throw Error("--dataset: ", flags_.dataset, " was encoded with another tokenizer, whose id ", *id,
+                    " is another token");
+    }
     if (task_ != Task::kLm) {
       if (!data_.tokenizer)
         throw Error("--dataset: ", flags_.dataset, " holds no tokenizer, which this task needs");
@@ -127,11 +133,13 @@ class DatasetReader {
     } else {
       const bool encoder = style_ == TaskTextStyle::kEncoder;
       const std::string choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char");
+      const auto own = text();
+      const std::string both = known_.other_text.empty() ? "" : std::string(own) + "\n" + known_.other_text;
       data_.tokenizer = choose_task_tokenizer({.choice = choice,
                                                .vocab_size = flags_.vocab_size,
                                                .style = style_,
                                                .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
-                                              text());
+                                              known_.other_text.empty() ? std::string_view(own) : both);
       std::cerr << smaller_vocabulary(choice, flags_.vocab_size, data_.tokenizer->vocab_size());
     }
     return *data_.tokenizer;
@@ -381,18 +389,11 @@ class DatasetReader {
 }  // namespace
 
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates) {
+  if (const std::vector<MixturePart> parts = mixture_of(flags.dataset); !parts.empty())
+    return read_mixture(parts, flags, shape, known, evaluates);
   TaskData data = DatasetReader(flags, shape, known, evaluates).read();
   data.loss.label_smoothing = flags.label_smoothing;
   return data;
-}
-
-void require_ids_below(const TaskData& data, std::int64_t vocab_size) {
-  if (data.tokenizer && data.tokenizer->id_count() > vocab_size)
-    throw Error(data.source, ": the tokenizer has ", data.tokenizer->vocab_size(),
-                " tokens, the model's vocabulary only ", vocab_size);
-  if (!data.tokens) return;
-  data.tokens->train.require_ids_below(vocab_size);
-  data.tokens->val.require_ids_below(vocab_size);
 }
 
 }  // namespace zoo

@@ -38,11 +38,26 @@ struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> label_names;  // as many as classes; LABEL_0, LABEL_1, … of a head without names
   std::optional<ChatFormat> chat;        // of a model with a tokenizer
+  std::string other_text;                // of a mixture's other datasets: a new tokenizer learns from it, too
 };
 
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation
 /// split. Throws Error naming file and line of invalid data.
 TaskData read_task_data(const DataFlags& flags, Shape shape, const KnownModel& known, bool evaluates = false);
+
+/// A dataset of 'a.jsonl:0.7,b.txt:0.3' and the weight of its share.
+struct MixturePart {
+  std::string dataset;
+  double weight = 1;
+};
+
+/// The parts of a mixture; none for the name of one dataset. Throws UsageError naming a weight that is
+/// missing or not above 0.
+std::vector<MixturePart> mixture_of(const std::string& dataset);
+
+/// The same as read_task_data() of the parts, for tasks that read token sequences: one tokenizer for all.
+TaskData read_mixture(const std::vector<MixturePart>& parts, const DataFlags& flags, Shape shape,
+                      const KnownModel& known, bool evaluates);
 
 /// Throws Error naming the dataset if an id is not in the vocabulary.
 void require_ids_below(const TaskData& data, std::int64_t vocab_size);
@@ -65,6 +80,9 @@ struct TokenizerRequest {
 /// The tokenizer of `choice` (see choose_tokenizer), with the style's special tokens: a tokenizer trained on
 /// `text` gets them, a directory must have them. Throws Error naming a missing token.
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text);
+
+/// The first id that is another token in one of them than in the other.
+std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other);
 
 /// Throws Error naming --tokenizer and a special token of the style that the tokenizer lacks.
 void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);

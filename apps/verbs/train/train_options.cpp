@@ -208,7 +208,8 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.add("dataset", v.dataset,
             "text file in UTF-8, table (.csv, .tsv, .jsonl or .parquet), name from 'tzoo data list', or "
             "directory with train.bin and val.bin; .gz and .zst files are unpacked, and a pattern such as "
-            "'shards/*.jsonl' takes all its files",
+            "'shards/*.jsonl' takes all its files; 'a.jsonl:0.7,b.txt:0.3' draws rows of lm, mlm and "
+            "span_corruption from both, in proportion to their weights",
             {.placeholder = "PATH|NAME", .suggestions = dataset_names()});
   flags.add("val_dataset", v.val_dataset,
             "the same for validation; default: the last tenth of a text, every tenth example of a table",

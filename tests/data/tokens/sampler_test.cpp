@@ -106,6 +106,34 @@ TEST_CASE("offsets are uniform by the chi-square test") {
   CHECK(chi_square < 148.2);
 }
 
+TEST_CASE("rows of a mixture come whole from one text, in proportion to the weights") {
+  const zoo::TokenFile sevens(zoo::TokenIds(50, 7), "the other text");
+  const RandomBlockSampler sampler({{counting(1000), 3}, {sevens, 1}}, 8, 100, {.seed = 1337});
+  const RandomBlockSampler turned({{counting(1000), 0.3}, {sevens, 0.1}}, 8, 100, {.seed = 1337});
+  double others = 0;
+  for (std::int64_t step = 0; step < 40; ++step) {
+    const Batch batch = batch_of(sampler, step);
+    CHECK(batch == batch_of(turned, step));
+    for (std::size_t row = 0; row < 800; row += 8) {
+      others += batch.inputs[row] == 7 ? 1 : 0;
+      for (std::size_t i = row; i < row + 8; ++i)
+        CHECK(batch.targets[i] == (batch.inputs[row] == 7 ? 7 : batch.inputs[i] + 1));
+    }
+  }
+  // A quarter of 4,000 rows: 1,000, within four standard deviations of 27.4.
+  CHECK(others > 890);
+  CHECK(others < 1110);
+  for (const double weight : {0.0, -1.0, std::numeric_limits<double>::infinity()})
+    CHECK_THAT(message_of([&] {
+                 RandomBlockSampler({{counting(99), 1}, {sevens, weight}}, 8, 1, {});
+               }),
+               Contains("the other text: a weight must be a number above 0"));
+  CHECK_THAT(message_of([&] {
+               RandomBlockSampler({{counting(99), 1}, {sevens, 1}}, 50, 1, {});
+             }),
+             Contains("the other text has 50 tokens"));
+}
+
 TEST_CASE("a split that is too short is an error with both numbers") {
   CHECK_NOTHROW(RandomBlockSampler(counting(65), 64, 1, {}));
   CHECK_THAT(message_of([] { RandomBlockSampler sampler(counting(64), 64, 1, {}); }),

@@ -186,6 +186,8 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
                         (kind == FileKind::kTemplate && format == SingleFile::kGguf);
     if (kind != FileKind::kGeneration && !has_it) names.insert(name);
   }
+  if (format == SingleFile::kTorchScript && !source_.config.label_names.empty())
+    names.insert(kConfigFile + std::string(" (id2label)"));
   if (files_.contains(kGenerationFile)) {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
     std::vector<std::string> keys;
@@ -200,7 +202,9 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
     for (const char* key : {"padding_side", "truncation_side"})
       if (settings.value(key, nlohmann::json()) == "left") keys.emplace_back(key);
     const nlohmann::json most = settings.value("model_max_length", nlohmann::json());
-    if (most.is_number() && most.get<double>() < 1e9) keys.emplace_back("model_max_length");
+    // Every reader of the file stops at the end of its table of positions.
+    const double positions = source_.config.has_position_table() ? source_.config.max_length() : 1e9;
+    if (most.is_number() && most.get<double>() < positions) keys.emplace_back("model_max_length");
     if (!keys.empty()) names.insert(kTokenizerSettings + (" (" + joined(keys) + ")"));
   }
   return {names.begin(), names.end()};

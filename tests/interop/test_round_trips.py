@@ -181,11 +181,24 @@ class RoundTripTest(unittest.TestCase):
             ids = model.generate(**tokenizer("the earth", return_tensors="pt"), max_new_tokens=12, do_sample=False)
             self.assertEqual(tokenizer.decode(ids[0], skip_special_tokens=True), "God")
 
+    def test_classifiers_made_from_nothing_cut_long_texts_in_transformers(self):
+        write(self.root / "films.tsv", "text\tlabel\nthe film was fine\tgood\nthe film was dull\tbad\n" * 20)
+        self.run_tzoo("train", "--model_type", "bert", "--task", "classification", "--dataset", self.root / "films.tsv", "--out_dir", self.root / "run",
+                      *"--n_layer 1 --n_head 2 --n_embd 16 --max_iters 2 --eval_interval 2 --eval_iters 1 --batch_size 8 --block_size 16".split(),
+                      *"--threads 1".split())
+        final, long = self.root / "run" / "final", "the film was dull " * 30
+        self.assertEqual(transformers.AutoTokenizer.from_pretrained(final).model_max_length, 16)
+        theirs = transformers.pipeline("text-classification", model=str(final), truncation=True, device="cpu")(long)[0]
+        ours = json.loads(self.run_tzoo("classify", "--model", final, "--text", long, "--json"))
+        self.assertIn(theirs["label"], str(ours))
+        self.assertIn(f"{theirs['score']:.4f}"[:5], str(ours))
+
     def test_cross_encoder(self):
         before, final = self.made(cross_encoder, "classification",
                                   '{"text": "the earth", "text_pair": "god", "label": "no"}\n{"text": "and", "text_pair": "god", "label": "yes"}\n' * 20)
         self.compare(before, final, {})
-        again, packed = self.check(final, ["config_sentence_transformers.json", "modules.json", "tokenizer.json", "tokenizer_config.json"])
+        again, packed = self.check(final, ["config.json (id2label)", "config_sentence_transformers.json", "modules.json", "tokenizer.json",
+                                           "tokenizer_config.json"])
         found = [lines("classify", "--model", str(model), "--text", "the earth", "--text_pair", "god", "--json") for model in (final, again, packed)]
         for one in found:
             self.assertEqual(sorted(one[0]["scores"]), ["no", "yes"])
@@ -197,7 +210,7 @@ class RoundTripTest(unittest.TestCase):
         # Another head than the directory had, whose embeddings are the trained ones.
         self.compare(before, final, {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "a", "1": "b"},
                                      "label2id": {"a": 0, "b": 1}})
-        again, packed = self.check(final, ["1_Pooling", "2_Dense", "config_sentence_transformers.json", "modules.json", "sentence_bert_config.json",
+        again, packed = self.check(final, ["1_Pooling", "2_Dense", "config.json (id2label)", "config_sentence_transformers.json", "modules.json", "sentence_bert_config.json",
                                            "tokenizer.json", "tokenizer_config.json"])
         vectors = [lines("embed", "--model", str(model), "--text", "the earth", "--prompt_name", "query")[0]["embedding"]
                    for model in (final, again, packed)]

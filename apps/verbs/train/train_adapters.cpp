@@ -1,6 +1,7 @@
 #include "apps/command/arguments.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/train/train_parts.h"
+#include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/peft_adapter.h"
 
@@ -22,6 +23,14 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
   return names;
 }
 
+// Without a limit transformers' pipelines do not cut a text that is longer than the table of positions.
+void limit_length(const fs::path& settings, const TransformerConfig& config) {
+  nlohmann::json values = read_json(settings);
+  if (!config.has_position_table() || values.contains("model_max_length")) return;
+  values["model_max_length"] = config.max_length();
+  write_json(settings, values);
+}
+
 }  // namespace
 
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
@@ -36,7 +45,10 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
   const bool writes_tokenizer = tokenizer && !(checkpoint && has_tokenizer(checkpoint->directory));
   const auto save = [=](const fs::path& directory, const SaveOptions& how) {
     save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
-    if (writes_tokenizer) tokenizer->save(directory);
+    if (writes_tokenizer) {
+      tokenizer->save(directory);
+      limit_length(directory / "tokenizer_config.json", loaded.model->config());
+    }
     if (files) files->write(directory);
     if (!templates.empty()) fs::remove_all(directory / "additional_chat_templates");  // other ones
     for (const auto& [path, bytes] : templates) {

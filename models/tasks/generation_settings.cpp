@@ -36,14 +36,13 @@ struct Unsupported {
   json off;                                               // the value that switches it off; null does, too
   enum { kAlways, kSampling, kBeams } changes = kAlways;  // the ways of choosing whose ids it changes
 };
-const std::array<Unsupported, 18> kUnsupported{{{"guidance_scale", 1.0},
+const std::array<Unsupported, 17> kUnsupported{{{"guidance_scale", 1.0},
                                                 {"penalty_alpha", 0.0},
                                                 {"epsilon_cutoff", 0.0, Unsupported::kSampling},
                                                 {"eta_cutoff", 0.0, Unsupported::kSampling},
                                                 {"top_h", nullptr, Unsupported::kSampling},
                                                 {"encoder_repetition_penalty", 1.0},
                                                 {"num_beam_groups", 1, Unsupported::kBeams},
-                                                {"diversity_penalty", 0.0, Unsupported::kBeams},
                                                 {"encoder_no_repeat_ngram_size", 0},
                                                 {"sequence_bias", nullptr},
                                                 {"exponential_decay_length_penalty", nullptr},

@@ -245,6 +245,9 @@ class TrainTest(CommandTest):
         config = self.folder / "eight.json"
         config.write_text('{"n_layer": 8}')
         self.assert_one_error(run(*start, "--config", config), 1, "--n_layer 8 (its own: 2)")
+        for flag in ("--n_expert", "--n_expert_used"):
+            self.assert_one_error(run(*start, flag, 4), 2, flag, "first/final", "has no mixture of experts")
+        self.assert_one_error(run("train", *flags(self.folder / "second", self.text, model_type="foo")), 2, "--model_type", "unknown model_type 'foo'")
         self.assertFalse((self.folder / "second").exists())
         self.finish(*start, "--tokenizer", first / "final", "--n_layer", 2, "--dropout", 0.1, "--no_bias")
         recorded = json.loads((self.folder / "second/run_config.json").read_text())
@@ -350,6 +353,8 @@ class TrainTest(CommandTest):
         self.assertIn(f"note: --vocab_size 8000: the text has enough for {size} tokens only\n", result.err)
         made = run("tokenizer", "train", "--kind", "byte_bpe", "--input", self.text, "--vocab_size", 8000, "--out_dir", self.folder / "made")
         self.assertIn("note: --vocab_size 8000: the text has enough for ", made.err)
+        prepared = run("data", "prepare", self.text, "--tokenizer", "byte_bpe", "--vocab_size", 8000, "--out_dir", self.folder / "tokens")
+        self.assertIn("note: --vocab_size 8000: the text has enough for ", prepared.err)
         exact = run("train", *flags(self.folder / "exact", self.text, max_iters=0, tokenizer="byte_bpe", vocab_size=260))
         self.assertNotIn("note: --vocab_size", exact.err)
 
@@ -409,7 +414,7 @@ class TrainTest(CommandTest):
             (1, ["train", *flags(out, "kjvv")], ["kjvv"]),
             (1, ["train", *flags(out, short)], ["training split", "block_size 16"]),
             (1, ["train", *flags(out, broken)], ["broken.txt", "UTF-8"]),
-            (1, ["train", *flags(out, text), "--model_type", "gpt9"], ["gpt9", "gpt2"]),
+            (2, ["train", *flags(out, text), "--model_type", "gpt9"], ["gpt9", "gpt2"]),
             (2, ["train", *flags(out, text), "--model_type", "tutorial-embeddings", "--activation", "gelu"], ["--activation", "tutorial-embeddings"]),
             (1, ["train", *flags(out, text), "--init_from", "resume"], ["resume", "out"]),
             (1, ["train", *flags(out, text), "--init_from", "nowhere"], ["--init_from", "nowhere"]),

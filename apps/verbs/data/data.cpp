@@ -175,6 +175,7 @@ int prepare(const Arguments& arguments) {
     std::cerr << "note: " << dataset << ": ignoring " << joined(std::vector(names.begin(), names.end()))
               << "; only 'text' is read\n";
   }
+  if (flags.given("vocab_size")) std::cerr << smaller_vocabulary(choice, vocab_size, tokenizer->vocab_size());
   Table table({{""}, number(""), {""}});
   const auto count = [](std::size_t value) { return with_separators(static_cast<std::int64_t>(value)); };
   table.row({"vocabulary", with_separators(tokenizer->vocab_size()), std::string(tokenizer->kind())});

@@ -137,7 +137,11 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
 }  // namespace
 
 const Family& family_of(const TrainFlags& flags) {
-  if (flags.model.model_type) return find_family(*flags.model.model_type);
+  try {
+    if (flags.model.model_type) return find_family(*flags.model.model_type);
+  } catch (const Error& error) {
+    throw UsageError("--model_type: ", error.what());
+  }
   switch (traits_of(flags.data.task).head) {
     case Head::kCausalLm: return find_family("gpt2");
     case Head::kSeq2SeqLm: return find_family("t5");
@@ -202,6 +206,9 @@ nlohmann::json flags_of(const CheckpointConfig& checkpoint, const KnownModel& kn
 void require_equal(const json& given, const json& own, const fs::path& checkpoint) {
   std::vector<std::string> other;
   std::error_code none;
+  for (const char* experts : {"n_expert", "n_expert_used"})
+    if (given.contains(experts) && !own.contains("n_expert"))
+      throw UsageError("--", experts, ": ", checkpoint, " has no mixture of experts");
   for (const auto& [key, value] : given.items()) {
     if (!own.contains(key) || value == own[key]) continue;
     if (key == "tokenizer" && fs::equivalent(value.get<std::string>(), checkpoint, none)) continue;

@@ -22,7 +22,6 @@
 #include "models/gguf/save_gguf.h"
 #include "models/onnx/export.h"
 #include "models/pt2/export.h"
-#include "models/script/verify.h"
 #include "models/tasks/inference_loading.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/files/gguf_vocabulary.h"
@@ -134,20 +133,6 @@ void check_export_file(const ExportFlags& values) {
                        : "GGUF",
                 " file; expected a new file, or an earlier export");
 }
-
-const char* dtype_word(at::ScalarType dtype) {
-  return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
-}
-
-// The result of an export.
-struct Exported {
-  std::int64_t bytes = 0, tensors = 0;
-  std::string type;
-  std::vector<std::string> left_out;     // tensors of another head
-  std::vector<std::string> not_carried;  // files of the model's directory
-  std::optional<VerifyReport> report;
-  std::optional<std::int64_t> equal_tensors, calibration_tokens;
-};
 
 void print_text(const ExportFlags& values, const Exported& made) {
   std::cout << "wrote " << values.output.string() << ": " << human_bytes(made.bytes) << ", " << made.tensors
@@ -269,19 +254,8 @@ Exported export_onnx_directory(const ExportFlags& values) {
 Exported export_directory(const ExportFlags& values) {
   std::optional<at::ScalarType> dtype;
   if (values.dtype_given) dtype = dtype_of(values.compute);
-  const HuggingFaceExport written = export_huggingface(values.model, values.output, dtype);
-  Exported made{.bytes = written.bytes,
-                .tensors = written.tensors,
-                .type = dtype_word(written.dtype),
-                .left_out = written.unused};
+  Exported made = export_huggingface(values.model, values.output, dtype);
   if (values.verify) made.equal_tensors = verify_huggingface(values.model, values.output);
-  return made;
-}
-
-Exported export_packed_directory(const ExportFlags& values) {
-  const PackedExport written = export_packed(values.model, values.output, values.weights, values.calibration);
-  Exported made{.bytes = written.bytes, .tensors = written.tensors, .type = values.weights};
-  if (!values.calibration.empty()) made.calibration_tokens = written.calibration_tokens;
   return made;
 }
 
@@ -339,6 +313,10 @@ void require_good(const ExportFlags& values, const VerifyReport& report) {
 
 }  // namespace
 
+const char* dtype_word(at::ScalarType dtype) {
+  return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
+}
+
 int run_export(const Arguments& arguments) {
   ExportFlags values;
   if (!parse(arguments, values)) return 0;
@@ -348,9 +326,10 @@ int run_export(const Arguments& arguments) {
                         : values.format == "pt2"       ? export_program(values)
                         : values.format == "onnx"      ? export_onnx_directory(values)
                         : values.format == "gguf"      ? export_gguf(values)
-                        : values.format == "packed"    ? export_packed_directory(values)
-                        : values.format == "html"      ? export_page(values)
-                                                       : export_directory(values);
+                        : values.format == "packed"
+                            ? export_packed(values.model, values.output, values.weights, values.calibration)
+                        : values.format == "html" ? export_page(values)
+                                                  : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
   if (made.report) require_good(values, *made.report);
   return 0;

@@ -9,16 +9,24 @@
 #include <c10/core/ScalarType.h>
 
 #include "models/checkpoint/model_path.h"
+#include "models/script/verify.h"
 
 // The formats of tzoo export that no library writes: each in the source file of its name.
 namespace zoo {
 
-struct HuggingFaceExport {
-  c10::ScalarType dtype = c10::ScalarType::Float;
-  std::int64_t tensors = 0;
-  std::int64_t bytes = 0;           // size of the weight files
-  std::vector<std::string> unused;  // skipped tensors of the source, which belong to other heads
+/// The result of an export; a format sets what it has.
+struct Exported {
+  std::int64_t bytes = 0, tensors = 0;
+  std::string type;                      // of the weights
+  std::vector<std::string> left_out;     // tensors of the source that belong to other heads
+  std::vector<std::string> not_carried;  // files of the model's directory
+  std::optional<VerifyReport> report;
+  std::optional<std::int64_t> equal_tensors;
+  std::optional<std::int64_t> calibration_tokens;  // of the text by which the weights were rounded
 };
+
+/// Name of a type of weights as --dtype has it.
+const char* dtype_word(c10::ScalarType dtype);
 
 /// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
 /// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
@@ -26,8 +34,8 @@ struct HuggingFaceExport {
 ///
 /// Replaces an existing directory `target` if it is empty or holds nothing but a checkpoint.
 /// Throws Error naming what prevents this, or the fault of the source.
-HuggingFaceExport export_huggingface(const ModelPath& source, const std::filesystem::path& target,
-                                     std::optional<c10::ScalarType> dtype);
+Exported export_huggingface(const ModelPath& source, const std::filesystem::path& target,
+                            std::optional<c10::ScalarType> dtype);
 
 /// Reads the weights of both directories again and returns the number of tensors in `target`. Each must equal
 /// the source's tensor converted to its type, bit for bit, or be a zero bias that the source lacks; the
@@ -35,18 +43,13 @@ HuggingFaceExport export_huggingface(const ModelPath& source, const std::filesys
 /// source.
 std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target);
 
-/// Tensors and bytes of the written file of weights, and the tokens of the text by which they were rounded.
-struct PackedExport {
-  std::int64_t tensors = 0, bytes = 0, calibration_tokens = 0;
-};
-
 /// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all
 /// that belongs to it: config.json, generation_config.json, tokenizer, Sentence-Transformers' files. Replaces
 /// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
 /// prevents this, or the fault of the source. int4 weights are rounded by the text `calibration`
 /// (calibration_text()), if it is not empty.
-PackedExport export_packed(const ModelPath& source, const std::filesystem::path& target,
-                           const std::string& weights, const std::string& calibration);
+Exported export_packed(const ModelPath& source, const std::filesystem::path& target,
+                       const std::string& weights, const std::string& calibration);
 
 /// The first bytes of a written page.
 inline constexpr const char* kHtmlBegin = "<!DOCTYPE html><!-- tzoo export -->";

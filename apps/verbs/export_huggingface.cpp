@@ -20,23 +20,23 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-HuggingFaceExport export_huggingface(const ModelPath& source, const fs::path& target,
-                                     std::optional<at::ScalarType> dtype) {
+Exported export_huggingface(const ModelPath& source, const fs::path& target,
+                            std::optional<at::ScalarType> dtype) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   check_export_target(source, target);
-  HuggingFaceExport result;
-  result.dtype = dtype ? *dtype : checkpoint.files().common_type();
-  const LoadedModel loaded = load_model(checkpoint, {.dtype = result.dtype});
+  const at::ScalarType type = dtype ? *dtype : checkpoint.files().common_type();
+  const LoadedModel loaded = load_model(checkpoint, {.dtype = type});
 
   AtomicDirectory directory(target);
-  save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = result.dtype});
+  save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = type});
   ModelFiles(checkpoint).write(directory.path());
-  result.unused = inspect_weights(checkpoint).unused;
   const WeightFiles written(directory.path());
-  result.tensors = static_cast<std::int64_t>(written.names().size());
-  result.bytes = written.bytes();
+  Exported made{.bytes = written.bytes(),
+                .tensors = static_cast<std::int64_t>(written.names().size()),
+                .type = dtype_word(type),
+                .left_out = inspect_weights(checkpoint).unused};
   directory.commit();
-  return result;
+  return made;
 }
 
 std::int64_t verify_huggingface(const ModelPath& source, const fs::path& target) {

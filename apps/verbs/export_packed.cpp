@@ -71,8 +71,8 @@ std::string source_name(const fs::path& source) {
 
 }  // namespace
 
-PackedExport export_packed(const ModelPath& source, const fs::path& target, const std::string& weights,
-                           const std::string& calibration) {
+Exported export_packed(const ModelPath& source, const fs::path& target, const std::string& weights,
+                       const std::string& calibration) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   CalibrationText text;
   if (!calibration.empty()) {
@@ -87,10 +87,11 @@ PackedExport export_packed(const ModelPath& source, const fs::path& target, cons
   check_packed_weights(read_checkpoint_config(directory.path()));
   const SafetensorsFile file(directory.path() / PackedParts::kFile);
   directory.commit();
-  PackedExport made{.tensors = static_cast<std::int64_t>(file.names().size()),
-                    .bytes = static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile))};
+  Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile)),
+                .tensors = static_cast<std::int64_t>(file.names().size()),
+                .type = weights};
   for (const TokenIds& sample : text.samples)
-    made.calibration_tokens += static_cast<std::int64_t>(sample.size());
+    made.calibration_tokens = made.calibration_tokens.value_or(0) + std::ssize(sample);
   return made;
 }
 

@@ -55,15 +55,13 @@ template <class T> bool is_too_large(const FlagData& flag, const T& value) {
   return false;
 }
 
-template <class Number> bool read_number(const std::string& text, Number& value) {
+template <class Number>
+requires std::is_arithmetic_v<Number>
+bool read(const std::string& text, Number& value) {
   const std::optional<Number> found = number_in<Number>(text);
   value = found.value_or(0);
   return found && std::isfinite(static_cast<double>(value));
 }
-
-bool read(const std::string& text, std::int64_t& value) { return read_number(text, value); }
-
-bool read(const std::string& text, double& value) { return read_number(text, value); }
 
 bool read(const std::string& text, bool& value) {
   value = text == "true" || text == "True";

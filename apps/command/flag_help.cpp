@@ -4,6 +4,7 @@
 
 #include "apps/command/flag_data.h"
 #include "apps/command/terminal.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -15,15 +16,9 @@ struct HelpLayout {
   int width = 0, column = 0;  // of descriptions
 };
 
-std::string joined_choices(const FlagData& flag) {
-  std::string text;
-  for (const std::string& value : flag.choices) text += (text.empty() ? "" : "|") + value;
-  return text;
-}
-
 std::string placeholder(const FlagData& flag) {
   if (!flag.placeholder.empty()) return flag.placeholder;
-  if (!flag.choices.empty()) return joined_choices(flag);
+  if (!flag.choices.empty()) return joined(flag.choices, "|");
   switch (flag.kind) {
     case FlagKind::integer: return "N";
     case FlagKind::number: return "X";

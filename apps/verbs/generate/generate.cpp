@@ -7,8 +7,8 @@
 #include "apps/command/standard_streams.h"
 #include "apps/compute/compute.h"
 #include "apps/training/stop_signal.h"
+#include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/generate/generated_text.h"
-#include "apps/verbs/generate/session_flags.h"
 #include "apps/verbs/verbs.h"
 
 namespace zoo {
@@ -17,8 +17,9 @@ namespace {
 constexpr std::string_view kBetweenSamples = "---------------\n";
 
 void print_row(const GenerationResult& result, std::size_t row, RowPrinter& printer) {
-  const GeneratedRow tokens{result, row};
-  for (std::size_t i = 0; i < tokens.size(); ++i) printer.print(tokens.token(i));
+  const bool known = !result.log_probabilities.empty();
+  for (std::size_t i = 0; i < result.ids[row].size(); ++i)
+    printer.print({row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0});
   printer.finish();
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/command/flags.h"
 #include "models/checkpoint/checkpoint.h"
+#include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
 #include "models/tasks/inference_loading.h"
 
@@ -53,5 +55,20 @@ void apply_generation_config(GenerateFlags& values, const Flags& flags);
 
 /// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.
 GenerationOptions generation_options(const GenerateFlags& flags);
+
+/// Reads everything except the weights. Throws Error naming the directory, or the flag that needs a missing
+/// tokenizer.
+GenerateSession open_session(const GenerateFlags& flags);
+
+/// The prompts from the flags, each repeated for the number of samples. Throws Error or UsageError naming the
+/// flag.
+std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session);
+
+/// Options from the flags, completed by the checkpoint and its tokenizer.
+GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
+                             const std::vector<TokenIds>& prompts);
+
+/// The model of --draft_model, or null.
+std::unique_ptr<DecodingModel> load_draft(const GenerateFlags& flags);
 
 }  // namespace zoo

@@ -31,18 +31,6 @@ class RowPrinter {
   std::vector<std::pair<std::size_t, const char*>> colors_;  // of the text held back: bytes, and their colour
 };
 
-/// One generated row.
-struct GeneratedRow {
-  const GenerationResult& result;
-  std::size_t row;
-
-  NewToken token(std::size_t i) const {
-    const bool known = !result.log_probabilities.empty();
-    return {row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0};
-  }
-  std::size_t size() const { return result.ids[row].size(); }
-};
-
 /// Prints the JSON object of --json.
 void print_json(const GenerationResult& result, const GenerateSession& session);
 

@@ -1,11 +1,10 @@
-#include "apps/verbs/generate/session_flags.h"
-
 #include <algorithm>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/standard_streams.h"
+#include "apps/verbs/generate/generate_flags.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/corpora/text_file.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -28,13 +27,12 @@ struct Entry {
   Head head;
 };
 
-struct WeightBytes {
-  const char* name;
-  std::int64_t bytes_per_parameter;
-};
-constexpr std::array kMemory{WeightBytes{"float32", 4}, WeightBytes{"bfloat16", 2}, WeightBytes{"int8", 1},
-                             // Weights, gradients and Adam's two moments.
-                             WeightBytes{"training", 16}};
+// Bytes of memory per parameter.
+constexpr std::pair<std::string_view, std::int64_t> kMemory[]{
+    {"float32", 4},
+    {"bfloat16", 2},
+    {"int8", 1},
+    {"training", 16}};  // weights, gradients and Adam's two moments
 
 nlohmann::json describe(const Entry& entry, const Model& model) {
   const TransformerConfig& config = entry.config;
@@ -141,7 +139,7 @@ void print_json(const Entry& entry, const Model& model) {
   json["components"] = nlohmann::json::array();
   for (const auto& [name, count] : model.components())
     json["components"].push_back({{"name", name}, {"parameters", count}, {"share", share(count, total)}});
-  for (const WeightBytes& memory : kMemory) json["memory"][memory.name] = total * memory.bytes_per_parameter;
+  for (const auto& [name, bytes] : kMemory) json["memory"][name] = total * bytes;
   std::cout << json_text(json) << "\n";
 }
 
@@ -178,11 +176,9 @@ void print_text(const Entry& entry, const Model& model) {
   parts.print(std::cout);
 
   Table memory({{"memory"}, number("bytes"), {""}});
-  for (const WeightBytes& entry : kMemory) {
-    const bool training = std::string_view(entry.name) == "training";
-    memory.row({entry.name, human_bytes(total * entry.bytes_per_parameter),
-                training ? "float32 weights, gradients and Adam's two moments" : "weights"});
-  }
+  for (const auto& [name, bytes] : kMemory)
+    memory.row({std::string(name), human_bytes(total * bytes),
+                name == "training" ? "float32 weights, gradients and Adam's two moments" : "weights"});
   std::cout << "\n";
   memory.print(std::cout);
 }
@@ -190,11 +186,6 @@ void print_text(const Entry& entry, const Model& model) {
 void print_one(const Entry& entry, bool as_json) {
   const auto model = build_meta_model(entry.family, entry.config, entry.head);
   as_json ? print_json(entry, *model) : print_text(entry, *model);
-}
-
-bool is_preset(const std::string& name) {
-  const auto names = preset_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
@@ -215,7 +206,7 @@ int run_models(const Arguments& arguments) {
   if (name && all) throw UsageError("--all lists models and has no NAME, got '", *name, "'");
   if (!name) {
     as_json ? print_all_json() : all ? print_all() : print_families();
-  } else if (!is_preset(*name) && fs::is_directory(*name)) {
+  } else if (std::ranges::count(preset_names(), *name) == 0 && fs::is_directory(*name)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(*name);
     print_one({*name, checkpoint.family->description, *checkpoint.family, checkpoint.config, checkpoint.head},
               as_json);

@@ -68,13 +68,11 @@ std::vector<GivenModel> name_models(const std::vector<std::string>& given) {
       if (models[j].name == models[i].name) equal.push_back(&models[j]);
     if (equal.size() > 1) tell_apart(equal);
   }
-  for (std::size_t i = 0; i < models.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (models[i].name == models[j].name)
-        throw UsageError("--model: two models are called '", models[i].name,
-                         "'; give one of them another name, NAME=DIR");
-    }
-  }
+  std::set<std::string> names;
+  for (const GivenModel& model : models)
+    if (!names.insert(model.name).second)
+      throw UsageError("--model: two models are called '", model.name,
+                       "'; give one of them another name, NAME=DIR");
   return models;
 }
 

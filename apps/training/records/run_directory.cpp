@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -31,14 +31,10 @@ constexpr std::array kParts{"checkpoints", "best",        "final",       "metric
 
 constexpr std::int64_t kFormatVersion = 1;
 
-struct NamedGenerator {
-  const char* name;
-  at::Generator generator;
-};
-
-std::vector<NamedGenerator> default_generators(c10::Device device) {
-  std::vector<NamedGenerator> generators{{"cpu", at::detail::getDefaultCPUGenerator()}};
-  if (device.is_cuda()) generators.push_back({"cuda", at::globalContext().defaultGenerator(device)});
+std::vector<std::pair<const char*, at::Generator>> default_generators(c10::Device device) {
+  std::vector<std::pair<const char*, at::Generator>> generators{
+      {"cpu", at::detail::getDefaultCPUGenerator()}};
+  if (device.is_cuda()) generators.emplace_back("cuda", at::globalContext().defaultGenerator(device));
   return generators;
 }
 

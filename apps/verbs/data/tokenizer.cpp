@@ -21,12 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string ids_text(const TokenIds& ids, bool json) {
-  std::string text = json ? "[" : "";
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0) text += json ? ',' : ' ';
-    text += std::to_string(ids[i]);
-  }
-  return text + (json ? "]\n" : "\n");
+  std::string text;
+  for (const TokenId id : ids) text += (text.empty() ? "" : json ? "," : " ") + std::to_string(id);
+  return (json ? "[" + text + "]" : text) + "\n";
 }
 
 // The character in which each byte of a text lies, and the number of characters after its end.

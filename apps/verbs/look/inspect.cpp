@@ -121,8 +121,6 @@ Findings examine(const ModelPath& directory) {
   return findings;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return nlohmann::json(shape).dump(); }
-
 nlohmann::json to_json(const Findings& findings) {
   const CheckpointConfig& checkpoint = findings.checkpoint;
   const LoadReport& report = findings.report;
@@ -223,7 +221,7 @@ void print_tensors(const WeightFiles& files) {
   Table table({{"tensor"}, {"dtype"}, {"shape"}});
   for (const std::string& name : files.names()) {
     const auto& entry = files.entry(name);
-    table.row({name, type_name(entry), shape_text(entry.shape)});
+    table.row({name, type_name(entry), nlohmann::json(entry.shape).dump()});
   }
   std::cout << "\n";
   table.print(std::cout);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/ones_like.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/command/progress.h"
@@ -127,11 +127,9 @@ Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& mo
               joined(kTaskNames), ")");
 }
 
-std::string text_of(const Tokenizer& tokenizer, const TokenIds& ids) {
-  TokenIds known;
-  for (const TokenId id : ids)
-    if (id >= 0 && id < tokenizer.vocab_size()) known.push_back(id);
-  return tokenizer.decode(known);
+std::string text_of(const Tokenizer& tokenizer, TokenIds ids) {
+  std::erase_if(ids, [&](TokenId id) { return id < 0 || id >= tokenizer.vocab_size(); });
+  return tokenizer.decode(ids);
 }
 
 TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {

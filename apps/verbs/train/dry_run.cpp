@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <string>
 
 #include "apps/command/output.h"
+#include "apps/compute/compute.h"
 #include "apps/training/optimizers/muon.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
@@ -91,10 +91,10 @@ int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t up
   double fastest = 0;
   std::int64_t tokens = 0;
   for (int i = 0; i < kTimedUpdates; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    updater.run(i, /*learning_rate=*/0, [] { return false; });
-    updater.optimizer().gradient_norm().item<float>();  // synchronizes with a GPU
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = seconds_of([&] {
+      updater.run(i, /*learning_rate=*/0, [] { return false; });
+      updater.optimizer().gradient_norm().item<float>();  // synchronizes with a GPU
+    });
     fastest = i == 0 ? seconds : std::min(fastest, seconds);
     tokens = updater.tokens();
   }

@@ -18,12 +18,11 @@ C base() {
 }
 
 ConfigKey embedding_size_key() {
-  ConfigKey key = required_key("embedding_size", &C::embedding_size);
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
-    if (config.embedding_size <= 0) reader.refuse("embedding_size", "expected a positive number");
-  };
-  return key;
+  return then_read(required_key("embedding_size", &C::embedding_size),
+                   [](const ConfigReader& reader, C& config) {
+                     if (config.embedding_size <= 0)
+                       reader.refuse("embedding_size", "expected a positive number");
+                   });
 }
 
 WeightTable weights(const C& config) {

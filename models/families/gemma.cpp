@@ -9,12 +9,9 @@ namespace zoo::family::gemma {
 
 // transformers reads "gelu" as its approximation, with which Gemma was trained.
 ConfigKey gelu_key() {
-  ConfigKey key = activation_key("hidden_act", ActivationUse::kGate);
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  return then_read(activation_key("hidden_act", ActivationUse::kGate), [](const ConfigReader&, C& config) {
     if (config.activation == Activation::kGeGlu) config.activation = Activation::kGeGluTanh;
-  };
-  return key;
+  });
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,

@@ -23,16 +23,13 @@ bool has_window(std::int64_t layer) { return layer % 6 != 5; }
 
 // Files of transformers 4 may name the period alone.
 ConfigKey window_layers_key() {
-  ConfigKey key = layer_types_key(has_window);
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  return then_read(layer_types_key(has_window), [](const ConfigReader& reader, C& config) {
     const std::int64_t period = reader.get_int("sliding_window_pattern", 6);
     if (period < 1) reader.refuse("sliding_window_pattern", "expected a positive number");
     if (!reader.has("layer_types"))
       config.window_layers =
           by_layer(config.num_layers, [&](std::int64_t layer) { return (layer + 1) % period != 0; });
-  };
-  return key;
+  });
 }
 
 // transformers 5 keeps the two bases in rope_parameters, one object for each type of layer; 4 in

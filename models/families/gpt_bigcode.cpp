@@ -15,16 +15,6 @@ C base() {
   return config;
 }
 
-ConfigKey multi_query_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    config.num_kv_heads = reader.get_bool("multi_query", true) ? 1 : 0;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["multi_query"] = config.kv_heads() == 1;
-  };
-  return {"multi_query", read, write};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   // clang-format off
@@ -65,7 +55,7 @@ Family family() {
       .keys = {"GPTBigCode",
                concatenated(gpt_keys(),
                             {
-                                multi_query_key(),
+                                choice_key<std::int64_t>("multi_query", &C::num_kv_heads, 1, 0),
                                 required_key("n_positions", &C::max_positions),
                                 optional_key("tie_word_embeddings", &C::tie_word_embeddings),
                                 ignored_keys({"attention_softmax_in_fp32", "num_key_value_heads",

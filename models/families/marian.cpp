@@ -17,22 +17,10 @@ C base() {
   return config;
 }
 
-ConfigKey target_vocabulary_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    if (reader.is_null("decoder_vocab_size")) return;
-    if (reader.get_int("decoder_vocab_size", config.vocab_size) != config.vocab_size)
-      reader.refuse("decoder_vocab_size", "expected vocab_size, " + std::to_string(config.vocab_size));
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["decoder_vocab_size"] = config.vocab_size;
-  };
-  return {"decoder_vocab_size", read, write};
-}
-
 std::vector<ConfigKey> keys() {
-  return concatenated(bart_keys(),
-                      {target_vocabulary_key(), expected_key("share_encoder_decoder_embeddings", true),
-                       ignored_keys({"classifier_dropout"})});
+  return concatenated(bart_keys(), {same_size_key("decoder_vocab_size", &C::vocab_size, "vocab_size"),
+                                    expected_key("share_encoder_decoder_embeddings", true),
+                                    ignored_keys({"classifier_dropout"})});
 }
 
 C opus_mt(std::int64_t vocabulary) {

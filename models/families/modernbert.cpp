@@ -29,16 +29,13 @@ C base() {
 
 // Absent, every n-th layer sees all tokens, n being global_attn_every_n_layers.
 ConfigKey layers_key() {
-  ConfigKey key = layer_types_key();
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    if (reader.has("layer_types")) return read(reader, config);
+  return then_read(layer_types_key(), [](const ConfigReader& reader, C& config) {
+    if (reader.has("layer_types")) return;
     const char* period = "global_attn_every_n_layers";
     const std::int64_t n = reader.get_int(period, 3);
     if (n < 1) reader.refuse(period, "expected a positive number");
     config.window_layers = by_layer(config.num_layers, [n](std::int64_t layer) { return layer % n != 0; });
-  };
-  key.by_layer = true;
-  return key;
+  });
 }
 
 ConfigKey ropes_key() {

@@ -20,29 +20,6 @@ C base() {
   return config;
 }
 
-ConfigKey placement_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    const bool before = reader.get_bool("do_layer_norm_before", true);
-    config.norm_placement = before ? NormPlacement::kPre : NormPlacement::kPost;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["do_layer_norm_before"] = config.norm_placement == NormPlacement::kPre;
-  };
-  return {"do_layer_norm_before", read, write};
-}
-
-// A narrower embedding would need projections without biases.
-ConfigKey embedding_size_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    if (reader.get_int("word_embed_proj_dim", config.hidden_size) != config.hidden_size)
-      reader.refuse("word_embed_proj_dim", "expected hidden_size, " + std::to_string(config.hidden_size));
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["word_embed_proj_dim"] = config.hidden_size;
-  };
-  return {"word_embed_proj_dim", read, write};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"decoder.embed_tokens.weight"}},
@@ -90,8 +67,10 @@ Family family() {
                    optional_key("enable_bias",
                                 {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
                    optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                   placement_key(),
-                   embedding_size_key(),
+                   choice_key("do_layer_norm_before", &C::norm_placement, NormPlacement::kPre,
+                              NormPlacement::kPost),
+                   // A narrower embedding would need projections without biases.
+                   same_size_key("word_embed_proj_dim", &C::hidden_size, "hidden_size"),
                    pad_token_key(),
                    label_keys(),
                    expected_key("_remove_final_layer_norm", false),

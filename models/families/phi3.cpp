@@ -15,15 +15,12 @@ C base() {
 
 // Its scaling is longrope or none, as in transformers.
 ConfigKey longrope_key() {
-  ConfigKey key = rope_key(/*original=*/4096);
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  return then_read(rope_key(/*original=*/4096), [](const ConfigReader& reader, C& config) {
     const RopeScalingKind kind = config.rope_scaling.kind;
     if (kind == RopeScalingKind::kNone || kind == RopeScalingKind::kLongRope) return;
     reader.refuse(reader.has("rope_scaling") ? "rope_scaling" : "rope_parameters",
                   "expected a rope_type of default or longrope");
-  };
-  return key;
+  });
 }
 
 WeightTable weights(const C& config) {

@@ -24,11 +24,10 @@ C base() {
 // By default every other one of the first max_window_layers layers has the window.
 std::vector<ConfigKey> window_keys() {
   std::vector<ConfigKey> keys = qwen_window_keys();
-  keys.front().read = [read = keys.front().read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  keys.front() = then_read(keys.front(), [](const ConfigReader& reader, C& config) {
     const std::int64_t end = reader.get_int("max_window_layers", 28);
     config.window_layers = by_layer(config.num_layers, [&](std::int64_t i) { return i % 2 == 0 && i < end; });
-  };
+  });
   return keys;
 }
 

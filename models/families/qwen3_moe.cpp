@@ -19,21 +19,6 @@ C base() {
   return config;
 }
 
-// Unlike Qwen3's, the window is that of all layers.
-ConfigKey window_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    const bool windowed = reader.get_bool("use_sliding_window", false);
-    config.sliding_window =
-        !windowed || reader.is_null("sliding_window") ? 0 : reader.get_int("sliding_window", 4096);
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["use_sliding_window"] = config.sliding_window > 0;
-    json["sliding_window"] = nullptr;
-    if (config.sliding_window > 0) json["sliding_window"] = config.sliding_window;
-  };
-  return {"use_sliding_window", read, write};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table = llama_weights(config);
   add_experts(table, config, "mlp");
@@ -57,12 +42,14 @@ Family family() {
       .description = "Qwen3-MoE (Yang et al., 2025): Qwen3 with a mixture of many small experts",
       .heads = decoder_heads("Qwen3Moe"),
       .base = base(),
-      .keys = {"Qwen3-MoE", concatenated({llama_keys(),
-                                          rope_keys(),
-                                          {attention_bias_key(), window_key(), num_experts_key("num_experts"),
-                                           ignored_keys({"max_window_layers"})},
-                                          router_keys(),
-                                          qwen_expert_keys()})},
+      .keys = {"Qwen3-MoE",
+               concatenated({llama_keys(),
+                             rope_keys(),
+                             // Unlike Qwen3's, the window is that of all layers.
+                             {attention_bias_key(), qwen_window_key(), num_experts_key("num_experts"),
+                              ignored_keys({"max_window_layers"})},
+                             router_keys(),
+                             qwen_expert_keys()})},
       .presets = {{"qwen3-30b-a3b", "Qwen3 30B-A3B", sized(2048, 48, 32, 6144, 768)},
                   {"qwen3-235b-a22b", "Qwen3 235B-A22B", sized(4096, 94, 64, 12288, 1536)}},
       .weight_table = weights,

@@ -44,7 +44,8 @@ Family family() {
                                  optional_key("use_qkv_bias", &C::qkv_bias),
                                  // Each head's norm has weights of its own.
                                  expected_key("qk_layernorm", false),
-                                 parallel_residual_key(SublayerOrder::kParallelOneNorm, /*absent=*/false),
+                                 choice_key("use_parallel_residual", &C::sublayer_order,
+                                            SublayerOrder::kParallelOneNorm, SublayerOrder::kSequential),
                                  // It acts on the feed-forward's output, but not on the attention's.
                                  expected_key("hidden_dropout", 0.0),
                                  optional_key("attention_dropout", &C::attention_dropout),

@@ -32,17 +32,6 @@ void write_layers(const C& config, nlohmann::json& json) {
     if (config.num_experts > 0 && !config.has_experts(i)) json[kDense].push_back(i);
 }
 
-ConfigKey normalized_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    const bool chosen = reader.get_bool("norm_topk_prob", config.expert_weights == ExpertWeights::kOfChosen);
-    config.expert_weights = chosen ? ExpertWeights::kOfChosen : ExpertWeights::kOfAll;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["norm_topk_prob"] = config.expert_weights == ExpertWeights::kOfChosen;
-  };
-  return {"norm_topk_prob", read, write};
-}
-
 }  // namespace
 
 std::vector<ConfigKey> router_keys() {
@@ -62,7 +51,7 @@ ConfigKey num_experts_key(const std::string& name) {
 
 std::vector<ConfigKey> qwen_expert_keys() {
   return {optional_key("moe_intermediate_size", &C::expert_size),
-          normalized_key(),
+          choice_key("norm_topk_prob", &C::expert_weights, ExpertWeights::kOfChosen, ExpertWeights::kOfAll),
           {.name = kDense, .read = read_layers, .write = write_layers, .by_layer = true},
           ignored_keys({"sliding_window"})};
 }

@@ -73,20 +73,26 @@ TransformerConfig gemma_base() {
   return config;
 }
 
-std::vector<ConfigKey> qwen_window_keys() {
+ConfigKey qwen_window_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     const bool windowed = reader.get_bool("use_sliding_window", false) && !reader.is_null("sliding_window");
     config.sliding_window = windowed ? reader.get_int("sliding_window", 4096) : 0;
-    // The default of layer_types, which stands after it.
-    const std::int64_t first = reader.get_int("max_window_layers", 28);
-    config.window_layers = by_layer(config.num_layers, [&](std::int64_t i) { return i >= first; });
   };
   const auto write = [](const C& config, nlohmann::json& json) {
     json["use_sliding_window"] = config.sliding_window > 0;
     json["sliding_window"] = nullptr;
     if (config.sliding_window > 0) json["sliding_window"] = config.sliding_window;
   };
-  return {{"use_sliding_window", read, write}, layer_types_key(), ignored_keys({"sliding_window"})};
+  return {"use_sliding_window", read, write};
+}
+
+std::vector<ConfigKey> qwen_window_keys() {
+  // The default of layer_types, which stands after it.
+  const auto read_layers = [](const ConfigReader& reader, C& config) {
+    const std::int64_t first = reader.get_int("max_window_layers", 28);
+    config.window_layers = by_layer(config.num_layers, [&](std::int64_t i) { return i >= first; });
+  };
+  return {then_read(qwen_window_key(), read_layers), layer_types_key(), ignored_keys({"sliding_window"})};
 }
 
 std::vector<ConfigKey> gemma2_keys() {

@@ -20,8 +20,11 @@ ConfigKey attention_bias_key();
 /// Choices of the Gemma kind: a Llama whose norms multiply by 1 + w, with GeGLU and scaled embeddings.
 TransformerConfig gemma_base();
 
-/// use_sliding_window, sliding_window, max_window_layers and layer_types of Qwen2 and Qwen3: a window in the
-/// layers after the first max_window_layers.
+/// use_sliding_window and sliding_window of Qwen's models.
+ConfigKey qwen_window_key();
+
+/// The same, with max_window_layers and layer_types of Qwen2 and Qwen3: a window in the layers after the
+/// first max_window_layers.
 std::vector<ConfigKey> qwen_window_keys();
 
 /// Gemma2TextConfig without its rotary positions and layer_types; of Gemma 3 too.

@@ -47,14 +47,34 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
   return {.name = "layer_types", .read = read, .write = write, .by_layer = true};
 }
 
-ConfigKey parallel_residual_key(SublayerOrder parallel, bool absent) {
-  const char* name = "use_parallel_residual";
+ConfigKey then_read(ConfigKey key, const std::function<void(const ConfigReader&, C&)>& read) {
+  key.read = [first = key.read, read](const ConfigReader& reader, C& config) {
+    first(reader, config);
+    read(reader, config);
+  };
+  return key;
+}
+
+template <class Choice>
+ConfigKey choice_key(const std::string& name, Choice C::*field, Choice if_true, Choice if_false) {
   const auto read = [=](const ConfigReader& reader, C& config) {
-    config.sublayer_order = reader.get_bool(name, absent) ? parallel : SublayerOrder::kSequential;
+    config.*field = reader.get_bool(name.c_str(), config.*field == if_true) ? if_true : if_false;
   };
-  const auto write = [=](const C& config, nlohmann::json& json) {
-    json[name] = config.sublayer_order == parallel;
+  const auto write = [=](const C& config, nlohmann::json& json) { json[name] = config.*field == if_true; };
+  return {name, read, write};
+}
+
+template ConfigKey choice_key(const std::string&, std::int64_t C::*, std::int64_t, std::int64_t);
+template ConfigKey choice_key(const std::string&, ExpertWeights C::*, ExpertWeights, ExpertWeights);
+template ConfigKey choice_key(const std::string&, NormPlacement C::*, NormPlacement, NormPlacement);
+template ConfigKey choice_key(const std::string&, SublayerOrder C::*, SublayerOrder, SublayerOrder);
+
+ConfigKey same_size_key(const std::string& name, std::int64_t C::*field, const std::string& other) {
+  const auto read = [=](const ConfigReader& reader, C& config) {
+    if (reader.get_int(name.c_str(), config.*field) != config.*field)
+      reader.refuse(name.c_str(), "expected " + other + ", " + std::to_string(config.*field));
   };
+  const auto write = [=](const C& config, nlohmann::json& json) { json[name] = config.*field; };
   return {name, read, write};
 }
 
@@ -83,13 +103,10 @@ std::vector<ConfigKey> gpt_keys() {
 std::vector<std::string> gpt_mask_buffers() { return {"h.{}.attn.bias", "h.{}.attn.masked_bias"}; }
 
 ConfigKey required_pad_token_key() {
-  ConfigKey key = pad_token_key();
-  key.read = [read = key.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  return then_read(pad_token_key(), [](const ConfigReader& reader, C& config) {
     if (config.pad_token_id < 0)
       reader.refuse("pad_token_id", "expected an id: positions are counted from it");
-  };
-  return key;
+  });
 }
 
 std::vector<Family::HeadEntry> decoder_heads(const std::string& name) {

@@ -48,18 +48,25 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
 void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
                        const std::string& embedding, const std::string& lm_head = "lm_head");
 
+/// `key`, after which `read` checks or changes what it has read.
+ConfigKey then_read(ConfigKey key,
+                    const std::function<void(const ConfigReader& reader, TransformerConfig& config)>& read);
+
 /// optional_key() whose value must be above 0, which in our field means something else.
 template <class Number> ConfigKey positive_key(const std::string& name, Number TransformerConfig::*field) {
-  ConfigKey key = optional_key(name, field);
-  key.read = [name, field, read = key.read](const ConfigReader& reader, TransformerConfig& config) {
-    read(reader, config);
+  return then_read(optional_key(name, field), [=](const ConfigReader& reader, TransformerConfig& config) {
     if (!(config.*field > 0)) reader.refuse(name.c_str(), "expected a positive number");
-  };
-  return key;
+  });
 }
 
-/// use_parallel_residual: the sublayers side by side, in the way that `parallel` says, or one by one.
-ConfigKey parallel_residual_key(SublayerOrder parallel, bool absent);
+/// True or false for the two values of a choice. An absent key leaves the field as it is.
+template <class Choice>
+ConfigKey choice_key(const std::string& name, Choice TransformerConfig::*field, Choice if_true,
+                     Choice if_false);
+
+/// A size that must equal `field`, which the family's key `other` sets.
+ConfigKey same_size_key(const std::string& name, std::int64_t TransformerConfig::*field,
+                        const std::string& other);
 
 /// Keys of GPT2Config that GPTBigCode and GPT-J have too: sizes but the number of positions, activation,
 /// dropouts, labels, and those that transformers reads for no decoder.

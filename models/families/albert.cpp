@@ -79,12 +79,7 @@ Family family() {
       .model_type = "albert",
       .description =
           "ALBERT (Lan et al., 2020): BERT with one layer's weights for all and a factorised embedding",
-      .heads = {{Head::kBase, "AlbertModel"},
-                {Head::kMaskedLm, "AlbertForMaskedLM"},
-                {Head::kSequenceClassification, "AlbertForSequenceClassification"},
-                {Head::kTokenClassification, "AlbertForTokenClassification"},
-                {Head::kQuestionAnswering, "AlbertForQuestionAnswering"},
-                {Head::kPretraining, "AlbertForPreTraining"}},
+      .heads = concatenated(encoder_heads("Albert"), {{Head::kPretraining, "AlbertForPreTraining"}}),
       .base = base(),
       .keys = {"ALBERT", concatenated(bert_keys(),
                                       {

@@ -41,12 +41,7 @@ WeightTable weights(const C& config) {
   table.prefix = "distilbert.";
   table.unprefixed = table.of_heads = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
                                        "pre_classifier.",  "classifier.",       "qa_outputs."};
-  if (config.tie_word_embeddings) {
-    table.names.push_back({"prediction_bias", {"vocab_projector.bias"}});
-    table.tied = {{"vocab_projector.weight", "embeddings.word_embeddings.weight"}};
-  } else {
-    add_weights_and_biases(table, {{"decoder", {"vocab_projector"}}});
-  }
+  add_decoder_with_bias(table, config, "vocab_projector", "embeddings.word_embeddings");
   table.ignored = {"embeddings.position_ids"};
   return table;
 }

@@ -34,12 +34,7 @@ WeightTable weights(const C& config) {
       {"sentence_classifier",   {"classifier.out_proj"}},
   });
   // clang-format on
-  if (config.tie_word_embeddings) {
-    table.names.push_back({"prediction_bias", {"generator_lm_head.bias"}});
-    table.tied = {{"generator_lm_head.weight", "embeddings.word_embeddings.weight"}};
-  } else {
-    add_weights_and_biases(table, {{"decoder", {"generator_lm_head"}}});
-  }
+  add_decoder_with_bias(table, config, "generator_lm_head", "embeddings.word_embeddings");
   table.prefix = "electra.";
   table.unprefixed = table.of_heads = {"generator_predictions.", "generator_lm_head.",
                                        "discriminator_predictions.", "classifier.", "qa_outputs."};

@@ -22,24 +22,19 @@ WeightTable weights(const C& config) {
   WeightTable table;
   // clang-format off
   table.names = {
-      {"embeddings.token.weight",                  {"wte.weight"}},
-      {"embeddings.position.weight",               {"wpe.weight"}},
-      {"stack.blocks.{}.attention_norm.weight",    {"h.{}.ln_1.weight"}},
-      {"stack.blocks.{}.attention_norm.bias",      {"h.{}.ln_1.bias"}},
-      {"stack.blocks.{}.attention.qkv.weight",     {"h.{}.attn.c_attn.weight"}, kTransposed},
-      {"stack.blocks.{}.attention.qkv.bias",       {"h.{}.attn.c_attn.bias"}},
-      {"stack.blocks.{}.attention.out.weight",     {"h.{}.attn.c_proj.weight"}, kTransposed},
-      {"stack.blocks.{}.attention.out.bias",       {"h.{}.attn.c_proj.bias"}},
-      {"stack.blocks.{}.feed_forward_norm.weight", {"h.{}.ln_2.weight"}},
-      {"stack.blocks.{}.feed_forward_norm.bias",   {"h.{}.ln_2.bias"}},
-      {"stack.blocks.{}.feed_forward.up.weight",   {"h.{}.mlp.c_fc.weight"}, kTransposed},
-      {"stack.blocks.{}.feed_forward.up.bias",     {"h.{}.mlp.c_fc.bias"}},
-      {"stack.blocks.{}.feed_forward.down.weight", {"h.{}.mlp.c_proj.weight"}, kTransposed},
-      {"stack.blocks.{}.feed_forward.down.bias",   {"h.{}.mlp.c_proj.bias"}},
-      {"stack.final_norm.weight",                  {"ln_f.weight"}},
-      {"stack.final_norm.bias",                    {"ln_f.bias"}},
-      {"score.weight",                             {"score.weight"}},
+      {"embeddings.token.weight",    {"wte.weight"}},
+      {"embeddings.position.weight", {"wpe.weight"}},
   };
+  add_weights_and_biases(table, {
+      {"stack.blocks.{}.attention_norm",    {"h.{}.ln_1"}},
+      {"stack.blocks.{}.attention.qkv",     {"h.{}.attn.c_attn"}, kTransposed},
+      {"stack.blocks.{}.attention.out",     {"h.{}.attn.c_proj"}, kTransposed},
+      {"stack.blocks.{}.feed_forward_norm", {"h.{}.ln_2"}},
+      {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.c_fc"}, kTransposed},
+      {"stack.blocks.{}.feed_forward.down", {"h.{}.mlp.c_proj"}, kTransposed},
+      {"stack.final_norm",                  {"ln_f"}},
+  });
+  table.names.push_back({"score.weight", {"score.weight"}});
   // clang-format on
   table.has_all_biases = true;
   add_decoder_heads(table, config, "transformer.", "wte");

@@ -85,12 +85,7 @@ WeightTable weights(const C& config) {
       {"span",                               {"classifier"}},
   });
   // clang-format on
-  if (config.tie_word_embeddings) {
-    table.names.push_back({"prediction_bias", {"decoder.bias"}});
-    table.tied = {{"decoder.weight", "embeddings.tok_embeddings.weight"}};
-  } else {
-    add_weights_and_biases(table, {{"decoder", {"decoder"}}});
-  }
+  add_decoder_with_bias(table, config, "decoder", "embeddings.tok_embeddings");
   table.prefix = "model.";
   table.unprefixed = table.of_heads = {"head.", "decoder.", "classifier."};
   return table;

@@ -20,46 +20,44 @@ C base() {
 }
 
 ConfigKeys keys() {
-  return {
-      "Nomic BERT",
-      concatenated(
-          {concatenated(
-               {usual_size_keys(),
-                {
-                    optional_key("head_dim", &C::head_dim),
-                    optional_key("max_position_embeddings", &C::max_positions),
-                    optional_key("type_vocab_size", &C::type_vocab_size),
-                    activation_key("hidden_act", ActivationUse::kGate),
-                    optional_key("layer_norm_eps", &C::layer_norm_eps),
-                    optional_key("initializer_range", &C::initializer_range),
-                    optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
-                    optional_key("attention_probs_dropout_prob", &C::attention_dropout),
-                    classifier_dropout_key(),
-                    optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                    own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
-                    pad_token_key(),
-                    // Of the published file's GPT-2 kind: what would be another model, and what is not read.
-                    expected_key("causal", false),
-                    expected_key("mlp_fc1_bias", false),
-                    expected_key("mlp_fc2_bias", false),
-                    expected_key("parallel_block", false),
-                    expected_key("prenorm", false),
-                    expected_key("qkv_proj_bias", false),
-                    expected_key("rotary_emb_fraction", 1.0),
-                    expected_key("rotary_emb_interleaved", false),
-                    expected_key("use_rms_norm", false),
-                    ignored_keys({"activation_function", "attn_pdrop", "embd_pdrop", "layer_norm_epsilon",
-                                  "n_embd", "n_head", "n_inner", "n_layer", "n_positions",
-                                  "reorder_and_upcast_attn", "resid_pdrop", "scale_attn_by_inverse_layer_idx",
-                                  "scale_attn_weights", "summary_activation", "summary_first_dropout",
-                                  "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
-                    ignored_keys({"dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln",
-                                  "max_trained_positions", "pad_vocab_size_multiple",
-                                  "parallel_block_tied_norm", "rotary_emb_base", "rotary_emb_scale_base",
-                                  "rotary_scaling_factor", "use_flash_attn", "use_xentropy"}),
-                    label_keys(),
-                }}),
-           rope_keys()})};
+  return {"Nomic BERT",
+          concatenated(
+              {usual_size_keys(),
+               {
+                   optional_key("head_dim", &C::head_dim),
+                   optional_key("max_position_embeddings", &C::max_positions),
+                   optional_key("type_vocab_size", &C::type_vocab_size),
+                   activation_key("hidden_act", ActivationUse::kGate),
+                   optional_key("layer_norm_eps", &C::layer_norm_eps),
+                   optional_key("initializer_range", &C::initializer_range),
+                   optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
+                   optional_key("attention_probs_dropout_prob", &C::attention_dropout),
+                   classifier_dropout_key(),
+                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                   own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
+                   pad_token_key(),
+                   // Of the published file's GPT-2 kind: what would be another model, and what is not read.
+                   expected_key("causal", false),
+                   expected_key("mlp_fc1_bias", false),
+                   expected_key("mlp_fc2_bias", false),
+                   expected_key("parallel_block", false),
+                   expected_key("prenorm", false),
+                   expected_key("qkv_proj_bias", false),
+                   expected_key("rotary_emb_fraction", 1.0),
+                   expected_key("rotary_emb_interleaved", false),
+                   expected_key("use_rms_norm", false),
+                   ignored_keys({"activation_function", "attn_pdrop", "embd_pdrop", "layer_norm_epsilon",
+                                 "n_embd", "n_head", "n_inner", "n_layer", "n_positions",
+                                 "reorder_and_upcast_attn", "resid_pdrop", "scale_attn_by_inverse_layer_idx",
+                                 "scale_attn_weights", "summary_activation", "summary_first_dropout",
+                                 "summary_proj_to_labels", "summary_type", "summary_use_proj"}),
+                   ignored_keys({"dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln",
+                                 "max_trained_positions", "pad_vocab_size_multiple",
+                                 "parallel_block_tied_norm", "rotary_emb_base", "rotary_emb_scale_base",
+                                 "rotary_scaling_factor", "use_flash_attn", "use_xentropy"}),
+                   label_keys(),
+               },
+               rope_keys()})};
 }
 
 WeightTable weights(const C& config) {

@@ -162,6 +162,16 @@ void add_decoder_heads(WeightTable& table, const TransformerConfig& config, cons
   }
 }
 
+void add_decoder_with_bias(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
+                           const std::string& embedding) {
+  if (config.tie_word_embeddings) {
+    table.names.push_back({"prediction_bias", {decoder + ".bias"}});
+    table.tied = {{decoder + ".weight", embedding + ".weight"}};
+  } else {
+    add_weights_and_biases(table, {{"decoder", {decoder}}});
+  }
+}
+
 std::vector<bool> by_layer(std::int64_t count, const std::function<bool(std::int64_t layer)>& has) {
   std::vector<bool> layers;
   if (count > kMostLayers) return layers;  // validate() refuses the configuration

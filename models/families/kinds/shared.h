@@ -48,6 +48,11 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
 void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
                        const std::string& embedding, const std::string& lm_head = "lm_head");
 
+/// Adds the output of a masked language model, `decoder` in Hugging Face's names, whose bias is its own and
+/// whose weight is tied to `embedding` if `config` says so.
+void add_decoder_with_bias(WeightTable& table, const TransformerConfig& config, const std::string& decoder,
+                           const std::string& embedding);
+
 /// `key`, after which `read` checks or changes what it has read.
 ConfigKey then_read(ConfigKey key,
                     const std::function<void(const ConfigReader& reader, TransformerConfig& config)>& read);

@@ -235,12 +235,8 @@ void complete_config(C& config, const WeightFiles& files) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = base();
-  config.vocab_size = 32128;
-  config.hidden_size = hidden;
-  config.num_layers = config.num_decoder_layers = layers;
-  config.num_heads = heads;
-  config.intermediate_size = inner;
+  C config = of_size(base(), {32128, hidden, layers, heads, inner});
+  config.num_decoder_layers = layers;
   config.decoder_start_token_id = 0;
   return config;
 }
@@ -265,18 +261,17 @@ C mt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::i
   return config;
 }
 
-C umt5_base() {
-  C config = mt5_base();
+// What UMT5 changes in an mT5. Its logits are scaled as transformers 5 does, whatever tie_word_embeddings
+// says.
+C umt5(C config) {
   config.bucket_tables = BucketTables::kPerLayer;
-  config.logits_scale = 0.0;  // of transformers 5, whatever tie_word_embeddings says
+  config.logits_scale = 0.0;
   return config;
 }
 
 C umt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = mt5_sized(hidden, layers, heads, inner);
+  C config = umt5(mt5_sized(hidden, layers, heads, inner));
   config.vocab_size = 256384;
-  config.bucket_tables = BucketTables::kPerLayer;
-  config.logits_scale = 0.0;
   return config;
 }
 
@@ -287,28 +282,36 @@ C tiny() {
   return config;
 }
 
-Family family() {
+// `name` is that of the classes.
+Family t5_like(const char* model_type, const char* name, const char* description, const C& base,
+               const ConfigKey& output, std::vector<Preset> presets) {
   return {
-      .model_type = "t5",
-      .description =
-          "T5 (Raffel et al., 2020): encoder-decoder, pre-RMSNorm, bucketed relative positions, "
-          "unscaled attention",
-      .heads = {{Head::kSeq2SeqLm, "T5ForConditionalGeneration"},
-                {Head::kBase, "T5Model"},
-                {Head::kBase, "T5EncoderModel"}},
-      .base = base(),
-      .keys = keys("T5", {"tie_word_embeddings", read_output, write_output}),
-      .presets = {{"t5-small", "T5 small", sized(512, 6, 8, 2048)},
+      .model_type = model_type,
+      .description = description,
+      .heads = {{Head::kSeq2SeqLm, std::string(name) + "ForConditionalGeneration"},
+                {Head::kBase, std::string(name) + "Model"},
+                {Head::kBase, std::string(name) + "EncoderModel"}},
+      .base = base,
+      .keys = keys(name, output),
+      .presets = std::move(presets),
+      .build = build,
+      .weight_table = weights,
+      .complete_config = complete_config,
+  };
+}
+
+Family family() {
+  return t5_like("t5", "T5",
+                 "T5 (Raffel et al., 2020): encoder-decoder, pre-RMSNorm, bucketed relative positions, "
+                 "unscaled attention",
+                 base(), {"tie_word_embeddings", read_output, write_output},
+                 {{"t5-small", "T5 small", sized(512, 6, 8, 2048)},
                   {"t5-base", "T5 base", sized(768, 12, 12, 3072)},
                   {"t5-large", "T5 large", sized(1024, 24, 16, 4096)},
                   {"t5-v1_1-small", "T5 1.1 small", v1_1(sized(512, 8, 6, 1024))},
                   {"t5-v1_1-base", "T5 1.1 base", v1_1(sized(768, 12, 12, 2048))},
                   {"t5-v1_1-large", "T5 1.1 large", v1_1(sized(1024, 24, 16, 2816))},
-                  {"t5-tiny", "T5 1.1 for trying out on a CPU", tiny()}},
-      .build = build,
-      .weight_table = weights,
-      .complete_config = complete_config,
-  };
+                  {"t5-tiny", "T5 1.1 for trying out on a CPU", tiny()}});
 }
 
 }  // namespace zoo::family::t5
@@ -318,21 +321,11 @@ namespace zoo::family::mt5 {
 using namespace t5;
 
 Family family() {
-  return {
-      .model_type = "mt5",
-      .description = "mT5 (Xue et al., 2021): multilingual T5 1.1",
-      .heads = {{Head::kSeq2SeqLm, "MT5ForConditionalGeneration"},
-                {Head::kBase, "MT5Model"},
-                {Head::kBase, "MT5EncoderModel"}},
-      .base = mt5_base(),
-      .keys = keys("MT5", optional_key("tie_word_embeddings", &C::tie_word_embeddings)),
-      .presets = {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
+  return t5_like("mt5", "MT5", "mT5 (Xue et al., 2021): multilingual T5 1.1", mt5_base(),
+                 optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                 {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
                   {"mt5-base", "mT5 base", mt5_sized(768, 12, 12, 2048)},
-                  {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}},
-      .build = build,
-      .weight_table = weights,
-      .complete_config = complete_config,
-  };
+                  {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}});
 }
 
 }  // namespace zoo::family::mt5
@@ -342,21 +335,12 @@ namespace zoo::family::umt5 {
 using namespace t5;
 
 Family family() {
-  return {
-      .model_type = "umt5",
-      .description = "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
-      .heads = {{Head::kSeq2SeqLm, "UMT5ForConditionalGeneration"},
-                {Head::kBase, "UMT5Model"},
-                {Head::kBase, "UMT5EncoderModel"}},
-      .base = umt5_base(),
-      .keys = keys("UMT5", optional_key("tie_word_embeddings", &C::tie_word_embeddings)),
-      .presets = {{"umt5-small", "UMT5 small", umt5_sized(512, 8, 6, 1024)},
+  return t5_like("umt5", "UMT5",
+                 "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
+                 t5::umt5(mt5_base()), optional_key("tie_word_embeddings", &C::tie_word_embeddings),
+                 {{"umt5-small", "UMT5 small", umt5_sized(512, 8, 6, 1024)},
                   {"umt5-base", "UMT5 base", umt5_sized(768, 12, 12, 2048)},
-                  {"umt5-xxl", "UMT5 xxl", umt5_sized(4096, 24, 64, 10240)}},
-      .build = build,
-      .weight_table = weights,
-      .complete_config = complete_config,
-  };
+                  {"umt5-xxl", "UMT5 xxl", umt5_sized(4096, 24, 64, 10240)}});
 }
 
 }  // namespace zoo::family::umt5

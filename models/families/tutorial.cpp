@@ -12,47 +12,6 @@
 
 namespace zoo::family::tutorial {
 
-// Embeddings that learn by prediction: logits = W e[id] + b, a position sees itself alone.
-// input_ids [B, T], targets or labels [B, T]; logits [B, T, V].
-class WordPrediction : public Model {
- public:
-  explicit WordPrediction(const TransformerConfig& config);
-
-  ModelOutput forward(const ModelInputs& inputs) override;
-  void initialize(at::Generator generator) override;
-
-  Embedding embed{nullptr};  // [V, C]
-  Linear linear{nullptr};    // [V, C], with bias
-};
-
-// One head of attention without positions, and a class from the FIRST word: what tells the phrases apart
-// must come to it through the attention. input_ids [B, T], labels [B]; logits [B, num_labels].
-class FirstWordClassifier : public Model {
- public:
-  explicit FirstWordClassifier(const TransformerConfig& config);
-
-  ModelOutput forward(const ModelInputs& inputs) override;
-  void initialize(at::Generator generator) override;
-
-  Embedding embed{nullptr};
-  Linear qkv{nullptr};  // [3C, C]: query, key, value
-  Linear fc{nullptr};   // with bias
-};
-
-// Attention of num_heads heads without positions, and a class from the LAST word.
-// input_ids [B, T], labels [B]; logits [B, num_labels], attentions one of [B, H, T, T].
-class LastWordClassifier : public Model {
- public:
-  explicit LastWordClassifier(const TransformerConfig& config);
-
-  ModelOutput forward(const ModelInputs& inputs) override;
-  void initialize(at::Generator generator) override;
-
-  Embedding embed{nullptr};
-  SelfAttention attention{nullptr};
-  Linear fc{nullptr};  // with bias
-};
-
 // torch::nn::Embedding's rule.
 void draw(EmbeddingImpl& embedding, const at::Generator& generator) {
   const at::NoGradGuard no_grad;
@@ -81,92 +40,118 @@ AttentionMask mask_of(const ModelInputs& inputs, const at::Tensor& x) {
                              x.scalar_type(), x.device());
 }
 
-WordPrediction::WordPrediction(const TransformerConfig& config) : Model(config) {
-  config.validate();
-  embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
-  linear = register_module("linear", Linear(config.hidden_size, config.vocab_size));
-}
-
-ModelOutput WordPrediction::forward(const ModelInputs& inputs) {
-  check_ids(inputs);
-  ModelOutput output;
-  output.last_hidden_state = embed(inputs.input_ids);
-  if (inputs.output_hidden_states) output.hidden_states = {output.last_hidden_state};
-  output.logits =
-      linear(inputs.last_logits_only ? output.last_hidden_state.slice(1, -1) : output.last_hidden_state);
-  if (inputs.targets.defined()) {
-    output.loss = cross_entropy(output.logits, inputs.targets);
-  } else if (inputs.labels.defined()) {
-    TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
-                inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-    output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+// Embeddings that learn by prediction: logits = W e[id] + b, a position sees itself alone.
+// input_ids [B, T], targets or labels [B, T]; logits [B, T, V].
+class WordPrediction : public Model {
+ public:
+  explicit WordPrediction(const TransformerConfig& config) : Model(config) {
+    config.validate();
+    embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+    linear = register_module("linear", Linear(config.hidden_size, config.vocab_size));
   }
-  if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
-  return output;
-}
 
-void WordPrediction::initialize(at::Generator generator) {
-  draw(*embed, generator);
-  draw(*linear, generator);
-}
+  ModelOutput forward(const ModelInputs& inputs) override {
+    check_ids(inputs);
+    ModelOutput output;
+    output.last_hidden_state = embed(inputs.input_ids);
+    if (inputs.output_hidden_states) output.hidden_states = {output.last_hidden_state};
+    output.logits =
+        linear(inputs.last_logits_only ? output.last_hidden_state.slice(1, -1) : output.last_hidden_state);
+    if (inputs.targets.defined()) {
+      output.loss = cross_entropy(output.logits, inputs.targets);
+    } else if (inputs.labels.defined()) {
+      TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
+                  inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
+      output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+    }
+    if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
+    return output;
+  }
 
-FirstWordClassifier::FirstWordClassifier(const TransformerConfig& config) : Model(config) {
-  config.validate();
-  TORCH_CHECK(config.num_heads == 1, "the classifier of first words has one head, got ", config.num_heads);
-  const std::int64_t width = config.hidden_size;
-  embed = register_module("embed", Embedding(config.vocab_size, width));
-  qkv = register_module("qkv", Linear(width, 3 * width, /*with_bias=*/false));
-  fc = register_module("fc", Linear(width, config.num_labels));
-}
+  void initialize(at::Generator generator) override {
+    draw(*embed, generator);
+    draw(*linear, generator);
+  }
 
-ModelOutput FirstWordClassifier::forward(const ModelInputs& inputs) {
-  check_ids(inputs);
-  const at::Tensor x = embed(inputs.input_ids);
-  const auto parts = qkv(x).unsqueeze(1).chunk(3, -1);  // [B, 1, T, C] each
-  const AttentionOutput attended = ops::scaled_dot_product_attention(
-      parts[0], parts[1], parts[2], mask_of(inputs, x), {.need_weights = inputs.output_attentions});
-  ModelOutput output;
-  output.last_hidden_state = attended.output.squeeze(1);
-  if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
-  if (inputs.output_attentions) output.attentions = {attended.weights};
-  output.logits = fc(output.last_hidden_state.select(1, 0));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
-  return output;
-}
+  Embedding embed{nullptr};  // [V, C]
+  Linear linear{nullptr};    // [V, C], with bias
+};
 
-void FirstWordClassifier::initialize(at::Generator generator) {
-  draw(*embed, generator);
-  draw(*qkv, generator);  // the draws of three projections of the same bound, in order
-  draw(*fc, generator);
-}
+// One head of attention without positions, and a class from the FIRST word: what tells the phrases apart
+// must come to it through the attention. input_ids [B, T], labels [B]; logits [B, num_labels].
+class FirstWordClassifier : public Model {
+ public:
+  explicit FirstWordClassifier(const TransformerConfig& config) : Model(config) {
+    config.validate();
+    TORCH_CHECK(config.num_heads == 1, "the classifier of first words has one head, got ", config.num_heads);
+    const std::int64_t width = config.hidden_size;
+    embed = register_module("embed", Embedding(config.vocab_size, width));
+    qkv = register_module("qkv", Linear(width, 3 * width, /*with_bias=*/false));
+    fc = register_module("fc", Linear(width, config.num_labels));
+  }
 
-LastWordClassifier::LastWordClassifier(const TransformerConfig& config) : Model(config) {
-  config.validate();
-  embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
-  attention = register_module("attention", SelfAttention(config));
-  fc = register_module("fc", Linear(config.hidden_size, config.num_labels));
-}
+  ModelOutput forward(const ModelInputs& inputs) override {
+    check_ids(inputs);
+    const at::Tensor x = embed(inputs.input_ids);
+    const auto parts = qkv(x).unsqueeze(1).chunk(3, -1);  // [B, 1, T, C] each
+    const AttentionOutput attended = ops::scaled_dot_product_attention(
+        parts[0], parts[1], parts[2], mask_of(inputs, x), {.need_weights = inputs.output_attentions});
+    ModelOutput output;
+    output.last_hidden_state = attended.output.squeeze(1);
+    if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
+    if (inputs.output_attentions) output.attentions = {attended.weights};
+    output.logits = fc(output.last_hidden_state.select(1, 0));
+    if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+    return output;
+  }
 
-ModelOutput LastWordClassifier::forward(const ModelInputs& inputs) {
-  check_ids(inputs);
-  const at::Tensor x = embed(inputs.input_ids);
-  ModelOutput output;
-  SelfAttentionContext context{.mask = mask_of(inputs, x)};
-  if (inputs.output_attentions) context.weights = &output.attentions.emplace_back();
-  if (inputs.output_heads) context.heads = &output.heads.emplace_back();
-  output.last_hidden_state = attention(x, context);
-  if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
-  output.logits = fc(output.last_hidden_state.select(1, -1));
-  if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
-  return output;
-}
+  void initialize(at::Generator generator) override {
+    draw(*embed, generator);
+    draw(*qkv, generator);  // the draws of three projections of the same bound, in order
+    draw(*fc, generator);
+  }
 
-void LastWordClassifier::initialize(at::Generator generator) {
-  draw(*embed, generator);
-  draw(*attention->qkv, generator);
-  draw(*attention->out, generator);
-  draw(*fc, generator);
-}
+  Embedding embed{nullptr};
+  Linear qkv{nullptr};  // [3C, C]: query, key, value
+  Linear fc{nullptr};   // with bias
+};
+
+// Attention of num_heads heads without positions, and a class from the LAST word.
+// input_ids [B, T], labels [B]; logits [B, num_labels], attentions one of [B, H, T, T].
+class LastWordClassifier : public Model {
+ public:
+  explicit LastWordClassifier(const TransformerConfig& config) : Model(config) {
+    config.validate();
+    embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+    attention = register_module("attention", SelfAttention(config));
+    fc = register_module("fc", Linear(config.hidden_size, config.num_labels));
+  }
+
+  ModelOutput forward(const ModelInputs& inputs) override {
+    check_ids(inputs);
+    const at::Tensor x = embed(inputs.input_ids);
+    ModelOutput output;
+    SelfAttentionContext context{.mask = mask_of(inputs, x)};
+    if (inputs.output_attentions) context.weights = &output.attentions.emplace_back();
+    if (inputs.output_heads) context.heads = &output.heads.emplace_back();
+    output.last_hidden_state = attention(x, context);
+    if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
+    output.logits = fc(output.last_hidden_state.select(1, -1));
+    if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+    return output;
+  }
+
+  void initialize(at::Generator generator) override {
+    draw(*embed, generator);
+    draw(*attention->qkv, generator);
+    draw(*attention->out, generator);
+    draw(*fc, generator);
+  }
+
+  Embedding embed{nullptr};
+  SelfAttention attention{nullptr};
+  Linear fc{nullptr};  // with bias
+};
 
 C base(Shape shape) {
   C config;

@@ -13,9 +13,7 @@
 namespace zoo {
 namespace {
 
-bool is_bias(const std::string& name) {
-  return name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0;
-}
+bool is_bias(const std::string& name) { return name.ends_with(".bias"); }
 
 std::string weight_beside(const std::string& bias) {
   return is_bias(bias) ? bias.substr(0, bias.size() - 4) + "weight" : "";
@@ -84,12 +82,9 @@ class Matcher {
     return false;
   }
 
-  void check_joined(const WeightName& name, const at::Tensor& parameter) {
-    const std::string key = stored(name.joined);
-    seen_.insert(key);
+  void check_shape(const std::string& key, const std::vector<std::int64_t>& wanted) {
     if (!has_numbers(key)) return;
     const std::vector<std::int64_t>& found = files_.entry(key).shape;
-    const std::vector<std::int64_t> wanted{name.experts, parameter.size(0) / name.experts, parameter.size(1)};
     if (found == wanted) {
       report_.loaded.push_back(key);
     } else {
@@ -98,9 +93,14 @@ class Matcher {
     }
   }
 
+  void check_joined(const WeightName& name, const at::Tensor& parameter) {
+    const std::string key = stored(name.joined);
+    seen_.insert(key);
+    check_shape(key, {name.experts, parameter.size(0) / name.experts, parameter.size(1)});
+  }
+
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
     if (names_.joins(name)) return check_joined(name, parameter);
-    std::vector<std::int64_t> expected = parameter.sizes().vec();
     const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
       const std::string& theirs = name.theirs[i];
@@ -112,18 +112,10 @@ class Matcher {
         (fresh ? report_.fresh : report_.missing).push_back(key);
         continue;
       }
-      if (!has_numbers(key)) continue;
-      std::vector<std::int64_t> found = files_.entry(key).shape;
-      if (name.layout == WeightLayout::kTransposed) std::reverse(found.begin(), found.end());
-      std::vector<std::int64_t> wanted = expected;
+      std::vector<std::int64_t> wanted = parameter.sizes().vec();
       wanted[0] = rows[i];
-      if (found != wanted) {
-        if (name.layout == WeightLayout::kTransposed) std::reverse(wanted.begin(), wanted.end());
-        report_.mismatched.push_back(c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ",
-                                              at::IntArrayRef(files_.entry(key).shape)));
-      } else {
-        report_.loaded.push_back(key);
-      }
+      if (name.layout == WeightLayout::kTransposed) std::reverse(wanted.begin(), wanted.end());
+      check_shape(key, wanted);
     }
   }
 

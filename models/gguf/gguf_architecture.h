@@ -25,6 +25,10 @@ namespace zoo {
 /// there. kRow: [in] here, [1, in] there.
 enum class GgufLayout { kSame, kQueryHeads, kKeyHeads, kPlusOne, kTransposed, kExperts, kRow };
 
+inline bool is_by_head(GgufLayout layout) {
+  return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
+}
+
 /// A tensor's name in GGUF and in Hugging Face's checkpoint, without ".weight" or ".bias"; "{}" stands for
 /// the layer's number, "{e}" for the expert's, which `expert` is in a translation of a name that has one.
 struct GgufName {

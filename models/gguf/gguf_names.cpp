@@ -69,15 +69,13 @@ std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const
 }
 
 at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
-  const bool by_head = layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
-  if (by_head) return permuted(tensor, heads, 2);
+  if (is_by_head(layout)) return permuted(tensor, heads, 2);
   if (layout == GgufLayout::kPlusOne) return tensor.sub(1);
   return layout == GgufLayout::kTransposed ? tensor.t() : tensor;
 }
 
 at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
-  const bool by_head = layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
-  if (by_head) return permuted(tensor, heads, tensor.size(0) / heads / 2);
+  if (is_by_head(layout)) return permuted(tensor, heads, tensor.size(0) / heads / 2);
   if (layout == GgufLayout::kPlusOne) return tensor.add(1);
   if (layout == GgufLayout::kRow) return tensor.squeeze(0);
   return layout == GgufLayout::kTransposed ? tensor.t() : tensor;

@@ -17,10 +17,6 @@
 namespace zoo {
 namespace {
 
-bool is_by_head(GgufLayout layout) {
-  return layout == GgufLayout::kQueryHeads || layout == GgufLayout::kKeyHeads;
-}
-
 // The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
 // A tensor that the architecture does not have keeps its name.
 class GgufTensors : public TensorFile {

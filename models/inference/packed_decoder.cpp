@@ -40,10 +40,7 @@ std::size_t PackedDecoder::bytes() const {
 }
 
 std::size_t PackedDecoder::cache_bytes_per_token() const {
-  const CacheShape shape = stack_->cache_shape(1, 1);
-  const std::size_t panel = kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs) +
-                            kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
-  return shape.layers * shape.heads * panel / kernels::kPanelOutputs;
+  return PackedCache(stack_->cache_shape(1, 1)).position_bytes();
 }
 
 void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {

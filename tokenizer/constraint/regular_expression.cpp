@@ -131,8 +131,7 @@ class Parser {
     if (take('\\')) return one_of(escape());
     if (peek('*') || peek('+') || peek('?')) refuse("a repetition of nothing");
     if (peek('^')) refuse("an anchor inside of the pattern");
-    const char32_t character = next_code_point(text_, at_);
-    return one_of({{character, character}});
+    return one_of(one(next_code_point(text_, at_)));
   }
 
   // An inverted set excludes the characters that any release has in the class.
@@ -174,12 +173,7 @@ class Parser {
       --at_;
       refuse(std::string("\\") + letter + ", which is not supported,");
     }
-    if (static_cast<unsigned char>(letter) < 0x80) {
-      const auto character = static_cast<char32_t>(letter);
-      return {{character, character}};
-    }
-    const char32_t character = next_code_point(text_, at_);
-    return {{character, character}};
+    return one(static_cast<unsigned char>(letter) < 0x80 ? letter : next_code_point(text_, at_));
   }
 
   static bool is_letter(char letter) {
@@ -263,8 +257,7 @@ class Parser {
     if (take('\\')) return peek('b') ? (++at_, Ranges{{'\b', '\b'}}) : escape(inverted);
     if (peek('[') && at_ + 1 < text_.size() && text_[at_ + 1] == ':')
       refuse("a [:class:], which is not supported,");
-    const char32_t character = next_code_point(text_, at_);
-    return {{character, character}};
+    return one(next_code_point(text_, at_));
   }
 
   std::string_view text_;

@@ -225,33 +225,23 @@ SchemaBranches::Branches SchemaBranches::of(const Json& schema, const std::strin
     for (std::size_t i = 0; i < schema["allOf"].size(); ++i)
       branches = product(branches, of(schema["allOf"][i], inside(place, "allOf", i)), place);
   }
-  if (schema.contains("anyOf")) branches = any_of(schema, branches, place);
-  if (schema.contains("oneOf")) branches = one_of(schema, branches, place);
+  for (const char* key : {"anyOf", "oneOf"})
+    if (schema.contains(key)) branches = alternatives(schema[key], key, branches, place);
   --depth_;
   return branches;
 }
 
-SchemaBranches::Branches SchemaBranches::any_of(const Json& schema, const Branches& branches,
-                                                const std::string& place) {
+SchemaBranches::Branches SchemaBranches::alternatives(const Json& list, const char* key,
+                                                      const Branches& branches, const std::string& place) {
   Branches all;
-  for (std::size_t i = 0; i < schema["anyOf"].size(); ++i) {
-    const Branches more = product(branches, of(schema["anyOf"][i], inside(place, "anyOf", i)), place);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  return all;
-}
-
-SchemaBranches::Branches SchemaBranches::one_of(const Json& schema, const Branches& branches,
-                                                const std::string& place) {
-  Branches all;
-  for (std::size_t i = 0; i < schema["oneOf"].size(); ++i) {
-    const Branches more = product(branches, of(schema["oneOf"][i], inside(place, "oneOf", i)), place);
-    for (const Json& one : more) {
-      for (const Json& before : all) {
-        if (!exclude_each_other(one, before, place))
-          refuse_schema(place, "'oneOf' whose alternatives may hold at once is not supported; use 'anyOf'");
-      }
-    }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Branches more = product(branches, of(list[i], inside(place, key, i)), place);
+    const auto may_hold_at_once = [&](const Json& one) {
+      return std::any_of(all.begin(), all.end(),
+                         [&](const Json& before) { return !exclude_each_other(one, before, place); });
+    };
+    if (key == std::string_view("oneOf") && std::any_of(more.begin(), more.end(), may_hold_at_once))
+      refuse_schema(place, "'oneOf' whose alternatives may hold at once is not supported; use 'anyOf'");
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

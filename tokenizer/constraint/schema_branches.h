@@ -42,8 +42,8 @@ class SchemaBranches {
   const SchemaJson* find(const std::string& reference) const;
   const SchemaJson& target(const std::string& reference, const std::string& place);
   bool leads_to(const SchemaJson& value, const SchemaJson* goal, std::set<const SchemaJson*>& seen) const;
-  Branches any_of(const SchemaJson& schema, const Branches& branches, const std::string& place);
-  Branches one_of(const SchemaJson& schema, const Branches& branches, const std::string& place);
+  Branches alternatives(const SchemaJson& list, const char* key, const Branches& branches,
+                        const std::string& place);
   bool exclude_each_other(SchemaJson a, SchemaJson b, const std::string& place);
 
   const SchemaJson& root_;

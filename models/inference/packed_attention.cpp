@@ -1,4 +1,3 @@
-
 #include "models/inference/packed_stack.h"
 
 // Attention of a PackedStack: self-attention over a sequence's cache, and cross-attention.

@@ -23,11 +23,7 @@ void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   for (const SentencePieceFile::Piece& piece : file.pieces) {
     const bool is_symbol =
         piece.type == SentencePieceFile::Type::control || piece.type == SentencePieceFile::Type::user_defined;
-    if (!is_symbol) continue;
-    AddedToken token;
-    token.content = piece.text;
-    token.normalized = false;
-    settings.additional_special_tokens.push_back(token);
+    if (is_symbol) settings.additional_special_tokens.push_back(special_token(piece.text));
   }
 }
 

@@ -196,11 +196,7 @@ void guess_roles(Pipeline& pipeline) {
 }  // namespace
 
 AddedToken special_token(std::string content) {
-  AddedToken token;
-  token.content = std::move(content);
-  token.special = true;
-  token.normalized = false;
-  return token;
+  return {.content = std::move(content), .normalized = false, .special = true};
 }
 
 TokenizerSettings TokenizerSettings::of(const JsonSection& section) {

@@ -67,11 +67,8 @@ class StatementParser {
     if (name == "for") return loop(line);
     if (name == "set") return set(line);
     if (name == "macro") return macro(line);
-    if (name == "generation") {
-      return {.kind = Kind::generation, .line = line, .body = outside_of_loops([&] {
-                                                        return body_until("endgeneration");
-                                                      })};
-    }
+    if (name == "generation")
+      return {.kind = Kind::generation, .line = line, .body = outside_of_loops("endgeneration")};
     if (name != "break" && name != "continue") throw SyntaxFault{line, "tag '" + name + "' is not supported"};
     if (loops_ == 0) throw SyntaxFault{line, "'" + name + "' is outside of a loop"};
     return {.kind = name == "break" ? Kind::leave_loop : Kind::next_iteration, .line = line};
@@ -124,7 +121,7 @@ class StatementParser {
     }
     if (parser_.sees(TokenKind::symbol, "|")) parser_.fail("filters of a 'set' block are not supported");
     found.kind = Kind::set_block;
-    found.body = outside_of_loops([&] { return body_until("endset"); });
+    found.body = outside_of_loops("endset");
     return found;
   }
 
@@ -137,14 +134,14 @@ class StatementParser {
       found->parameters.push_back({name, parser_.skip("=") ? parser_.expression() : nullptr});
       if (!parser_.sees(TokenKind::symbol, ")")) parser_.expect(",");
     }
-    found->body = outside_of_loops([&] { return body_until("endmacro"); });
+    found->body = outside_of_loops("endmacro");
     return {.kind = Kind::macro, .line = line, .macro = std::move(found)};
   }
 
   // break and continue do not apply across a macro or a block.
-  template <class Read> Statements outside_of_loops(Read read) {
+  Statements outside_of_loops(const char* end) {
     const int loops = std::exchange(loops_, 0);
-    Statements body = read();
+    Statements body = body_until(end);
     loops_ = loops;
     return body;
   }

@@ -37,8 +37,6 @@ json pre_tokenizer(SplitPattern pattern) {
   return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_json(false, true, false)}}};
 }
 
-using nlohmann::json;
-
 constexpr const char* kPrefix = "##";
 
 WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& options) {

@@ -93,20 +93,19 @@ std::size_t BpeMerges::apply_by_scanning(std::vector<BpeSymbol>& symbols) const 
 
 std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
   std::vector<Node> nodes(symbols.size());
-  std::vector<std::uint64_t> entries;  // rank and position in one number, in the order of merging
-  std::priority_queue queue(std::greater<>{}, std::move(entries));
-  const auto link = [&](std::uint32_t left, auto push) {
+  // Rank and position in one number, in the order of merging.
+  std::priority_queue queue(std::greater<>{}, std::vector<std::uint64_t>());
+  const auto link = [&](std::uint32_t left) {
     Node& node = nodes[left];
     const Merge* merge = node.next == kEnd ? nullptr : find(node.symbol.id, nodes[node.next].symbol.id);
     node.with_next = merge == nullptr ? kNotMerged : *merge;
-    if (merge != nullptr) push(static_cast<std::uint64_t>(merge->rank) << 32 | left);
+    if (merge != nullptr) queue.push(static_cast<std::uint64_t>(merge->rank) << 32 | left);
   };
 
   const auto count = static_cast<std::uint32_t>(symbols.size());
   for (std::uint32_t i = 0; i < count; ++i)
     nodes[i] = {symbols[i], kNotMerged, i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
-  const auto push = [&](std::uint64_t entry) { queue.push(entry); };
-  for (std::uint32_t i = 0; i < count; ++i) link(i, push);
+  for (std::uint32_t i = 0; i < count; ++i) link(i);
 
   std::size_t looked_at = count;
   for (; !queue.empty(); ++looked_at) {
@@ -120,8 +119,8 @@ std::size_t BpeMerges::apply_by_queue(std::vector<BpeSymbol>& symbols) const {
     node.next = right.next;
     right.with_next = kNotMerged;
     if (node.next != kEnd) nodes[node.next].previous = place;
-    link(place, push);
-    if (node.previous != kEnd) link(node.previous, push);
+    link(place);
+    if (node.previous != kEnd) link(node.previous);
   }
 
   symbols.clear();

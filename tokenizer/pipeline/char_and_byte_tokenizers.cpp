@@ -95,8 +95,6 @@ void CharTokenizer::save(const std::filesystem::path& directory) const {
   write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
 }
 
-using nlohmann::json;
-
 TokenIds ByteTokenizer::text_ids(std::string_view text) const {
   require_utf8(text, "the text");
   TokenIds ids(text.size());

@@ -2,31 +2,34 @@
 
     times.py FILE [CTEST'S ARGUMENTS]
 
-FILE has a line for each process measured: microseconds, a tab, the test's name. A test above its share fails the run: it
-has grown, and the next one will too, until nobody runs them. Make it smaller; if what it tests is worth more, say so in
-SHARES. Shares do not depend on how fast the machine is.
+FILE has a line for each process measured: microseconds, a tab, the test's name. A test that takes half as much again as
+its share fails the run: it has grown, and the next one will too, until nobody runs them. Make it smaller; if what it
+tests is worth more, say so in SHARES. Shares do not depend on how fast the machine is, but somewhat on its kind, which
+decides what kernels there are to try.
 """
 
 import collections
 import pathlib
 import sys
 
-EACH = 3.0  # percent of the run's processor time
+EACH = 2.0  # percent of the run's processor time
 SHARES = {
-    "apps: faulty_disk": 4.0,
-    "apps: test_bench_verb": 7.0,
-    "apps: test_demo_verb": 8.0,  # each demo of the tutorials
-    "apps: test_load_memory": 7.0,
-    "apps: test_train_families": 9.0,  # of --all, where it trains all families
-    "apps: test_train_parallel": 7.0,  # each launcher, two or three processes at a time; local steps
-    "apps: test_train_verb": 4.0,
-    "interop: conformance": 10.0,
-    "interop: parity_table": 15.0,  # of --all, where half of the table is made
-    "interop: test_decoding": 6.0,
-    "interop: test_gguf": 5.0,
-    "interop: test_tokenizers": 6.0,
-    "package: another project finds, links and runs an installed zoo": 12.0,  # compiles five programs
+    "apps: faulty_disk": 3.0,
+    "apps: test_bench_verb": 6.0,
+    "apps: test_demo_verb": 5.0,  # each demo of the tutorials
+    "apps: test_load_memory": 5.0,
+    "apps: test_train_families": 6.0,  # of --all, where it trains all families
+    "apps: test_train_parallel": 6.0,  # each launcher, two or three processes at a time; local steps
+    "apps: test_train_verb": 3.0,
+    "interop: conformance": 7.0,
+    "interop: parity_table": 10.0,  # of --all, where half of the table is made
+    "interop: test_decoding": 4.0,
+    "interop: test_gguf": 4.0,
+    "interop: test_pt2": 3.0,
+    "interop: test_tokenizers": 4.0,
+    "package: another project finds, links and runs an installed zoo": 8.0,  # compiles five programs
 }
+GROWN = 1.5
 # Arguments of a whole run, in which shares mean something.
 WHOLE = ([], ["--label-exclude", "long"])
 
@@ -43,7 +46,7 @@ def too_large(seconds):
     """(test, percent, allowed) of each test above its share."""
     whole = sum(seconds.values())
     shares = ((test, 100 * used / whole, SHARES.get(test, EACH)) for test, used in seconds.items())
-    return [(test, share, allowed) for test, share, allowed in shares if share > allowed]
+    return [(test, share, allowed) for test, share, allowed in shares if share > GROWN * allowed]
 
 
 def main():

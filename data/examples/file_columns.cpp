@@ -21,23 +21,29 @@ constexpr auto kUsualNames = std::to_array<std::string_view>(
      "source",    "src",      "summary", "tag",     "tags",        "target",   "text",
      "tgt",       "title",    "token",   "topic",   "translation", "tweet",    "word"});
 
-bool is_usual(std::string_view name) { return std::ranges::find(kUsualNames, name) != kUsualNames.end(); }
+constexpr auto kLabelNames = std::to_array<std::string_view>(
+    {"category", "class", "intent", "label", "labels", "rating", "score", "sentiment", "stars", "topic"});
 
-// A name of letters, digits and '_' with a usual part: "sentence1", "text_a", "airline_sentiment".
-bool names_a_column(std::string_view text) {
+// A name of letters, digits and '_' with a part that is one of `words`: "sentence1", "text_a",
+// "airline_sentiment".
+bool has_part(std::string_view text, std::span<const std::string_view> words) {
   std::string part;
-  bool usual = false;
+  bool found = false;
+  const auto end_part = [&] {
+    found = found || std::ranges::find(words, part) != words.end();
+    part.clear();
+  };
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c != '_' && (byte > 127 || std::isalnum(byte) == 0)) return false;
     if (std::isalpha(byte) != 0) {
       part += static_cast<char>(std::tolower(byte));
     } else {
-      usual = usual || is_usual(part);
-      part.clear();
+      end_part();
     }
   }
-  return usual || is_usual(part);
+  end_part();
+  return found;
 }
 
 }  // namespace
@@ -123,8 +129,11 @@ nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line, const 
 }
 
 bool looks_like_names(std::span<const std::string_view> parts) {
-  const auto usual = std::ranges::count_if(parts, names_a_column);
+  const auto usual =
+      std::ranges::count_if(parts, [](std::string_view part) { return has_part(part, kUsualNames); });
   return usual >= 2 && 2 * usual >= static_cast<std::ptrdiff_t>(parts.size());
 }
+
+bool names_a_label(std::string_view name) { return has_part(name, kLabelNames); }
 
 }  // namespace zoo

@@ -1,6 +1,8 @@
 #include "data/examples/record_file.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -39,17 +41,65 @@ struct ColumnPositions {
   bool has_header = false;
 };
 
-// A value of --columns for these columns: the known ones, then the others in order.
+// A value of --columns for these columns: each name's own column, else a label's where it usually stands,
+// else the next that is no number of a row.
 std::string proposed(const std::vector<std::string_view>& parts, const std::vector<std::string>& names) {
-  std::vector<std::string> free = names, pairs;
-  std::erase_if(free, [&](const std::string& name) { return std::ranges::find(parts, name) != parts.end(); });
-  auto next = free.begin();
-  for (const std::string_view part : parts) {
-    const bool known = std::ranges::find(names, part) != names.end();
-    if (!known && next == free.end()) continue;
-    pairs.push_back((known ? std::string(part) : *next++) + "=" + std::string(part));
+  const auto is_free = [&](std::string_view part) { return std::ranges::find(names, part) == names.end(); };
+  std::vector<std::string_view> labels, others;
+  for (const std::string_view part : parts)
+    if (is_free(part) && part != "id" && part != "idx" && part != "index")
+      (names_a_label(part) ? labels : others).push_back(part);
+  const auto next = [](std::vector<std::string_view>& from) {
+    const std::string_view first = from.front();
+    from.erase(from.begin());
+    return first;
+  };
+  std::map<std::string_view, std::string> by_part;
+  for (const std::string& name : names) {
+    const bool is_label = names_a_label(name);
+    auto &first = is_label ? labels : others, &second = is_label ? others : labels;
+    if (std::ranges::find(parts, name) != parts.end()) by_part[name] = name;
+    else if (!first.empty()) by_part[next(first)] = name;
+    else if (!second.empty()) by_part[next(second)] = name;
   }
+  std::vector<std::string> pairs;
+  for (const std::string_view part : parts)
+    if (by_part.contains(part)) pairs.push_back(by_part[part] + "=" + std::string(part));
   return joined(pairs, ",");
+}
+
+// What a first row says that looks like names and does not give the required ones.
+FieldError unknown_header(const std::string& where, const std::vector<std::string_view>& parts,
+                          const Columns& columns, bool has_commas) {
+  const std::vector<std::string> names = columns.names();
+  const std::string between = has_commas ? "," : "\t";
+  const std::vector<std::string> row(parts.begin(), parts.end());
+  return FieldError(where, ": '", joined(row, between), "' looks like the names of columns, but ",
+                    joined(columns.required), " are not all there; name them by ", Field{"columns"}, " ",
+                    proposed(parts, names), ", or put a line '", joined(names, has_commas ? "," : "<TAB>"),
+                    "' above it if it is an example");
+}
+
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, [&](char c) {
+    return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+}
+
+// True if the first record of a table without a header reads like one: names, under a label that stands
+// nowhere else, while each other label stands more than once.
+bool begins_with_names(const std::vector<Record>& records, const std::vector<std::string>& columns) {
+  const auto label = static_cast<std::size_t>(std::ranges::find(columns, "label") - columns.begin());
+  if (label == columns.size() || records.empty()) return false;
+  std::map<std::string_view, int> times;
+  for (const Record& record : records) ++times[record.fields[label]];
+  const std::string& first = records[0].fields[label];
+  return times.size() > 1 &&
+         std::ranges::all_of(times,
+                             [&](const auto& each) { return (each.first == first) == (each.second == 1); }) &&
+         std::ranges::all_of(records[0].fields,
+                             [](const std::string& field) { return field.empty() || is_name(field); });
 }
 
 bool has_commas(const std::string& name) { return name.ends_with(".csv"); }
@@ -140,11 +190,7 @@ ColumnPositions find_columns(const Row& first, const std::string& name, const Co
     throw Error(name, ", line ", first.number, ": '", first.text, "' looks like the names of columns, but ",
                 joined(columns.required), " are not all there");
   if (looks_like_names(parts))
-    throw FieldError(name, ", line ", first.number, ": '", first.text,
-                     "' looks like the names of columns, but ", joined(columns.required),
-                     " are not all there; name them by ", Field{"columns"}, " ", proposed(parts, names),
-                     ", or put a line '", joined(names, has_commas(name) ? "," : "<TAB>"),
-                     "' above it if it is an example");
+    throw unknown_header(name + ", line " + std::to_string(first.number), parts, columns, has_commas(name));
   if (parts.size() < columns.required.size() || parts.size() > names.size())
     throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
                 has_commas(name) ? " with commas" : " with tabs", " between them, found ", parts.size(),
@@ -218,6 +264,12 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
         add_row({line.number, line.text, split_tabs(line.text)});
       }
     }
+  }
+  if (places && !places->has_header && names.renames && begins_with_names(records, columns.names())) {
+    std::vector<std::string_view> parts(records[0].fields.begin(), records[0].fields.end());
+    std::erase(parts, "");
+    throw unknown_header(name + ", line " + std::to_string(records[0].line), parts, columns,
+                         has_commas(name));
   }
   names.empty_rows += skipped;
   if (records.empty() && skipped == 0)

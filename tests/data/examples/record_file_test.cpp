@@ -76,6 +76,15 @@ TEST_CASE("A first line of other names is no example, and --columns gives them")
                  Catch::Contains("'columns' text=sentence1,text_pair=sentence2,label=label"));
   CHECK_THAT(message_of([&] { parse_records("review_text\tsentiment\na\tb\n", "t.tsv", columns); }),
              Catch::Contains("'columns' text=review_text,label=sentiment"));
+  CHECK_THAT(message_of([&] { parse_records("id,sentiment,review\n1,a,b\n", "t.csv", columns); }),
+             Catch::Contains("'columns' label=sentiment,text=review,"));
+  // Words of no list, by their label: it alone stands once.
+  CHECK_THAT(message_of([&] { parse_records("body\ttoxic\na b\t0\nc\t1\nd\t0\ne\t1\n", "t.tsv", columns); }),
+             Catch::Contains("t.tsv, line 1: 'body\ttoxic' looks like the names of columns") &&
+                 Catch::Contains("'columns' text=body,label=toxic,"));
+  for (const std::string table : {"body\tnoun\na\tverb\nb\tnoun\nc\tverb\n",
+                                  "body\tnoun\na\tverb\nb\tadverb\n", "a body\tnoun\na\tverb\nb\tverb\n"})
+    CHECK(parse_records(table, "t.tsv", columns).size() >= 3);
   auto names = zoo::FileColumns::read("text=sentence1,text_pair=sentence2,label=label");
   const auto records = parse_records(pairs, "t.tsv", columns, names);
   REQUIRE(records.size() == 1);

@@ -43,19 +43,20 @@ void cut_longest(Encoding& first, Encoding& second, std::size_t room, bool left)
   cut(longer, room - kept, left);
 }
 
-void truncate(Encoding& first, Encoding* second, std::size_t room, const EncodeOptions& options) {
+// Returns false if all tokens have room.
+bool truncate(Encoding& first, Encoding* second, std::size_t room, const EncodeOptions& options) {
   const Truncation how = options.truncation;
   const bool left = options.truncates_left;
   const std::size_t size = first.size() + (second != nullptr ? second->size() : 0);
-  if (size <= room) return;
+  if (size <= room) return false;
   if (second == nullptr) {
     if (how == Truncation::only_second) throw Error("there is no second text to truncate");
     cut(first, room, left);
-    return;
+    return true;
   }
   if (how == Truncation::longest_first) {
     cut_longest(first, *second, room, left);
-    return;
+    return true;
   }
   Encoding& cut_one = how == Truncation::only_first ? first : *second;
   const std::size_t excess = size - room;
@@ -63,6 +64,7 @@ void truncate(Encoding& first, Encoding* second, std::size_t room, const EncodeO
     throw Error("a text of ", cut_one.size(), " tokens cannot be cut by ", excess,
                 " so that the pair fits max_length");
   cut(cut_one, cut_one.size() - excess, left);
+  return true;
 }
 
 void append(Encoding& whole, const Encoding& part, std::int32_t type_id, std::int8_t text) {
@@ -108,13 +110,13 @@ EncodingTemplate roberta_template(TokenId cls, TokenId sep) {
 Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* second,
                   const EncodeOptions& options) {
   const std::size_t added = options.add_special_tokens ? num_special_tokens(pieces) : 0;
+  Encoding whole;
   if (options.max_length) {
     if (*options.max_length < added)
       throw Error("max_length ", *options.max_length, " has no room for the ", added, " special tokens");
-    truncate(first, second, *options.max_length - added, options);
+    whole.cut = truncate(first, second, *options.max_length - added, options);
   }
   const bool has_offsets = first.offsets.size() == first.size() && options.with_offsets;
-  Encoding whole;
   for (const Piece& piece : pieces) {
     if (piece.kind == Piece::Kind::first_text) append(whole, first, piece.type_id, 0);
     if (piece.kind == Piece::Kind::second_text && second != nullptr) append(whole, *second, piece.type_id, 1);

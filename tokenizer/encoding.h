@@ -26,6 +26,7 @@ struct Encoding {
   std::vector<std::int8_t> texts;      // 0: first text, 1: second text, -1: added special token
   std::vector<ByteRange> offsets;      // bytes of the original text; {0, 0} for an added special token
   std::vector<std::int32_t> words;     // index of the pre-token in its text; -1 for an added special token
+  bool cut = false;                    // tokens are left out, by EncodeOptions::max_length
 
   std::size_t size() const { return ids.size(); }
 };

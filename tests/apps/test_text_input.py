@@ -32,6 +32,13 @@ class TextInput(CommandTest):
             self.assertEqual(run("embed", "--model", self.model, stdin=text.encode()), plain)
         self.assertEqual(self.embed("the cat\r\n\r\n")[0].err, "error: standard input, line 2: the text is empty\n")
 
+    def test_texts_that_are_cut_are_counted(self):
+        """Of letters and spaces, each a token."""
+        for texts, note in ((["cat"], ""), (["cats"], "1 text is"), (["cat", "the cat", "a dog"], "2 of 3 texts are")):
+            words = [word for text in texts for word in ("--text", text)]
+            result = run("embed", "--model", self.model, "--max_length", 3, *words)
+            self.assertEqual(result.err, f"note: {note} longer than the 3 tokens that are read, and cut\n" if note else "")
+
     def test_texts_come_from_flags_or_from_a_file(self):
         result = run("embed", "--model", self.model, "--text", "the cat", "--input", "/nowhere")
         self.assertEqual((result.code, result.out), (2, ""))

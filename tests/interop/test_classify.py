@@ -85,6 +85,8 @@ class ClassifyTest(unittest.TestCase):
         path.write_text("the beginning and the end\t0\nx\t2\n")
         done = tzoo("evaluate", "--model", self.directory, "--dataset", str(path))
         self.assertIn("note: 1 of 2 examples are cut to --block_size 8", done.stderr)
+        done = tzoo("classify", "--model", self.directory, "--input", str(path))
+        self.assertIn("note: 1 of 2 texts are longer than the 8 tokens that are read, and cut\n", done.stderr)
 
     def test_every_aggregation(self):
         texts, kinds = [*TEXTS, "  two  spaces ", "unbeginning's end-of-line"], set()

@@ -153,14 +153,11 @@ Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt
 
 Encoding encode_within(EncodeLimits& limits, const Tokenizer& tokenizer, const std::string& text,
                        const std::string& pair, EncodeOptions options) {
-  const auto encoded = [&] {
-    return pair.empty() ? tokenizer.encode(text, options) : tokenizer.encode_pair(text, pair, options);
-  };
-  Encoding encoding = encoded();
-  if (encoding.size() <= limits.max_length) return encoding;
-  ++limits.cut;
   options.max_length = limits.max_length;
-  return encoded();
+  Encoding encoding =
+      pair.empty() ? tokenizer.encode(text, options) : tokenizer.encode_pair(text, pair, options);
+  limits.cut += encoding.cut ? 1 : 0;
+  return encoding;
 }
 
 std::vector<Example> encode_texts(const std::vector<Record>& records, const Tokenizer& tokenizer,

@@ -8,6 +8,7 @@
 #include "apps/command/flags.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
@@ -61,12 +62,14 @@ int run_classify(const Arguments& arguments) {
                   words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}});
   if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
   ClassifyRequest& request = flags.request;
+  CutTexts cut;
   for (request.texts = input.next(kTextsAtOnce); !request.texts.empty();
        request.texts = input.next(kTextsAtOnce)) {
     request.pairs = input.pairs();
-    for (const auto& json : answers_json(request, classify(model, request)))
+    for (const auto& json : answers_json(request, classify(model, request, cut.run())))
       std::cout << json_text(json) << "\n";
   }
+  cut.note();
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "apps/command/progress.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
@@ -118,11 +119,12 @@ int run_embed(const Arguments& arguments) {
   TextInput input(flags.text, {{"text"}});
   if (!reads_empty) input.refuse_empty_lines();
   Progress progress(0, "texts");
+  CutTexts cut;
   std::vector<std::string> all_texts;
   std::vector<at::Tensor> all_vectors;
   std::int64_t done = 0;
   for (auto texts = input.next(kEmbeddedAtOnce); !texts.empty(); texts = input.next(kEmbeddedAtOnce)) {
-    const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(flags.batch_size));
+    const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(flags.batch_size), cut.run());
     if (flags.similarity) {
       all_texts.insert(all_texts.end(), texts.begin(), texts.end());
       all_vectors.push_back(vectors);
@@ -133,6 +135,7 @@ int run_embed(const Arguments& arguments) {
     progress.update(done += static_cast<std::int64_t>(texts.size()));
   }
   progress.clear();
+  cut.note();
   if (flags.similarity && !all_texts.empty())
     (flags.json ? print_cosine_json : print_cosine_table)(all_texts, cosines_of(at::cat(all_vectors)));
   return 0;

@@ -8,6 +8,7 @@
 #include "apps/command/flags.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
@@ -56,7 +57,7 @@ bool read_flags(const Arguments& arguments, RankFlags& values) {
 }
 
 // A directory that pools is an embedding model whatever its head.
-std::vector<RankedDocument> ranked(const RankFlags& flags) {
+std::vector<RankedDocument> ranked(const RankFlags& flags, const RunPass& run) {
   if (!SentenceConfig::pools(flags.model)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
     if (checkpoint.head == Head::kSequenceClassification) {
@@ -64,7 +65,7 @@ std::vector<RankedDocument> ranked(const RankFlags& flags) {
         throw UsageError("--document_prompt_name: a cross-encoder has no prompts of documents; leave it out");
       RankRequest request = flags.request;
       request.prompt_name = flags.query_prompt_name;
-      return rank(load_text_model(checkpoint, flags.compute), request);
+      return rank(load_text_model(checkpoint, flags.compute), request, run);
     }
   }
   const SentenceConfig config = SentenceConfig::read(flags.model);
@@ -72,7 +73,7 @@ std::vector<RankedDocument> ranked(const RankFlags& flags) {
   const EmbedOptions options{.modules = {.device = model.device}};
   const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config, options);
   return rank(search_embedders(embedder, config, flags.query_prompt_name, flags.document_prompt_name),
-              flags.request);
+              flags.request, run);
 }
 
 }  // namespace
@@ -89,7 +90,9 @@ int run_rank(const Arguments& arguments) {
     lines.insert(lines.end(), input.lines().begin(), input.lines().end());
   }
   if (lines.empty()) return 0;
-  const std::vector<RankedDocument> documents = ranked(flags);
+  CutTexts cut;
+  const std::vector<RankedDocument> documents = ranked(flags, cut.run());
+  cut.note();
   const auto answers = answers_json(flags.request, documents);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     nlohmann::ordered_json json = answers[i];

@@ -200,11 +200,8 @@ EmbeddingRow encoded(const SentenceExample& example, const Embedders& embedders,
   row.score = example.score.value_or(0);
   for (const std::string& text : example.texts) {
     const TextEmbedder& embedder = row.texts.empty() ? embedders.queries : embedders.documents;
-    row.texts.push_back(std::move(embedder.encode({text}, /*truncates=*/false).front()));
-    if (row.texts.back().size() > embedder.max_length().value_or(row.texts.back().size())) {
-      ++cut;
-      row.texts.back() = std::move(embedder.encode({text}).front());
-    }
+    row.texts.push_back(std::move(embedder.encode({text}).front()));
+    cut += row.texts.back().cut ? 1 : 0;
     row.tokens += static_cast<std::int64_t>(row.texts.back().size());
   }
   return row;

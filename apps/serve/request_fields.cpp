@@ -46,7 +46,7 @@ class FaultFinder : public nlohmann::json_sax<ordered_json> {
 
 std::string text_of(double value) { return ordered_json(value).dump(); }
 
-std::string words_of(const FieldRange& range) {
+std::string range_text(const FieldRange& range) {
   if (range.least && range.most) return " from " + text_of(*range.least) + " to " + text_of(*range.most);
   std::string words = range.above ? " above " + text_of(*range.above) : "";
   if (range.least) words += " of at least " + text_of(*range.least);
@@ -120,7 +120,7 @@ std::optional<double> RequestFields::number(const std::string& name, const Field
   const ordered_json* value = get(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !range.holds(value->get<double>()))
-    refuse(name, "must be a number" + words_of(range) + ", got " + excerpt(value->dump(), 40));
+    refuse(name, "must be a number" + range_text(range) + ", got " + excerpt(value->dump(), 40));
   return value->get<double>();
 }
 

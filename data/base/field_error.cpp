@@ -19,20 +19,6 @@ std::string written(std::string text, const std::function<std::string(const std:
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-std::string words_of(const FieldRange& range, double value) {
-  std::ostringstream words;
-  words.precision(9);
-  const char* before = "";
-  const auto add = [&](const char* what, std::optional<double> bound) {
-    if (bound) words << std::exchange(before, " and ") << what << *bound;
-  };
-  add("at least ", range.least);
-  add("above ", range.above);
-  add("at most ", range.most);
-  words << ", got " << value;
-  return words.str();
-}
-
 }  // namespace
 
 FieldError::FieldError(const Marked& marked) : Error(written(marked.text, quoted)), marked_(marked.text) {
@@ -44,8 +30,22 @@ std::string FieldError::message(const std::function<std::string(const std::strin
   return written(marked_, name);
 }
 
+std::string words_of(const FieldRange& range) {
+  std::ostringstream words;
+  words.precision(9);
+  const char* before = "";
+  const auto add = [&](const char* what, std::optional<double> bound) {
+    if (bound) words << std::exchange(before, " and ") << what << *bound;
+  };
+  add("at least ", range.least);
+  add("above ", range.above);
+  add("at most ", range.most);
+  return words.str();
+}
+
 void require_in(const FieldRange& range, std::string_view field, std::optional<double> value) {
-  if (value && !range.holds(*value)) throw FieldError(Field{field}, ": expected ", words_of(range, *value));
+  if (value && !range.holds(*value))
+    throw FieldError(Field{field}, ": expected ", words_of(range), ", got ", *value);
 }
 
 }  // namespace zoo

@@ -69,6 +69,9 @@ constexpr FieldRange at_least(double least) { return {.least = least}; }
 constexpr FieldRange above(double bound) { return {.above = bound}; }
 constexpr FieldRange between(double least, double most) { return {.least = least, .most = most}; }
 
+/// "at least 1 and at most 64".
+std::string words_of(const FieldRange& range);
+
 /// Throws FieldError for a value that is not in the range; none is.
 void require_in(const FieldRange& range, std::string_view field, std::optional<double> value);
 

@@ -30,6 +30,17 @@ std::optional<TokenIds> ids_of(const json& list) {
   return ids;
 }
 
+std::optional<std::vector<TokenIds>> id_rows_of(const json& list) {
+  if (!list.is_array() || list.empty()) return std::nullopt;
+  std::vector<TokenIds> rows;
+  for (const json& row : list) {
+    const std::optional<TokenIds> ids = ids_of(row);
+    if (!ids) return std::nullopt;
+    rows.push_back(*ids);
+  }
+  return rows;
+}
+
 // A key of transformers' GenerationConfig that the zoo lacks.
 struct Unsupported {
   const char* key;
@@ -74,11 +85,21 @@ class Defaults {
   void set(GenerationSettings& settings, std::initializer_list<const char*> keys) const {
     for (const char* key : keys) {
       if (!says(key)) continue;
-      std::visit([&](auto* member) { *member = get(key, *member); }, field_of(settings, key).member);
+      const GenerationField field = field_of(settings, key);
+      const auto read = [&](auto* member) {
+        const auto value = get(key, *member);
+        if (!field.range.holds(static_cast<double>(value))) refuse(key, "expected " + words_of(field.range));
+        *member = value;
+      };
+      std::visit(read, field.member);
     }
   }
   void set(const char* key, TokenIds& ids) const {
-    if (says(key)) ids = parse_ids(key, reader_.at(key).dump());
+    if (!says(key)) return;
+    const json& value = reader_.at(key);
+    const std::optional<TokenIds> found = ids_of(value.is_array() ? value : json::array({value}));
+    if (!found) refuse(key, "expected ids, such as [1, 2]");
+    ids = *found;
   }
 
   // transformers reads the other keys only if do_sample is true. A file without it says nothing of sampling.
@@ -121,8 +142,11 @@ class Defaults {
 
   void set_history(GenerationSettings& settings) const {
     set(settings, {"repetition_penalty", "no_repeat_ngram_size", "forced_bos_token_id"});
-    if (says("bad_words_ids"))
-      settings.options.history.bad_words = parse_id_rows("bad_words_ids", reader_.at("bad_words_ids").dump());
+    if (says("bad_words_ids")) {
+      const std::optional<std::vector<TokenIds>> rows = id_rows_of(reader_.at("bad_words_ids"));
+      if (!rows) refuse("bad_words_ids", "expected lists of ids, such as [[1, 2], [3]]");
+      settings.options.history.bad_words = *rows;
+    }
     set("suppress_tokens", settings.options.history.suppressed);
     set("begin_suppress_tokens", settings.options.history.suppressed_first);
     set("forced_eos_token_id", settings.options.history.forced_eos_token_ids);
@@ -245,18 +269,11 @@ TokenIds parse_ids(const std::string& field, const std::string& text) {
 }
 
 std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string& text) {
-  const json parsed = parse_json(text);
-  std::vector<TokenIds> rows;
-  bool good = parsed.is_array() && !parsed.empty();
-  for (const json& row : good ? parsed : json::array()) {
-    const std::optional<TokenIds> ids = ids_of(row);
-    good = good && ids;
-    rows.push_back(ids.value_or(TokenIds()));
-  }
-  if (!good)
+  const std::optional<std::vector<TokenIds>> rows = id_rows_of(parse_json(text));
+  if (!rows)
     throw UnfitField(Field{field}, ": expected a list of lists of ids, such as [[1, 2], [3]], got '", text,
                      "'");
-  return rows;
+  return *rows;
 }
 
 GenerationField field_of(GenerationSettings& settings, std::string_view name) {

@@ -270,6 +270,12 @@ class Errors(GenerateTest):
             model = write_checkpoint(self.path(key), generation={key: value})
             self.fails(1, ["--model", model, "--input_ids", "[[1]]"], "generation_config.json", f"'{key}' is {value}", "2147483647")
 
+    def test_a_value_of_the_file_that_is_wrong_is_named_with_it(self):
+        for key, value, expected in (("num_beams", 0, "at least 1 and at most 1024"), ("suppress_tokens", "a", "ids"),
+                                     ("bad_words_ids", [1], "lists of ids"), ("repetition_penalty", -1, "above 0")):
+            model = write_checkpoint(self.path(key), generation={key: value})
+            self.fails(1, ["--model", model, "--input_ids", "[[1]]"], "generation_config.json", f"'{key}' is ", expected)
+
     def test_a_file_that_is_a_pipe(self):
         model = write_checkpoint(self.path("pipe"))
         os.mkfifo(os.path.join(model, "generation_config.json"))

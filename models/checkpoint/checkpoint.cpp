@@ -6,6 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <nlohmann/json.hpp>
 
+#include "data/base/atomic_file.h"
 #include "data/base/field_error.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
@@ -205,6 +206,9 @@ CheckpointConfig open_checkpoint(const ModelPath& path) {
     checkpoint.files_ = std::make_shared<const WeightFiles>(gguf_tensors(file));
     return checkpoint;
   }
+  std::error_code error;
+  if (fs::is_regular_file(path, error) && fs::file_size(path, error) < 1024)
+    refuse_lfs_pointer(path, read_file(path));
   if (!fs::is_directory(path))
     throw Error(path,
                 " is not a directory; expected a checkpoint, with config.json and model.safetensors, or a "

@@ -57,6 +57,7 @@ WeightFiles::WeightFiles(const fs::path& directory) {
     }
     return;
   }
+  std::string others;
   for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
     const fs::path ending = file.path().extension();
     if (ending == ".bin" || ending == ".pt" || ending == ".pth")
@@ -66,8 +67,13 @@ WeightFiles::WeightFiles(const fs::path& directory) {
                   kSingle, " beside it");
     if (ending == ".safetensors")
       throw Error(directory, " has no ", kSingle, " but ", file.path().filename(), ": give it that name");
+    if (ending == ".gguf")
+      throw Error(directory, " has no ", kSingle, "; give the GGUF file itself, ", file.path());
+    for (const auto& [other, name] :
+         {std::pair(".h5", "TensorFlow"), {".msgpack", "Flax"}, {".onnx", "ONNX"}})
+      if (ending == other) others = ": " + file.path().filename().string() + " is of " + name;
   }
-  throw Error(directory, " has no ", kSingle);
+  throw Error(directory, " has no ", kSingle, others);
 }
 
 WeightFiles::WeightFiles(std::unique_ptr<const TensorFile> file) { add(std::move(file)); }

@@ -139,11 +139,20 @@ TEST_CASE("what a directory holds instead of a checkpoint is named") {
     std::filesystem::rename(weights, checkpoint.path() / "model.fp16.safetensors");
     CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors but 'model.fp16.safetensors'"));
   }
+  SECTION("weights of other programs") {
+    std::filesystem::rename(weights, checkpoint.path() / "tf_model.h5");
+    CHECK_THAT(checkpoint.fault(), Contains("has no model.safetensors: tf_model.h5 is of TensorFlow"));
+    write_file(checkpoint.path() / "model.gguf", "");
+    CHECK_THAT(checkpoint.fault(), Contains("give the GGUF file itself, ") && Contains("model.gguf"));
+  }
   SECTION("a pointer of Git LFS") {
     write_file(weights, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 548105171\n");
     CHECK_THAT(checkpoint.fault(), Contains("model.safetensors") && Contains("git lfs pull"));
     write_file(checkpoint.path() / "config.json", "version https://git-lfs.github.com/spec/v1\n");
     CHECK_THAT(checkpoint.fault(), Contains("config.json") && Contains("git lfs pull"));
+    const auto file = checkpoint.path() / "model.gguf";
+    write_file(file, "version https://git-lfs.github.com/spec/v1\n");
+    CHECK_THAT(message_of([&] { zoo::read_checkpoint_config(file); }), Contains("git lfs pull"));
   }
   std::filesystem::remove(checkpoint.path() / "config.json");
   SECTION("a checkpoint of nanoGPT") {

@@ -57,8 +57,8 @@ TaskData read_mixture(const std::vector<MixturePart>& parts, const DataFlags& fl
     check_token_folder(part.dataset, flags);
     if (!shared.tokenizer) shared.tokenizer = load_tokenizer(part.dataset);
   }
-  for (std::size_t i = 1; i < parts.size() && !shared.tokenizer; ++i)
-    shared.other_text += training_text(parts[i].dataset, flags);
+  for (std::size_t i = 0; i < parts.size() && !shared.tokenizer; ++i)
+    shared.mixture_text += training_text(parts[i].dataset, flags);
 
   TaskData all;
   double weights = 0;

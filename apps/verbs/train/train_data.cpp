@@ -133,13 +133,15 @@ class DatasetReader {
     } else {
       const bool encoder = style_ == TaskTextStyle::kEncoder;
       const std::string choice = flags_.tokenizer.value_or(encoder ? "wordpiece" : "char");
-      const auto own = text();
-      const std::string both = known_.other_text.empty() ? "" : std::string(own) + "\n" + known_.other_text;
-      data_.tokenizer = choose_task_tokenizer({.choice = choice,
-                                               .vocab_size = flags_.vocab_size,
-                                               .style = style_,
-                                               .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
-                                              known_.other_text.empty() ? std::string_view(own) : both);
+      const auto choose_by = [&](std::string_view learnt) {
+        data_.tokenizer =
+            choose_task_tokenizer({.choice = choice,
+                                   .vocab_size = flags_.vocab_size,
+                                   .style = style_,
+                                   .sentinels = task_ == Task::kSpanCorruption ? kSentinels : 0},
+                                  learnt);
+      };
+      known_.mixture_text.empty() ? choose_by(text()) : choose_by(known_.mixture_text);
       std::cerr << smaller_vocabulary(choice, flags_.vocab_size, data_.tokenizer->vocab_size());
     }
     return *data_.tokenizer;
@@ -322,6 +324,8 @@ class DatasetReader {
       throw UsageError("--task ", name_of(task_),
                        " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
     if (!flags_.chat_template.empty()) {
+      if (const std::size_t count = data_.chat->files().size(); count > 1)
+        std::cerr << "note: --chat_template takes the place of all " << count << " templates of the model\n";
       data_.chat->use_template(flags_.chat_template);
     } else if (!data_.chat->has_template()) {
       data_.chat->use_plain_template();

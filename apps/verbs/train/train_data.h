@@ -38,7 +38,7 @@ struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> label_names;  // as many as classes; LABEL_0, LABEL_1, … of a head without names
   std::optional<ChatFormat> chat;        // of a model with a tokenizer
-  std::string other_text;                // of a mixture's other datasets: a new tokenizer learns from it, too
+  std::string mixture_text;              // a new tokenizer of a mixture of datasets learns from it
 };
 
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation

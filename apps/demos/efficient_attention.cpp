@@ -149,11 +149,16 @@ Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
 
 Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window) {
   const at::Tensor visible = visible_keys({.kind = kind, .window = window, .causal = true}, 36, 36, at::kCPU);
-  return heat_map({.axes = {.title = title, .x = "key", .y = "query"},
-                   .cells = matrix_of(visible.to(at::kFloat)),
-                   .values = false,
-                   .low = 0,
-                   .high = 1});
+  HeatMap map{.axes = {.title = title, .x = "key", .y = "query"},
+              .cells = matrix_of(visible.to(at::kFloat)),
+              .values = false,
+              .low = 0,
+              .high = 1};
+  for (const auto& row : map.cells) {
+    map.masked.emplace_back();
+    for (const double seen : row) map.masked.back().push_back(seen == 0);
+  }
+  return heat_map(map);
 }
 
 }  // namespace zoo::demos::efficient_attention

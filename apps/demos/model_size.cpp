@@ -79,7 +79,7 @@ int zoo::demo_model_size(const Arguments& arguments) {
   std::cout << "\nMemory of a training in float32; activations in 16 bits without recomputation\n";
   memory.print(std::cout);
   print_paragraph(
-      "In small models the vocabulary's table is a fifth to a third of all parameters, in GPT-3 less "
+      "In small models the vocabulary's table is a tenth to a third of all parameters, in GPT-3 less "
       "than half a percent;\ntraining takes four times the memory of the weights before the first "
       "activation is stored.");
   show(options, "model-size", grid("Where the parameters are", panels, 2));

@@ -171,6 +171,12 @@ Figure buckets() {
                     {{"bucket", numbers_of(distances), numbers_of(t5_buckets(distances, {}))}});
 }
 
+Figure clipped() {
+  const at::Tensor distances = at::arange(-160, 161);
+  return line_chart({.title = "Shaw: distances beyond 16 share a row", .x = "key - query", .y = "row"},
+                    {{"row", numbers_of(distances), numbers_of(distances.clamp(-16, 16) + 16)}});
+}
+
 Figure biases() {
   std::vector<Curve> lines;
   for (const std::int64_t head : {0, 2, 4, 7})
@@ -199,6 +205,6 @@ int zoo::demo_positions(const Arguments& arguments) {
       "See that M_k errs by rounding only, and that rotary scores do not change along a row while a "
       "learned table's do.");
   show(options, "positions",
-       grid("Positions", {curves(), table_map(), rotary_decay(), buckets(), biases()}, 2));
+       grid("Positions", {curves(), table_map(), rotary_decay(), buckets(), clipped(), biases()}, 2));
   return 0;
 }

@@ -226,9 +226,13 @@ int zoo::demo_translate(const Arguments& arguments) {
       << "Each phrase holds two words that never stood in one phrase of the training, as 'the' and 'cat'\n";
   print_translations(*model, words, asked);
   print_paragraph(
-      "The noun decides the forms of its determiner and adjective. 'los' is read from 'the' alone, "
-      "into which the encoder has\nmixed the cats by then. See in the picture that the second word "
-      "written is read from the third, and the third from\nthe second: adjectives follow their noun.");
+      curves.held_out.y.back() < 50
+          ? std::string(
+                "After so few updates neither its words nor its attention show how it translates: give it "
+                "more (--updates).")
+          : "The noun decides the forms of its determiner and adjective. 'los' is read from 'the' alone, "
+            "into which the encoder has\nmixed the cats by then. See in the picture that the second word "
+            "written is read from the third, and the third from\nthe second: adjectives follow their noun.");
   show(options, "translate",
        grid("Translation of words that never met",
             {line_chart({.title = "Phrases right to the last word", .x = "updates", .y = "%"},

@@ -225,7 +225,7 @@ Figure bar_chart(const BarChart& chart) {
   return {script, [=](const TextStyle& style) { return text_bar_chart(chart, style); }};
 }
 
-constexpr const char* kLegendBelow = "set key below samplen 2\n";
+constexpr const char* kLegendBelow = "set key below samplen 4\n";
 
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns) {
   const int rows = (static_cast<int>(figures.size()) + columns - 1) / columns;
@@ -258,7 +258,7 @@ Figure grid(const std::string& title, const std::vector<Figure>& figures, int co
     else if (!figures[i].legend.empty())  // with room for the legend below each
       all.script += "set bmargin 6\n" +
                     (i < last ? "set key off\n"
-                              : "set key at screen 0.5," + place + " center bottom horizontal samplen 2\n");
+                              : "set key at screen 0.5," + place + " center bottom horizontal samplen 4\n");
     all.script += figures[i].script;
   }
   all.script += "unset multiplot\n";

@@ -25,7 +25,11 @@ class Trainer::Clock {
   void count(std::int64_t tokens) {
     ++iterations_;
     tokens_ += tokens;
+    all_tokens_ += tokens;
   }
+  std::int64_t all_tokens() const { return all_tokens_; }
+  /// Of all iterations, after lap().
+  double all_seconds() const { return all_seconds_; }
 
   struct Lap {
     double ms_per_iteration = 0, tokens_per_second = 0;
@@ -36,7 +40,7 @@ class Trainer::Clock {
     if (iterations_ > 0 && elapsed_ > 0)
       lap_ = {1000 * elapsed_ / static_cast<double>(iterations_), static_cast<double>(tokens_) / elapsed_};
     iterations_ = tokens_ = 0;
-    elapsed_ = 0;
+    all_seconds_ += std::exchange(elapsed_, 0);
     go_on();
     return lap_;
   }
@@ -46,8 +50,8 @@ class Trainer::Clock {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  double started_ = 0, elapsed_ = 0;
-  std::int64_t iterations_ = 0, tokens_ = 0;
+  double started_ = 0, elapsed_ = 0, all_seconds_ = 0;
+  std::int64_t iterations_ = 0, tokens_ = 0, all_tokens_ = 0;
   Lap lap_;
 };
 
@@ -243,7 +247,9 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
           .early = iteration < options_.max_iters,
           .iterations = iteration,
           .best_val_loss = best_val_loss_,
-          .final_val_loss = last_evaluation_.val_loss};
+          .final_val_loss = last_evaluation_.val_loss,
+          .tokens = clock.all_tokens() * (options_.ranks != nullptr ? options_.ranks->size() : 1),
+          .seconds = clock.all_seconds()};
 }
 
 bool Trainer::stopped(TrainingObserver& observer) const {
@@ -343,6 +349,8 @@ Metrics Trainer::metrics(std::int64_t iteration, std::optional<double> loss, Clo
   }
   const at::Tensor& norm = updater_.optimizer().gradient_norm();
   if (norm.defined()) now.grad_norm = norm.item<double>();
+  if (const at::Tensor& skipped = updater_.optimizer().skipped(); skipped.defined())
+    now.skipped = skipped.item<std::int64_t>();
   if (updater_.scaler() != nullptr) now.loss_scale = updater_.scaler()->scale();
   return now;
 }

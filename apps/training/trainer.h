@@ -94,6 +94,8 @@ class Trainer {
     bool early = false;     // finished after options.patience evaluations without a better loss
     std::int64_t iterations = 0;
     double best_val_loss = 0, final_val_loss = 0;
+    std::int64_t tokens = 0;  // of all ranks, as far as this call trained; none if it was stopped
+    double seconds = 0;       // without evaluations and checkpoints
   };
 
   /// Throws Error if the loss or a gradient is not finite, or a checkpoint cannot be written; the last

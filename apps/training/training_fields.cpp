@@ -51,6 +51,10 @@ std::vector<TrainingField> training_fields(TrainerOptions& options) {
        "AdamW and Muon: weights decay only where their step does not grow them", kMayChange},
       {"grad_clip", &optimizer.grad_clip, at_least(0),
        "maximum norm of the gradient (gradient clipping); 0: no clipping", kMayChange},
+      {"skip_spikes", &optimizer.skip_spikes, above(1),
+       "leave out an update whose gradient's norm is more than so many times the usual, the mean of the last "
+       "hundred; default: none is left out",
+       kMayChange},
       {"ema_decay", &updater.ema_decay, between(0, 0.9999999),
        "decay of an exponential moving average of the weights, which is evaluated and saved in their place; "
        "0: none"},

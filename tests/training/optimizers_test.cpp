@@ -250,3 +250,52 @@ TEST_CASE("The average of weights forgets by its decay and changes places with t
   }
   CHECK(module.vector.item<float>() == 5.0F);
 }
+
+TEST_CASE("An update with a spike of the gradient changes nothing, and the next ones go on as without it") {
+  const OptimizerKind kind =
+      GENERATE(OptimizerKind::kAdamW, OptimizerKind::kAdafactor, OptimizerKind::kSgd, OptimizerKind::kMuon);
+  const at::Tensor matrix = at::full({2, 2}, 0.5), vector = at::full({2}, 0.25);
+  MatrixAndVector calm(matrix, vector), spiked(matrix, vector);
+  const zoo::OptimizerOptions options{.kind = kind, .grad_clip = 1.0, .skip_spikes = 3};
+  const auto without = zoo::make_optimizer(calm, options);
+  auto with = zoo::make_optimizer(spiked, options);
+  const auto step = [&](MatrixAndVector& module, zoo::Optimizer& optimizer, double norm) {
+    module.matrix.mutable_grad() = at::tensor({0.6, 0.0, 0.0, 0.8}, at::kFloat).view({2, 2}) * norm;
+    module.vector.mutable_grad() = at::zeros({2});
+    optimizer.step(0.01);
+  };
+  step(spiked, *with, 1);
+  step(spiked, *with, 100);  // among the first, which are all usual
+  step(calm, *without, 1);
+  step(calm, *without, 100);
+  for (int update = 0; update < 200; ++update) {
+    step(calm, *without, 1);
+    step(spiked, *with, 1);
+    if (update == 150) step(spiked, *with, 50);
+  }
+  CHECK(at::equal(calm.matrix, spiked.matrix));
+  CHECK(with->skipped().item<int>() == 1);
+  CHECK(without->skipped().item<int>() == 0);
+}
+
+TEST_CASE("Gradients that stay large become usual, in a resumed run as in one") {
+  const zoo::test::TemporaryDirectory directory;
+  const at::Tensor matrix = at::full({1, 1}, 1.0), vector = at::full({1}, 1.0);
+  const zoo::OptimizerOptions options{.kind = OptimizerKind::kSgd, .skip_spikes = 3};
+  const auto step = [&](MatrixAndVector& module, zoo::Optimizer& optimizer, double norm) {
+    module.matrix.mutable_grad() = at::full({1, 1}, norm);
+    module.vector.mutable_grad() = at::zeros({1});
+    optimizer.step(1e-3);
+  };
+  MatrixAndVector module(matrix, vector);
+  const auto optimizer = zoo::make_optimizer(module, options);
+  for (int update = 0; update < 60; ++update) step(module, *optimizer, 1);
+  // Each moves the usual norm by (3 - 1) / 61 of itself: 3 * (63 / 61)^9 is 4.01.
+  for (int update = 0; update < 5; ++update) step(module, *optimizer, 4);
+  zoo::write_safetensors(directory.path() / "state", optimizer->state());
+  MatrixAndVector other(module.matrix.detach(), vector);
+  const auto resumed = zoo::make_optimizer(other, options);
+  resumed->load_state(zoo::SafetensorsFile(directory.path() / "state"));
+  for (int update = 0; update < 15; ++update) step(other, *resumed, 4);
+  CHECK(resumed->skipped().item<int>() == 9);
+}

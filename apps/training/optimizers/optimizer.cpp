@@ -7,8 +7,11 @@
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -22,6 +25,8 @@
 
 namespace zoo {
 namespace {
+
+constexpr const char *kUsualNorm = "usual_norm", *kSkipped = "skipped";
 
 at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
   if (!suit_kernels(gradients)) return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
@@ -90,12 +95,32 @@ void Optimizer::step(double learning_rate, double decay_share) {
   // 1e-6 as in torch.nn.utils.clip_grad_norm_.
   if (grad_clip_ > 0) now.divisor = ((norm_ + 1e-6) / grad_clip_).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
+  if (spike_factor_ > 0) now.found_inf = at::maximum(now.found_inf, spikes());
   step_.add_(1 - now.found_inf);
   const std::vector<std::size_t> all = now.active;
   std::erase_if(now.active, [&](std::size_t i) { return !owns(i); });
   if (!now.active.empty()) update(now);
   if (ranks_ == nullptr) return;
   for (const std::size_t i : all) ranks_->broadcast(parameter(i), owners_[i]);
+}
+
+void Optimizer::skip_spikes(double factor) {
+  spike_factor_ = factor;
+  usual_norm_ = at::zeros_like(step_);
+  skipped_ = at::zeros_like(step_);
+}
+
+// 1 if the norm is a spike, else 0.
+at::Tensor Optimizer::spikes() {
+  constexpr double kFirst = 50, kShare = 0.01;
+  const at::Tensor bound = at::where(step_ < kFirst, norm_, usual_norm_ * spike_factor_);
+  const at::Tensor is_spike = (norm_ > bound).to(at::kFloat);
+  // While there are few, the mean of all.
+  const at::Tensor share = (step_ + 1).reciprocal().clamp_min_(kShare);
+  const at::Tensor moved = usual_norm_ + share * (at::minimum(norm_, bound) - usual_norm_);
+  usual_norm_.copy_(at::where(norm_.isfinite(), moved, usual_norm_));
+  skipped_.add_(is_spike);
+  return is_spike;
 }
 
 at::Tensor Optimizer::gradient(std::size_t i, const Update& update) const {
@@ -121,6 +146,10 @@ NamedTensors Optimizer::state() const {
     }
   }
   tensors.emplace_back("step", step_);
+  if (spike_factor_ > 0) {
+    tensors.emplace_back(kUsualNorm, usual_norm_);
+    tensors.emplace_back(kSkipped, skipped_);
+  }
   return tensors;
 }
 
@@ -137,10 +166,16 @@ void Optimizer::load_state(const SafetensorsFile& file) {
       if (state->tensors[i].defined()) load(state->name + "." + parameters_[i].first, state->tensors[i]);
   }
   load("step", step_);
+  if (spike_factor_ > 0 && file.contains(kUsualNorm)) {
+    load(kUsualNorm, usual_norm_);
+    load(kSkipped, skipped_);
+  }
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& o,
-                                          Ranks* ranks) {
+namespace {
+
+std::unique_ptr<Optimizer> optimizer_of(const torch::nn::Module& module, const OptimizerOptions& o,
+                                        Ranks* ranks) {
   const AdamW::Options adamw{.beta1 = o.beta1,
                              .beta2 = o.beta2,
                              .eps = o.eps,
@@ -176,6 +211,15 @@ std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const
                                     ranks);
     default: return std::make_unique<AdamW>(module, adamw, ranks);
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
+                                          Ranks* ranks) {
+  auto optimizer = optimizer_of(module, options, ranks);
+  if (options.skip_spikes) optimizer->skip_spikes(*options.skip_spikes);
+  return optimizer;
 }
 
 }  // namespace zoo

@@ -42,6 +42,13 @@ class Optimizer {
   /// Global gradient norm before clipping, a tensor so that nothing waits for it; undefined before step().
   const at::Tensor& gradient_norm() const { return norm_; }
 
+  /// From now on step() changes nothing for a gradient whose norm is more than `factor` times the usual one:
+  /// the mean of the last hundred or so, in which such a norm counts as the bound. The first fifty are all
+  /// usual.
+  void skip_spikes(double factor);
+  /// Updates that step() left out by that, a tensor; undefined without.
+  const at::Tensor& skipped() const { return skipped_; }
+
   /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step"). All ranks call it; if the
   /// state is divided, rank 0 receives all of it.
   NamedTensors state() const;
@@ -90,8 +97,10 @@ class Optimizer {
 
  private:
   void divide_parameters();
+  at::Tensor spikes();
 
-  double grad_clip_;
+  double grad_clip_, spike_factor_ = 0;
+  at::Tensor usual_norm_, skipped_;  // []
   at::Tensor norm_;
   Ranks* ranks_;
   std::vector<std::int64_t> owners_;  // by parameter, a rank
@@ -122,6 +131,7 @@ struct OptimizerOptions {
   /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
   bool cautious_weight_decay = false;
   double grad_clip = 1.0;
+  std::optional<double> skip_spikes;  // as Optimizer::skip_spikes()
 };
 
 /// With `ranks`, the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's state

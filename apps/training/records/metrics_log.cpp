@@ -64,6 +64,7 @@ void MetricsLog::write(const Metrics& metrics) {
   for (const Score& score : metrics.train_scores) object["train_" + score.name] = score.value;
   if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
+  if (metrics.skipped) object["skipped_updates"] = *metrics.skipped;
   if (metrics.val_loss) object["val_loss"] = *metrics.val_loss;
   for (const Score& score : metrics.val_scores) object["val_" + score.name] = score.value;
   for (const LayerNorms& layer : metrics.layers)

@@ -30,12 +30,13 @@ struct Metrics {
   double lr = 0;
   double ms_per_iter = 0;  // mean since the last logged iteration, without evaluation and checkpoints
   double tokens_per_second = 0;
-  std::optional<double> grad_norm;   // before clipping
-  std::optional<double> loss_scale;  // for float16
-  std::vector<LayerNorms> layers;    // of this update; written as "layers": {NAME: {…}}
-  std::vector<Score> train_scores;   // since the last logged iteration; written as "train_NAME"
-  std::optional<double> val_loss;    // if evaluated, before the iteration's update
-  std::vector<Score> val_scores;     // likewise; written as "val_NAME"
+  std::optional<double> grad_norm;      // before clipping
+  std::optional<double> loss_scale;     // for float16
+  std::optional<std::int64_t> skipped;  // updates left out so far as spikes; written as "skipped_updates"
+  std::vector<LayerNorms> layers;       // of this update; written as "layers": {NAME: {…}}
+  std::vector<Score> train_scores;      // since the last logged iteration; written as "train_NAME"
+  std::optional<double> val_loss;       // if evaluated, before the iteration's update
+  std::vector<Score> val_scores;        // likewise; written as "val_NAME"
   std::vector<double> wait_ms;  // Ranks::take_waits() since the last logged iteration; empty: one process
 };
 

@@ -65,6 +65,23 @@ void require_equal(const nlohmann::json& given, const nlohmann::json& own,
 LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointConfig>& checkpoint,
                        const TaskData& data, c10::Device device);
 
+/// Sets what --depth N chooses and no flag gives: a decoder of N layers as wide as N heads of 64 features,
+/// its optimizer and rates, and 20 tokens for each parameter. Throws UsageError beside a recipe or a
+/// checkpoint.
+void apply_depth(const Flags& flags, TrainFlags& values);
+
+/// The updates of --tokens_per_parameter, in whole rounds of local steps; says them on rank 0. Throws
+/// UsageError for data of examples, and for more than there may be.
+std::int64_t updates_of(const TrainFlags& flags, const TaskData& data, const Model& model,
+                        const ParallelSession& session);
+
+/// Parameters that are not frozen.
+std::int64_t trained_parameters(const torch::nn::Module& module);
+
+/// Says what a run of more than some seconds took: tokens, time and, of a decoder with rows of `length`
+/// tokens, operations and their share of what the processor can do.
+void print_cost(const Trainer::Result& result, const Model& model, std::int64_t length, bool on_cpu);
+
 /// Functions that save a model: `whole` with its adapters merged; `step` for resuming, if that differs.
 struct Savers {
   Trainer::SaveModel whole, step;
@@ -138,7 +155,7 @@ class TrainingReporter : public TrainingObserver {
   std::filesystem::path metrics_, plot_;
   TextSamples samples_;
   std::string status_;
-  std::int64_t max_iters_;
+  std::int64_t max_iters_, skipped_ = 0;
   double ms_per_iter_ = 0;
   bool can_draw_ = true;
 };

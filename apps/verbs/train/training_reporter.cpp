@@ -51,6 +51,10 @@ void TrainingReporter::on_metrics(const Metrics& m) {
   const std::string loss = m.train_loss ? format_text("loss %.4f", *m.train_loss) : "nothing to predict";
   status_ = loss + format_text("  lr %.1e  %.0f tok/s", m.lr, m.tokens_per_second);
   ms_per_iter_ = m.ms_per_iter;
+  if (const std::int64_t skipped = m.skipped.value_or(0); skipped > std::exchange(skipped_, skipped))
+    progress_.print(
+        format_text("iter %lld: %lld updates left out so far, for their gradient's norm (--skip_spikes)",
+                    static_cast<long long>(m.iter), static_cast<long long>(skipped)));
   if (progress_.on_terminal()) return;
   progress_.print(format_text("iter %lld: ", static_cast<long long>(m.iter)) + loss +
                   format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms));

@@ -1,6 +1,7 @@
 """tzoo train: a run from start to end, its resumption after every kind of end, and its refusals."""
 
 import json
+import math
 import os
 import pathlib
 import pty
@@ -148,6 +149,46 @@ class TrainTest(CommandTest):
         lines = re.split(rb"\r\x1b\[K|\r\n", shown)
         self.assertTrue(any(line.startswith(b"stopped after iteration") for line in lines), shown[-600:])
         self.assertTrue(any(line.startswith(b"stopping: ") for line in lines), shown[-600:])
+
+    def test_tokens_per_parameter_choose_the_number_of_updates(self):
+        folder, words = self.folder / "run", flags(self.folder / "run", self.text, tokens_per_parameter=0.5, bias="true")
+        place = words.index("--max_iters")
+        self.assert_one_error(run("train", *words), 2, "--tokens_per_parameter sets --max_iters")
+        del words[place : place + 2]
+        done = run("train", *words)
+        self.assertEqual(done.code, 0, done.err)
+        with open(folder / "final/model.safetensors", "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        parameters = sum(math.prod(entry["shape"]) for name, entry in header.items() if name != "__metadata__")
+        updates = math.ceil(0.5 * parameters / (4 * 16))
+        self.assertIn(f"{updates} updates read 0.5 tokens for each of {parameters:,} parameters\n", done.err)
+        self.assertEqual(self.metrics(folder)[-1]["iter"], updates)
+        self.assertEqual(json.loads((folder / "run_config.json").read_text())["max_iters"], updates)
+        self.assert_one_error(run("train", "--task", "classification", "--dataset", self.text, "--tokens_per_parameter", 1,
+                                  "--out_dir", folder), 2, "--tokens_per_parameter")
+
+    def test_depth_chooses_sizes_and_rates_which_flags_beside_it_change(self):
+        folder, words = self.folder / "run", ["--depth", 1, "--dataset", self.text, "--out_dir", self.folder / "run"]
+        words += ["--batch_size", 2, "--block_size", 32, "--eval_iters", 1, "--eval_interval", 10]
+        self.finish("train", *words, "--max_iters", 10)
+        config = json.loads((folder / "run_config.json").read_text())
+        expected = {"model_type": "qwen3", "n_layer": 1, "n_head": 1, "n_embd": 64, "n_inner": 192, "optimizer": "muon",
+                    "max_iters": 10, "block_size": 32, "depth": None, "tokens_per_parameter": None}
+        self.assertEqual({key: config[key] for key in expected}, expected)
+        self.assertAlmostEqual(config["learning_rate"], 6e-3)
+        self.assertAlmostEqual(config["min_lr"], 2e-4)
+        self.finish("train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 12)
+        for more, error in ((["--recipe", "kjv-char"], "--depth sets what --recipe does"),
+                            (["--init_from", folder / "final"], "--depth: a checkpoint has its own sizes"),
+                            (["--task", "mlm"], "--depth: only for the task lm, not mlm")):
+            self.assert_one_error(run("train", *words, *more), 2, error)
+
+    def test_skipped_spikes_are_counted(self):
+        folder = self.train("run", skip_spikes=1.2, max_iters=120)
+        counts = [m["skipped_updates"] for m in self.metrics(folder)]
+        self.assertEqual(counts[:50], [0] * 50)
+        self.assertGreater(counts[-1], 0)
+        self.assertEqual(counts, sorted(counts))
 
     def test_the_last_row_of_the_metrics_is_measured_as_the_others(self):
         *_, before, last = self.metrics(self.train("run"))

@@ -16,7 +16,7 @@ namespace {
 // What may change when a run is resumed, besides the trainer's options that say so themselves. A dataset may
 // lie elsewhere: require_same_data() compares its content.
 constexpr auto kMayChange = std::to_array<std::string_view>(
-    {"out_dir", "init_from", "overwrite", "dry_run", "dataset", "val_dataset",
+    {"out_dir", "init_from", "overwrite", "dry_run", "tokens_per_parameter", "dataset", "val_dataset",
      // where and how it is computed
      "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard_optimizer",
      // how processes are started and connected

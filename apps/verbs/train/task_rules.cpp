@@ -44,6 +44,8 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
                 {{"source_prefix", "source_lang", "target_lang"}, {"seq2seq"}},
                 {{"chat_template"}, {"chat", "preference"}},
                 {{"documents"}, {"lm", "chat"}},
+                {{"depth"}, {"lm"}},
+                {{"tokens_per_parameter"}, {"lm", "mlm", "span_corruption"}},
                 {{"preference_loss", "beta"}, {"preference"}},
                 {{"teacher"}, {"lm", "chat", "embedding"}},
                 {{"labels", "class_weights"}, {"classification", "token_classification"}},
@@ -83,6 +85,8 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
        (data.tokenizer && flags.init_from == "scratch" &&  // a recipe's may be of the files' kind
         (!has_tokenizer(data.dataset) || load_tokenizer(data.dataset)->kind() != *data.tokenizer))))
     throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);
+  if (flags.tokens_per_parameter && chosen.contains("max_iters"))
+    throw UsageError("--tokens_per_parameter sets --max_iters; leave out one of them");
   if (flags.lora.rank == 0 && (flags.lora.alpha != TrainFlags().lora.alpha || !flags.lora.targets.empty()))
     throw UsageError("--lora_alpha, --lora_targets: only with --lora_rank");
   if (!flags.adapter.empty() && flags.init_from == "scratch")

@@ -45,6 +45,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   if (!flags.parse(arguments)) return std::nullopt;
   if (parsed.values.out_dir.empty() && !parsed.values.dry_run)
     throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
+  if (parsed.values.depth) apply_depth(flags, parsed.values);
   parsed.resolved = flags.resolved();
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.default_block = !flags.given("block_size");
@@ -121,13 +122,6 @@ Start find_start(const TrainFlags& flags, const std::string& origin, const RunDi
   if (!fs::is_directory(origin))
     throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", origin, "'");
   return {read_checkpoint_config({origin, flags.adapter}), std::nullopt};
-}
-
-std::int64_t trained_parameters(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : module.parameters())
-    count += parameter.requires_grad() ? parameter.numel() : 0;
-  return count;
 }
 
 // The shape decides the special tokens of the texts.
@@ -232,6 +226,8 @@ int train_with(Trainer& trainer, const Model& model, const TrainerOptions& optio
   const Trainer::Result result = trainer.train(reporter);
   reporter.clear();
   if (result.iterations > 0) reporter.draw();
+  print_cost(result, model, flags.data.block_size,
+             options.updater.device.is_cpu() && options.ranks == nullptr);
   return report(result, run, flags, result.iterations != resumed);
 }
 
@@ -286,6 +282,12 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   options.updater.optimizer.stacked_rows = stacked_rows(loaded);
+  if (flags.tokens_per_parameter) {
+    options.max_iters = updates_of(flags, data, *loaded.model, session);
+    resolved["max_iters"] = options.max_iters;
+  }
+  for (const char* dial : {"depth", "tokens_per_parameter"})
+    resolved[dial] = nullptr;  // the run has what they set
   if (start.resumed && *start.resumed > options.max_iters)
     throw Error("--max_iters ", options.max_iters, ": the run is already at iteration ", *start.resumed);
   const Task task = flags.data.task;

@@ -34,6 +34,16 @@ void declare_run(Flags& flags, TrainFlags& v) {
   flags.add("adapter", v.adapter,
             "directory of a PEFT adapter that is merged into the weights of --init_from before training",
             {.placeholder = "DIR"});
+  flags.add(
+      "depth", v.depth,
+      "lm: one number for a modern decoder from scratch: N layers, N heads of 64 features, its optimizer, "
+      "rates and 20 tokens per parameter; any flag beside it goes before",
+      between(1, 1024));
+  flags.add(
+      "tokens_per_parameter", v.tokens_per_parameter,
+      "lm, mlm, span_corruption: sets max_iters, so that so many tokens are read for each parameter; 20 make "
+      "the best model that a given amount of computing can (Hoffmann et al., 2022)",
+      FieldRange{.above = 0, .most = 1e6});
   flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
   flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
 }
@@ -157,7 +167,7 @@ void declare_optimisation(Flags& flags, TrainFlags& v) {
                "penalty on attention heads that are alike: in the positions they attend to, in their values "
                "(subspaces) or in their outputs");
   flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
-  add_fields(flags, v.trainer, "grad_clip", "grad_clip");
+  add_fields(flags, v.trainer, "grad_clip", "skip_spikes");
   flags.add("activation_checkpointing", v.activation_checkpointing,
             "gradient checkpointing: compute activations inside layers again in the backward pass; less "
             "memory, more time");

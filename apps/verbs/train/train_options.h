@@ -73,7 +73,9 @@ struct TrainFlags {
   std::string init_from = "scratch";
   std::filesystem::path adapter, out_dir, teacher;
   bool overwrite = false, dry_run = false;
-  std::int64_t sample_interval = 0;  // 0: no samples
+  std::optional<std::int64_t> depth;           // see apply_depth()
+  std::optional<double> tokens_per_parameter;  // in place of trainer.max_iters
+  std::int64_t sample_interval = 0;            // 0: no samples
   std::optional<std::string> sample_prompt;
   DataFlags data;
   ModelFlags model;

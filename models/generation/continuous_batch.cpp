@@ -8,7 +8,6 @@
 
 #include "data/base/field_error.h"
 #include "models/generation/decoding_batch.h"
-#include "models/generation/row_memory_error.h"
 #include "models/model.h"
 
 namespace zoo {

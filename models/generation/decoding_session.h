@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -19,6 +21,13 @@
 #include "tokenizer/token_id.h"
 
 namespace zoo {
+
+/// There is no memory for the tokens that DecodingSession::read() gives to a row. Nothing has been read, and
+/// the other rows can go on.
+struct RowMemoryError : std::runtime_error {
+  RowMemoryError(std::size_t number, const std::string& message) : std::runtime_error(message), row(number) {}
+  std::size_t row;
+};
 
 /// Sequences that a model reads token by token, and their state between steps (KV cache). Row b's first token
 /// has position 0, whatever the other rows hold.

@@ -8,7 +8,6 @@
 #include <c10/util/Exception.h>
 
 #include "data/base/error.h"
-#include "models/generation/row_memory_error.h"
 #include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {

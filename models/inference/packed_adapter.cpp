@@ -1,5 +1,3 @@
-#include "models/inference/packed_adapter.h"
-
 #include <array>
 
 #include "data/base/error.h"

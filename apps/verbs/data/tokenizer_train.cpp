@@ -5,7 +5,6 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
-#include "apps/command/read_with.h"
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/stop_signal.h"

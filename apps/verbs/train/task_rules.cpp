@@ -1,7 +1,6 @@
 // What each task of tzoo train has of its own: traits, and which flags go with which (train_options.h).
 #include <algorithm>
 
-#include "apps/command/read_with.h"
 #include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/train_options.h"
 #include "data/base/lines.h"

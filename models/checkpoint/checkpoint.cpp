@@ -13,7 +13,7 @@
 #include "models/checkpoint/peft_adapter.h"
 #include "models/formats/config_reader.h"
 #include "models/formats/weight_files.h"
-#include "models/gguf/gguf_tensors.h"
+#include "models/gguf/gguf_architecture.h"
 #include "models/layers/parameter.h"
 #include "models/model.h"
 #include "models/registry.h"

@@ -6,7 +6,10 @@
 ///     const zoo::GgufFile file("model.gguf");
 ///     std::cout << zoo::architecture_of(file).name << "\n";
 ///     const nlohmann::json config = zoo::config_of(file);  // what config.json would say
+///     const auto tensors = zoo::gguf_tensors(file);
+///     const at::Tensor embeddings = tensors->tensor("model.embed_tokens.weight");  // float32
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +18,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/base/gguf_file.h"
+#include "models/formats/tensor_file.h"
 #include "models/layers/transformer_config.h"
 
 namespace zoo {
@@ -75,5 +79,9 @@ std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const
 /// `heads` is the number of the query's or key's heads.
 at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
 at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
+
+/// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
+/// A tensor that the architecture does not have keeps its name.
+std::unique_ptr<TensorFile> gguf_tensors(const GgufFile& file);
 
 }  // namespace zoo

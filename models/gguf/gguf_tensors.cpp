@@ -1,5 +1,3 @@
-#include "models/gguf/gguf_tensors.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "data/base/error.h"
 #include "models/formats/config_reader.h"
+#include "models/gguf/gguf_architecture.h"
 #include "models/gguf/gguf_blocks.h"
 
 namespace zoo {

@@ -1,5 +1,3 @@
-#include "tokenizer/sentencepiece/sentencepiece_trainer.h"
-
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -9,6 +7,7 @@
 
 #include "data/base/error.h"
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
+#include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -26,7 +26,7 @@
 namespace zoo {
 namespace {
 
-constexpr const char *kUsualNorm = "usual_norm", *kSkipped = "skipped";
+constexpr const char *kUsualNorm = "usual_norm", *kNorms = "norms", *kSkipped = "skipped";
 
 at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
   if (!suit_kernels(gradients)) return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
@@ -107,18 +107,21 @@ void Optimizer::step(double learning_rate, double decay_share) {
 void Optimizer::skip_spikes(double factor) {
   spike_factor_ = factor;
   usual_norm_ = at::zeros_like(step_);
+  norms_ = at::zeros_like(step_);
   skipped_ = at::zeros_like(step_);
 }
 
 // 1 if the norm is a spike, else 0.
 at::Tensor Optimizer::spikes() {
   constexpr double kFirst = 50, kShare = 0.01;
-  const at::Tensor bound = at::where(step_ < kFirst, norm_, usual_norm_ * spike_factor_);
+  const at::Tensor bound = at::where(norms_ < kFirst, norm_, usual_norm_ * spike_factor_);
   const at::Tensor is_spike = (norm_ > bound).to(at::kFloat);
   // While there are few, the mean of all.
-  const at::Tensor share = (step_ + 1).reciprocal().clamp_min_(kShare);
+  const at::Tensor share = (norms_ + 1).reciprocal().clamp_min_(kShare);
   const at::Tensor moved = usual_norm_ + share * (at::minimum(norm_, bound) - usual_norm_);
-  usual_norm_.copy_(at::where(norm_.isfinite(), moved, usual_norm_));
+  const at::Tensor is_finite = norm_.isfinite();
+  usual_norm_.copy_(at::where(is_finite, moved, usual_norm_));
+  norms_.add_(is_finite);
   skipped_.add_(is_spike);
   return is_spike;
 }
@@ -148,6 +151,7 @@ NamedTensors Optimizer::state() const {
   tensors.emplace_back("step", step_);
   if (spike_factor_ > 0) {
     tensors.emplace_back(kUsualNorm, usual_norm_);
+    tensors.emplace_back(kNorms, norms_);
     tensors.emplace_back(kSkipped, skipped_);
   }
   return tensors;
@@ -168,6 +172,7 @@ void Optimizer::load_state(const SafetensorsFile& file) {
   load("step", step_);
   if (spike_factor_ > 0 && file.contains(kUsualNorm)) {
     load(kUsualNorm, usual_norm_);
+    load(kNorms, norms_);
     load(kSkipped, skipped_);
   }
 }

@@ -100,7 +100,7 @@ class Optimizer {
   at::Tensor spikes();
 
   double grad_clip_, spike_factor_ = 0;
-  at::Tensor usual_norm_, skipped_;  // []
+  at::Tensor usual_norm_, norms_, skipped_;  // []; norms_ counts those of the mean
   at::Tensor norm_;
   Ranks* ranks_;
   std::vector<std::int64_t> owners_;  // by parameter, a rank

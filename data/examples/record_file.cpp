@@ -91,15 +91,15 @@ bool is_name(std::string_view text) {
 // nowhere else, while each other label stands more than once.
 bool begins_with_names(const std::vector<Record>& records, const std::vector<std::string>& columns) {
   const auto label = static_cast<std::size_t>(std::ranges::find(columns, "label") - columns.begin());
-  if (label == columns.size() || records.empty()) return false;
+  const auto is_name_or_empty = [](const std::string& field) { return field.empty() || is_name(field); };
+  if (label == columns.size() || records.empty() || !std::ranges::all_of(records[0].fields, is_name_or_empty))
+    return false;
   std::map<std::string_view, int> times;
   for (const Record& record : records) ++times[record.fields[label]];
   const std::string& first = records[0].fields[label];
-  return times.size() > 1 &&
-         std::ranges::all_of(times,
-                             [&](const auto& each) { return (each.first == first) == (each.second == 1); }) &&
-         std::ranges::all_of(records[0].fields,
-                             [](const std::string& field) { return field.empty() || is_name(field); });
+  return times.size() > 1 && std::ranges::all_of(times, [&](const auto& each) {
+           return (each.first == first) == (each.second == 1);
+         });
 }
 
 bool has_commas(const std::string& name) { return name.ends_with(".csv"); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/base/error.h"
+#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
 #include "models/tasks/inference_loading.h"
 
@@ -33,25 +34,69 @@ TextGenerator::TextGenerator(const CheckpointConfig& checkpoint, const ComputeOp
 
 std::vector<std::string> TextGenerator::generate(const std::vector<std::string>& prompts,
                                                  const GenerationSettings& settings) {
-  GenerateSession session = session_;
-  session.stop = StopStrings(settings.stop);
-  if (!settings.options.eos_token_ids.empty())
-    session.defaults.eos_token_ids = settings.options.eos_token_ids;  // which texts leave out
+  const GenerateSession session = session_for(settings);
   std::vector<TokenIds> ids;
   std::size_t longest = session.has_encoder() ? 1 : 0;
   for (const std::string& prompt : prompts) {
     ids.push_back(session.tokenizer->encode(prompt, EncodeOptions{.with_offsets = false}).ids);
     if (!session.has_encoder()) longest = std::max(longest, ids.back().size());
   }
-  GenerationOptions options = settings.generation_options();
-  // As in transformers, a caller's max_new_tokens overrides the file's max_length.
-  const bool overrides = options.max_new_tokens > 0 && settings.max_length == settings_.max_length;
-  if (!overrides) options.max_new_tokens = settings.new_token_limit(static_cast<std::int64_t>(longest));
+  GenerationOptions options = options_for(settings, longest);
   complete(options, session);
   std::vector<std::string> texts;
   for (const TokenIds& row : zoo::generate(*model_, ids, options).ids)
     texts.push_back(text_of_row(row, session));
   return texts;
+}
+
+GenerateSession TextGenerator::session_for(const GenerationSettings& settings) const {
+  GenerateSession session = session_;
+  session.stop = StopStrings(settings.stop);
+  if (!settings.options.eos_token_ids.empty())
+    session.defaults.eos_token_ids = settings.options.eos_token_ids;  // which texts leave out
+  return session;
+}
+
+// As in transformers, a caller's max_new_tokens overrides the file's max_length.
+GenerationOptions TextGenerator::options_for(const GenerationSettings& settings,
+                                             std::size_t longest_prompt) const {
+  GenerationOptions options = settings.generation_options();
+  const bool overrides = options.max_new_tokens > 0 && settings.max_length == settings_.max_length;
+  if (!overrides)
+    options.max_new_tokens = settings.new_token_limit(static_cast<std::int64_t>(longest_prompt));
+  return options;
+}
+
+Conversation TextGenerator::conversation() const {
+  ChatFormat format = ChatFormat::read(session_.checkpoint.directory);
+  if (!format.has_template()) throw Error(session_.checkpoint.directory, " has no chat template");
+  return Conversation(std::move(format));
+}
+
+std::string TextGenerator::reply(Conversation& conversation, const std::string& message,
+                                 const GenerationSettings& settings,
+                                 const std::function<bool(std::string_view)>& on_text) {
+  if (session_.has_encoder())
+    throw Error(session_.checkpoint.directory, " is an encoder-decoder; chat needs a decoder");
+  GenerateSession session = session_for(settings);
+  if (settings.options.eos_token_ids.empty()) add_end_tokens(session, conversation.format());
+  const auto answer = [&](const Conversation::Prompt& prompt) {
+    GenerationOptions options = options_for(settings, prompt.ids.size());
+    options.sampling.seed += conversation.messages().size();
+    options.keep_cache = true;  // the next prompt begins like this one
+    complete(options, session);
+    RowText text(session);
+    const auto result = zoo::generate(*model_, {prompt.ids}, options, [&](const NewToken& token) {
+      const std::string part = text.push(token.id);
+      return !on_text || part.empty() || on_text(part);
+    });
+    if (const std::string rest = text.finish(); on_text && !rest.empty()) on_text(rest);
+    return text_of_row(result.ids[0], session);
+  };
+  return conversation.ask(message, {.tokenizer = *session.tokenizer,
+                                    .context = context_limit(model_->config(), settings.options.context),
+                                    .max_new_tokens = options_for(settings, 1).max_new_tokens,
+                                    .answer = answer});
 }
 
 }  // namespace zoo

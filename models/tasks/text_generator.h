@@ -7,14 +7,20 @@
 ///     zoo::GenerationSettings settings = model.settings();
 ///     settings.temperature = 0;
 ///     std::cout << model.generate({"Once upon a time"}, settings)[0] << "\n";
+///
+///     zoo::Conversation conversation = model.conversation();  // of a model with a chat template
+///     std::cout << model.reply(conversation, "Who was Moses?", model.settings()) << "\n";
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/generation/decoding_session.h"
 #include "models/tasks/compute_options.h"
+#include "models/tasks/conversation.h"
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
 
@@ -41,8 +47,20 @@ class TextGenerator {
     return generate(prompts, settings_);
   }
 
+  /// An empty conversation, in the form of the model's chat template. Throws Error if it has none.
+  Conversation conversation() const;
+
+  /// The answer to a message, which joins the conversation with it; `on_text` gets its parts as they are
+  /// written, and ends it by returning false. The seed changes with each message, so that a message sent
+  /// twice gets two answers. Throws as generate() and Conversation::ask().
+  std::string reply(Conversation& conversation, const std::string& message,
+                    const GenerationSettings& settings,
+                    const std::function<bool(std::string_view)>& on_text = {});
+
  private:
   TextGenerator(const CheckpointConfig& checkpoint, const ComputeOptions& compute);
+  GenerateSession session_for(const GenerationSettings& settings) const;
+  GenerationOptions options_for(const GenerationSettings& settings, std::size_t longest_prompt) const;
 
   GenerationConfig config_;
   GenerationSettings settings_;

@@ -1,6 +1,10 @@
 #include "models/tasks/translate.h"
 
+#include <utility>
+
 #include "data/base/field_error.h"
+#include "models/generation/generate.h"
+#include "models/tasks/inference_loading.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -78,6 +82,48 @@ std::string translated_text(const TextModel& model, const TokenIds& ids) {
     if (id < model.tokenizer->vocab_size()) known.push_back(id);
   }
   return replace_invalid_utf8(model.tokenizer->decode(known));
+}
+
+namespace {
+
+GenerationOptions options_of(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
+  const GenerationConfig config = read_generation_config(checkpoint.directory, checkpoint.json);
+  GenerationSettings settings = translation_settings();
+  apply_generation_config(settings, config, [](std::string_view) { return false; });
+  settings.options.sampling.seed = static_cast<std::uint64_t>(compute.seed);
+  return translation_options(settings, checkpoint, config);
+}
+
+}  // namespace
+
+TextTranslator::TextTranslator(const std::filesystem::path& model, const ComputeOptions& compute)
+    : TextTranslator(read_writing_checkpoint(model), compute) {}
+
+TextTranslator::TextTranslator(const CheckpointConfig& checkpoint, const ComputeOptions& compute)
+    : TextTranslator(checkpoint, options_of(checkpoint, compute), compute) {}
+
+TextTranslator::TextTranslator(const CheckpointConfig& checkpoint, GenerationOptions options,
+                               const ComputeOptions& compute)
+    : options_(std::move(options)),
+      model_(load_text_model(checkpoint, compute, Head::kSeq2SeqLm)),
+      decoder_(decoding_model({.model = model_.model, .stored = model_.stored}, compute)) {}
+
+std::vector<Translation> TextTranslator::translate(const TranslateRequest& request) {
+  require_in(at_least(1), "batch_size", static_cast<double>(request.batch_size));
+  const Languages languages = languages_of(*model_.tokenizer, request.source_lang, request.target_lang);
+  GenerationOptions options = options_;
+  if (languages.target) options.history.forced_bos_token_id = *languages.target;
+  std::vector<Translation> translations;
+  std::vector<TokenIds> batch;
+  for (std::size_t i = 0; i < request.texts.size(); ++i) {
+    batch.push_back(source_ids(model_, request.prefix + request.texts[i], languages));
+    if (std::ssize(batch) < request.batch_size && i + 1 < request.texts.size()) continue;
+    for (TokenIds& ids : generate(*decoder_, std::exchange(batch, {}), options).ids) {
+      std::string text = translated_text(model_, ids);
+      translations.push_back({.text = std::move(text), .ids = std::move(ids)});
+    }
+  }
+  return translations;
 }
 
 }  // namespace zoo

@@ -14,6 +14,7 @@
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/generation/decoding_batch.h"
+#include "models/tasks/conversation.h"
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/chat/chat_tokens.h"
@@ -30,19 +31,15 @@ constexpr const char* kHelp =
     "/exit          end, as Ctrl-D does\n"
     "A line that ends in \\ goes on with the next one; a space before / makes it a message.\n";
 
-bool has_system(const ordered_json& messages) { return !messages.empty() && messages[0]["role"] == "system"; }
-
 // A conversation in the terminal: the messages so far, answered by a model.
 class ChatSession {
  public:
-  // `request` holds messages and perhaps tools, as ChatFormat::prompt takes them. All else must outlive the
-  // session.
-  ChatSession(DecodingModel& model, const GenerateSession& session, const ChatFormat& format,
-              nlohmann::ordered_json& request, GenerationOptions options, bool color)
+  // Model and session must outlive this object.
+  ChatSession(DecodingModel& model, const GenerateSession& session, Conversation conversation,
+              GenerationOptions options, bool color)
       : model_(model),
         session_(session),
-        format_(format),
-        request_(request),
+        conversation_(std::move(conversation)),
         options_(std::move(options)),
         color_(color) {}
 
@@ -66,72 +63,35 @@ class ChatSession {
  private:
   void obey(const std::string& command) {
     constexpr std::string_view kSystem = "/system";
-    ordered_json& messages = request_["messages"];
     if (command == "/help") {
       std::cerr << kHelp;
     } else if (command == "/reset") {
-      messages.erase(messages.begin() + (has_system(messages) ? 1 : 0), messages.end());
+      conversation_.reset();
     } else if (command == kSystem) {
-      set_system("");
+      conversation_.set_system("");
     } else if (command.starts_with(std::string(kSystem) + " ")) {
-      set_system(command.substr(kSystem.size() + 1));
+      conversation_.set_system(command.substr(kSystem.size() + 1));
     } else {
       throw Error("'", command, "' is no command: /help lists them; a space before it makes it a message");
     }
   }
 
   void answer(const std::string& text) {
-    require_utf8(text, "the message");
-    const ordered_json before = request_["messages"];
-    request_["messages"].push_back({{"role", "user"}, {"content", text}});
-    try {
-      const TokenIds ids = fitting_ids();
+    const auto reply = [&](const Conversation::Prompt& prompt) {
+      if (prompt.dropped > 0)
+        std::cerr << "note: the oldest " << prompt.dropped << " messages no longer fit: dropped\n";
       ++options_.sampling.seed;  // so that the same message gets another answer
-      const GenerationResult result = stream_reply(model_, session_, options_, ids, color_);
-      request_["messages"].push_back(
-          {{"role", "assistant"}, {"content", text_of_row(result.ids[0], session_)}});
-    } catch (const Error&) {
-      request_["messages"] = before;
-      throw;
-    }
-  }
-
-  void set_system(const std::string& text) {
-    require_utf8(text, "the system message");
-    ordered_json& messages = request_["messages"];
-    if (has_system(messages)) messages.erase(0);
-    if (!text.empty()) messages.insert(messages.begin(), ordered_json{{"role", "system"}, {"content", text}});
-  }
-
-  // The ids of the prompt that leave room for an answer. Drops the oldest turns until they do.
-  TokenIds fitting_ids() {
-    ordered_json& messages = request_["messages"];
-    const std::int64_t limit = context_limit(model_.config(), options_.context);
-    const std::int64_t room = std::min(options_.max_new_tokens, std::max<std::int64_t>(1, limit / 4));
-    for (std::size_t dropped = 0;;) {
-      TokenIds ids = session_.tokenizer->encode(format_.prompt(request_));
-      const auto size = static_cast<std::int64_t>(ids.size());
-      if (size <= limit - room) {
-        if (dropped > 0) std::cerr << "note: the oldest " << dropped << " messages no longer fit: dropped\n";
-        return ids;
-      }
-      // A turn begins with a message of the user; the last one is the question.
-      const std::size_t first = has_system(messages) ? 1 : 0;
-      std::size_t next = first + 1;
-      while (next < messages.size() && messages[next]["role"] != "user") ++next;
-      if (next >= messages.size())
-        throw Error("the message makes a prompt of ", size, " tokens; the model reads ", limit,
-                    ", and the answer takes ", room);
-      dropped += next - first;
-      messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(first),
-                     messages.begin() + static_cast<std::ptrdiff_t>(next));
-    }
+      return text_of_row(stream_reply(model_, session_, options_, prompt.ids, color_).ids[0], session_);
+    };
+    conversation_.ask(text, {.tokenizer = *session_.tokenizer,
+                             .context = context_limit(model_.config(), options_.context),
+                             .max_new_tokens = options_.max_new_tokens,
+                             .answer = reply});
   }
 
   DecodingModel& model_;
   const GenerateSession& session_;
-  const ChatFormat& format_;
-  nlohmann::ordered_json& request_;
+  Conversation conversation_;
   GenerationOptions options_;
   bool color_;
   std::string unfinished_;
@@ -215,7 +175,7 @@ int run_chat(const Arguments& arguments) {
   ChatFlags chat;
   if (!parse_chat_flags(arguments, flags, chat)) return 0;
   const ChatFormat format = format_of(flags, chat);
-  ordered_json request = request_of(chat);
+  const ordered_json request = request_of(chat);
   if (chat.print_prompt) {
     print_prompt(flags, format, request, chat.assistant_mask);
     return 0;
@@ -233,8 +193,8 @@ int run_chat(const Arguments& arguments) {
     answer_once(*model, flags, session, options, prompts[0]);
     return 0;
   }
-  ChatSession conversation(*model, session, format, request, options, flags.color);
-  answer_lines([&](const std::string& line) { return conversation.take(line); });
+  ChatSession chatting(*model, session, Conversation(format, request), options, flags.color);
+  answer_lines([&](const std::string& line) { return chatting.take(line); });
   return 0;
 }
 

@@ -76,23 +76,21 @@ int run_translate(const Arguments& arguments) {
   apply_threads(flags.generation.compute);
   require_utf8(flags.prefix, "--prefix");
   const GenerateFlags& generation = flags.generation;
-  GenerationOptions options =
-      translation_options(generation, *generation.checkpoint, *generation.generation_config);
-  const TextModel model = load_text_model(*generation.checkpoint, generation.compute, Head::kSeq2SeqLm);
-  const auto decoder = decoding_model({.model = model.model, .stored = model.stored}, generation.compute);
-  const Languages languages = languages_of(*model.tokenizer, flags.source_lang, flags.target_lang);
-  if (languages.target) options.history.forced_bos_token_id = *languages.target;
+  TextTranslator model(*generation.checkpoint,
+                       translation_options(generation, *generation.checkpoint, *generation.generation_config),
+                       generation.compute);
   TextInput input(flags.text, {{"source"}, {"target"}});
   const auto batch_size = static_cast<std::size_t>(flags.batch_size);
   for (auto texts = input.next(batch_size); !texts.empty(); texts = input.next(batch_size)) {
-    std::vector<TokenIds> prompts;
-    for (const std::string& text : texts)
-      prompts.push_back(source_ids(model, flags.prefix + text, languages));
-    const GenerationResult result = generate(*decoder, prompts, options);
+    const auto translations = model.translate({.texts = texts,
+                                               .prefix = flags.prefix,
+                                               .source_lang = flags.source_lang,
+                                               .target_lang = flags.target_lang,
+                                               .batch_size = flags.batch_size});
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::string translation = translated_text(model, result.ids[i]);
-      if (flags.json) std::cout << json_text(translation_json(texts[i], translation, result.ids[i])) << "\n";
-      else std::cout << written_text(translation) << "\n";
+      const auto& [text, ids] = translations[i];
+      if (flags.json) std::cout << json_text(translation_json(texts[i], text, ids)) << "\n";
+      else std::cout << written_text(text) << "\n";
     }
     std::cout.flush();
   }

@@ -6,8 +6,6 @@ include(CMakePackageConfigHelpers)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/TransformerZoo)
 file(GLOB_RECURSE zoo_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} data/*.h tokenizer/*.h models/*.h
      apps/training/*.h)
-# Parts of kernels.cpp do not compile by themselves.
-list(FILTER zoo_headers EXCLUDE REGEX "/pch\\.h$|kernels/packed/(attend|prepare|probe|product)\\.h$")
 install(CODE "
   set(SOURCE \"${PROJECT_SOURCE_DIR}\")
   set(STAGE \"${PROJECT_BINARY_DIR}/zoo\")

@@ -25,6 +25,9 @@ function(zoo_library name)
   target_include_directories(
     zoo_${name} PUBLIC $<BUILD_INTERFACE:${TransformerZoo_SOURCE_DIR}>
                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(NOT TransformerZoo_IS_TOP_LEVEL)
+    target_include_directories(zoo_${name} INTERFACE $<BUILD_INTERFACE:${TransformerZoo_BINARY_DIR}/include>)
+  endif()
   target_link_libraries(zoo_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} $<BUILD_INTERFACE:zoo_flags>)
   install(TARGETS zoo_${name} EXPORT TransformerZooTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

@@ -33,6 +33,25 @@ if(DEFINED ENV{ZOO_TEST_SHORT})
 endif()
 run(${CMAKE_COMMAND} --build ${work}/consumer --config ${CONFIG} --target ${targets})
 
+# Headers without an example of their use are installed only if others include them.
+foreach(header models/tasks/classify models/layers/attention/attention models/ops/linear training/trainer)
+  if(NOT EXISTS ${work}/moved/include/zoo/${header}.h)
+    message(FATAL_ERROR "${header}.h is not installed")
+  endif()
+endforeach()
+foreach(header models/kernels/tile tokenizer/jinja/parser models/layers/pch)
+  if(EXISTS ${work}/moved/include/zoo/${header}.h)
+    message(FATAL_ERROR "${header}.h is installed")
+  endif()
+endforeach()
+
+# The same headers in another project's build.
+if(search IN_LIST targets)
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/inside -B ${work}/inside -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+      -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=)
+  run(${CMAKE_COMMAND} --build ${work}/inside --config ${CONFIG} --target inside)
+endif()
+
 # Where a dependency is missing, the message names the package that has it.
 execute_process(
   COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work}/without -G ${GENERATOR}

@@ -5,6 +5,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
@@ -90,7 +91,7 @@ class ModuleSession : public DecodingSession {
     hide_places(cache_.length() + width);
     cache_.reserve(cache_.length() + width);
     const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
-    const at::Tensor logits = forward(pad(tokens, side), last_only).to(at::kFloat);
+    const at::Tensor logits = forward(tokens, side, last_only).to(at::kFloat);
     for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
     // Start of each row's tokens.
     TokenIds begins(tokens.size(), 0);
@@ -217,13 +218,20 @@ class ModuleSession : public DecodingSession {
   }
 
   // [B, T, V], or [B, 1, V] for the last position.
-  at::Tensor forward(const at::Tensor& ids, bool last_only) {
+  at::Tensor forward(const std::vector<TokenIds>& tokens, Side side, bool last_only) {
+    const at::Tensor ids = pad(tokens, side);
     const std::int64_t past = cache_.length(), end = past + ids.size(1);
     ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
     const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
-    if (mask.defined() && model_.config().takes_positions()) {
-      // Positions of padding have no meaning, but must be valid.
-      inputs.position_ids = (places(past, end).unsqueeze(0) - first_places_).clamp_(0, capacity_ - 1);
+    const TransformerConfig& config = model_.config();
+    if (config.takes_positions() && (mask.defined() || config.rope_scaling.depends_on_length())) {
+      // Positions of padding have no meaning, but must be valid, and no row must look longer by them.
+      std::vector<std::int64_t> last;
+      for (const auto b : c10::irange(tokens.size())) last.push_back(lengths_[b] + size_of(tokens[b]) - 1);
+      const at::Tensor first = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
+      inputs.position_ids = at::minimum(places(past, end).unsqueeze(0) - first,
+                                        at::tensor(last, at::kLong).unsqueeze(1).to(device()))
+                                .clamp_min_(0);
     }
     if (source_.ids.defined()) {
       inputs.input_ids = source_.ids;

@@ -84,6 +84,19 @@ class LongContextTest(unittest.TestCase):
                                 found = self.ids(folder, ids.tolist(), "--weights", backend, *words)
                                 self.assertEqual(found, expected, backend)
 
+    def test_each_row_of_a_batch_has_its_own_length(self):
+        """A row beyond the original context does not change the angles of a shorter one."""
+        for case in ("dynamic", "phi3"):
+            with self.subTest(case=case), tempfile.TemporaryDirectory() as folder:
+                new_model(case).save_pretrained(folder)
+                torch.manual_seed(5)
+                rows = [torch.randint(1, 61, (length,)).tolist() for length in (3, ORIGINAL - 2)]
+                with torch.no_grad():
+                    expected = [new_model(case).generate(torch.tensor([row]), max_new_tokens=15, do_sample=False,
+                                                         pad_token_id=0)[0, len(row):].tolist() for row in rows]
+                for backend in ("auto", "modules"):
+                    self.assertEqual(self.ids(folder, rows, "--weights", backend), expected, backend)
+
     def ids(self, folder, rows, *words):
         done = tzoo("generate", "--model", folder, "--input_ids", json.dumps(rows), "--max_new_tokens", "15",
                     "--temperature", "0", "--json", *words)

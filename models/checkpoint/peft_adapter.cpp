@@ -67,11 +67,6 @@ double value_for(const std::string& name, const ConfigReader& config, const orde
   return otherwise;
 }
 
-// The table's name, of one in a whole model or a bare one.
-std::string in_table(const WeightTable& table, const std::string& name) {
-  return name.starts_with(table.prefix) ? name.substr(table.prefix.size()) : name;
-}
-
 // What becomes of a tensor of a file, in its layout: (W + left right) factor.
 struct Delta {
   at::Tensor left, right;  // [rows, r], [r, columns]; undefined: W stays
@@ -268,7 +263,7 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
     for (const auto& [name, other] : {std::pair(copy, original), std::pair(original, copy)}) {
       const auto changed = adapted.find(other);
       if (changed == adapted.end() && !adapted.contains(name)) continue;
-      const std::string module = with_prefix(table, other.substr(0, other.rfind('.')));
+      const std::string module = in_class(table, other.substr(0, other.rfind('.')));
       const auto is_it = [&](const std::string& end) { return module.ends_with(end); };
       if (!adapted.contains(name) && changed->second.files && std::ranges::none_of(saved_, is_it))
         changes[name] = changed->second;

@@ -29,7 +29,7 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
       }
       const std::vector<at::Tensor> rows = to_stored_layout(name, term.mapped().b.detach());
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::string module = with_prefix(table, name.theirs[i]);
+        std::string module = in_class(table, name.theirs[i]);
         module.resize(module.rfind('.'));
         tensors.emplace_back(kAdapterPrefix + module + ".lora_A.weight", term.mapped().a.detach());
         tensors.emplace_back(kAdapterPrefix + module + ".lora_B.weight", rows[i]);
@@ -37,9 +37,10 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
       }
     } else if (const at::Tensor* whole = parameters.find(name.ours);
                whole != nullptr && std::ranges::count(parts.whole, name.ours) > 0) {
-      for (const auto& [theirs, tensor] : export_tensor(name, whole->detach(), table)) {
+      for (const auto& [stored, tensor] : export_tensor(name, whole->detach(), table)) {
+        const std::string theirs = in_class(table, in_table(table, stored));
         // PEFT saves a head as one module.
-        saved.insert(theirs.substr(0, is_of_a_head(table, theirs) ? theirs.find('.') : theirs.rfind('.')));
+        saved.insert(theirs.substr(0, is_of_a_head(table, stored) ? theirs.find('.') : theirs.rfind('.')));
         tensors.emplace_back(kAdapterPrefix + theirs, tensor);
       }
     }

@@ -37,6 +37,7 @@ WeightTable weights(const C& config) {
   add_weights_and_biases(table, joint_projections(config, "layers.{}", "layers.{}.attention"));
   add_decoder_heads(table, config, "gpt_neox.", "embed_in", "embed_out");
   table.renamed = {{"embed_out.weight", "lm_head.weight"}};  // of files that safetensors' save_model() wrote
+  table.modules = {{"embed_out", "lm_head"}};                // since transformers 5
   // Buffers of older releases.
   table.ignored = {"layers.{}.attention.bias", "layers.{}.attention.masked_bias",
                    "layers.{}.attention.rotary_emb.inv_freq"};

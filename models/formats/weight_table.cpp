@@ -48,6 +48,18 @@ std::string with_prefix(const WeightTable& table, const std::string& name) {
   return begins_with_one_of(name, table.unprefixed) ? name : table.prefix + name;
 }
 
+std::string in_class(const WeightTable& table, const std::string& name) {
+  for (const auto& [in_file, own] : table.modules)
+    if (name == in_file || name.starts_with(in_file + ".")) return own + name.substr(in_file.size());
+  return with_prefix(table, name);
+}
+
+std::string in_table(const WeightTable& table, const std::string& name) {
+  for (const auto& [in_file, own] : table.modules)
+    if (name == own || name.starts_with(own + ".")) return in_file + name.substr(own.size());
+  return name.starts_with(table.prefix) ? name.substr(table.prefix.size()) : name;
+}
+
 bool is_of_a_head(const WeightTable& table, const std::string& name) {
   return begins_with_one_of(name, table.of_heads);
 }

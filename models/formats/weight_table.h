@@ -60,6 +60,8 @@ struct WeightTable {
   bool writes_tied = false;  // a saved model has the copies, too
   /// {ending, older ending}: if a file lacks a name with the first, it may have one with the second.
   std::vector<std::pair<std::string, std::string>> renamed;
+  /// {module in files, the class's own name}: where PEFT's adapters, which have the class's, differ.
+  std::vector<std::pair<std::string, std::string>> modules;
   /// Hugging Face's class always has biases: those that the model lacks are zeros in files.
   bool has_all_biases = false;
   /// Unused buffers of old checkpoints, with "{}" for the layer number.
@@ -74,6 +76,10 @@ std::vector<WeightName> expand_layers(const std::vector<WeightName>& names, std:
 
 /// Name in a whole model.
 std::string with_prefix(const WeightTable& table, const std::string& name);
+
+/// The name of a tensor or module in Hugging Face's class of the whole model, and the table's for that.
+std::string in_class(const WeightTable& table, const std::string& name);
+std::string in_table(const WeightTable& table, const std::string& name);
 
 /// True if only some heads have this name, which has no prefix yet.
 bool is_of_a_head(const WeightTable& table, const std::string& name);

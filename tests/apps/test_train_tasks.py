@@ -65,6 +65,17 @@ class EvaluateTest(TaskTest):
         (self.folder / "text/final").rename(moved)
         self.assert_one_error(run("evaluate", "--model", moved), 2, "--dataset", "moved")
 
+    def test_flags_without_an_effect_are_refused(self):
+        table = self.write("reviews.tsv", ["\t".join(line) for line in self.reviews()])
+        self.train("run", task="classification", dataset=table, max_iters=1, block_size=8, label_smoothing=0.1)
+        self.evaluate("run")
+        named = ("evaluate", "--model", self.folder / "run/final", "--dataset", table)
+        for words, said in ((["--label_smoothing", 0.5], "is of training"), (["--class_weights", "balanced"], "is of training"),
+                            (["--tokenizer", "char"], "tokenizer of its own"), (["--mlm_probability", 0.2], "only for the task mlm"),
+                            (["--target_size", 4], "only for the task"), (["--query_prompt_name", "q"], "only for the task embedding")):
+            with self.subTest(flag=words[0]):
+                self.assert_one_error(run(*named, *words), 2, words[0], said)
+
     def without_names(self, name):
         """A copy of the model whose classes have no names, as those of many published models."""
         shutil.copytree(self.folder / name / "final", self.folder / "plain/final")

@@ -105,6 +105,21 @@ class AdapterTest(unittest.TestCase):
         config.write_text(config.read_text().replace(str(self.base), "someone/model"))
         self.assertIn("missing flag '--model'", self.run_verb("generate", "--adapter", self.adapter, *words, code=2))
 
+    def test_an_output_projection_with_another_name_in_files(self):
+        """GPT-NeoX's files say embed_out, its class since transformers 5 lm_head."""
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        config = transformers.GPTNeoXConfig(vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+                                            intermediate_size=40, max_position_embeddings=64, eos_token_id=2, bos_token_id=None)
+        self.save(shaken(transformers.GPTNeoXForCausalLM(config)), tokenizer, ("query_key_value", "lm_head"))
+        self.check("generate", "--prompt", "and the", "--max_new_tokens", 12, "--temperature", 0, "--json", "--logprobs")
+        text = self.root / "text.txt"
+        text.write_text(" ".join(TEXTS) * 20)
+        self.run_verb("train", "--init_from", self.base, "--dataset", text, "--out_dir", self.root / "run", "--lora_rank", 2,
+                      "--lora_targets", "*", "--block_size", 16, "--max_iters", 2, "--eval_iters", 1, "--threads", 1)
+        written = load_file(self.root / "run/final/adapter/adapter_model.safetensors")
+        self.assertIn("base_model.model.lm_head.lora_A.weight", written)
+        self.assertFalse([name for name in written if "embed_out" in name])
+
     def test_exports(self):
         self.decoder()
         words = ("--input_ids", "[[5, 6, 7]]", "--output", self.root / "out.safetensors")
@@ -290,6 +305,9 @@ class AdapterTest(unittest.TestCase):
         a, b = (load_file(self.root / run / "final/model.safetensors") for run in "ab")
         for name, tensor in a.items():
             torch.testing.assert_close(tensor, b[name], rtol=1e-4, atol=1e-5)
+        # What is saved has the adapter: evaluating the run does not add it again.
+        alone = [json.loads(self.run_verb("evaluate", "--model", self.root / run / "final", "--json"))["loss"] for run in "ab"]
+        self.assertAlmostEqual(*alone, places=5)
         self.assertIn("--init_from DIR", self.run_verb("train", "--adapter", self.adapter, "--out_dir", self.root / "c", *words, code=2))
 
 

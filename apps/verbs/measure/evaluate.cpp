@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include <ATen/ops/ones_like.h>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ struct EvaluateFlags {
   bool json = false;
   bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
   bool names_task = false, names_block = false;
+  std::set<std::string> given;  // flags, of a dataset that is not the run's
   ComputeOptions compute{.weights = "modules"};
 };
 
@@ -50,13 +52,13 @@ std::optional<std::filesystem::path> run_config_of(const std::filesystem::path& 
 }
 
 // The words, then the flags of the run that `flags` has too and that are not given: its data and how it was
-// evaluated.
+// evaluated. The adapter that it began with is part of what it saved.
 std::vector<std::string> words_of_run(const std::filesystem::path& run_config, const Flags& flags,
                                       std::vector<std::string> words) {
   const nlohmann::json run = read_json(run_config), own = flags.resolved();
   for (const auto& [key, value] : run.items()) {
-    const bool of_machine = key == "device" || key == "dtype" || key == "threads";
-    if (of_machine || !own.contains(key) || flags.given(key)) continue;
+    const bool left_out = key == "device" || key == "dtype" || key == "threads" || key == "adapter";
+    if (left_out || !own.contains(key) || flags.given(key)) continue;
     for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value})) {
       if (!item.is_null())
         words.push_back("--" + key + "=" + (item.is_string() ? item.get<std::string>() : item.dump()));
@@ -107,7 +109,21 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
   values.names_task = flags.given("task");
   values.names_block = flags.given("block_size");
+  const nlohmann::json given = flags.given_values();
+  for (const auto& [flag, value] : given.items())
+    if (!values.of_run) values.given.insert(flag);
   return true;
+}
+
+// A flag without an effect would let the figures look like others.
+void require_effect(const EvaluateFlags& flags, bool has_tokenizer) {
+  const auto is_given = [&](const std::string& flag) { return flags.given.contains(flag); };
+  require_data_flags(is_given, flags.data.task);
+  for (const char* flag : {"label_smoothing", "class_weights"})
+    if (is_given(flag)) throw UsageError("--", flag, ": is of training; an evaluation has the plain loss");
+  for (const char* flag : {"tokenizer", "vocab_size"})
+    if (has_tokenizer && is_given(flag))
+      throw UsageError("--", flag, ": ", flags.model, " has a tokenizer of its own; leave it out");
 }
 
 // That of the model's run, else the first that trains its head.
@@ -249,6 +265,7 @@ int run_evaluate(const Arguments& arguments) {
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
+  require_effect(flags, known.tokenizer != nullptr);
   if (!flags.names_block) {
     flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
     // Of an embedding model max_seq_length takes the tokenizer's place.

@@ -32,6 +32,18 @@ std::size_t number_of(const std::string& name, const std::vector<std::string>& n
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
+void require_data_flags(const std::function<bool(const std::string&)>& is_given, Task task) {
+  require_read(is_given, "task", name_of(task),
+               {{{"target_size"}, {"seq2seq", "span_corruption"}},
+                {{"source_prefix", "source_lang", "target_lang"}, {"seq2seq"}},
+                {{"chat_template"}, {"chat", "preference"}},
+                {{"documents"}, {"lm", "chat"}},
+                {{"labels", "class_weights"}, {"classification", "token_classification"}},
+                {{"mlm_probability", "whole_word"}, {"mlm"}},
+                {{"noise_density", "mean_noise_span_length"}, {"span_corruption"}},
+                {{"query_prompt_name", "document_prompt_name"}, {"embedding"}}});
+}
+
 void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen) {
   using enum Task;
   const DataFlags& data = flags.data;
@@ -39,21 +51,13 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
   const bool taught = !flags.teacher.empty(), ranks = data.task == kEmbedding || data.task == kRanking;
   const auto is_chosen = [&](const std::string& flag) { return chosen.contains(flag); };
   require_read(is_chosen, "task", name_of(data.task),
-               {{{"target_size"}, {"seq2seq", "span_corruption"}},
-                {{"source_prefix", "source_lang", "target_lang"}, {"seq2seq"}},
-                {{"chat_template"}, {"chat", "preference"}},
-                {{"documents"}, {"lm", "chat"}},
-                {{"depth"}, {"lm"}},
+               {{{"depth"}, {"lm"}},
                 {{"tokens_per_parameter"}, {"lm", "mlm", "span_corruption"}},
                 {{"preference_loss", "beta"}, {"preference"}},
                 {{"teacher"}, {"lm", "chat", "embedding"}},
-                {{"labels", "class_weights"}, {"classification", "token_classification"}},
-                {{"mlm_probability", "whole_word"}, {"mlm"}},
-                {{"noise_density", "mean_noise_span_length"}, {"span_corruption"}},
                 {{"loss"}, {"embedding", "ranking"}},
-                {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size", "query_prompt_name",
-                  "document_prompt_name"},
-                 {"embedding"}}});
+                {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size"}, {"embedding"}}});
+  require_data_flags(is_chosen, data.task);
   const auto optimizer = static_cast<std::size_t>(flags.trainer.updater.optimizer.kind);
   require_read(is_chosen, "optimizer", kOptimizerNames[optimizer],
                {{{"beta1", "beta2"}, {"adamw", "lion", "muon"}},
@@ -103,6 +107,10 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--batch_size 1: --preference_loss kto compares the answers of a batch of at least 2");
   if ((ranks || data.task == kQuestionAnswering) && data.label_smoothing > 0)
     throw UsageError("--label_smoothing: not for the task ", name_of(data.task));
+  if (chosen.contains("disagreement_weight") && flags.disagreement == Disagreement::kNone)
+    throw UsageError("--disagreement_weight: only with --disagreement");
+  if (chosen.contains("loss_scale") && flags.compute.dtype != "float16")
+    throw UsageError("--loss_scale: only with --dtype float16");
   if ((ranks || prefers) && flags.disagreement != Disagreement::kNone)
     throw UsageError("--disagreement: not for the task ", name_of(data.task));
 }

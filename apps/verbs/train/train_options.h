@@ -105,6 +105,9 @@ void declare(Flags& flags, TrainFlags& values);
 /// Declares the flags of model and training, without those for output.
 void declare_training(Flags& flags, TrainFlags& values);
 
+/// Throws UsageError for a flag of declare_data() that the task does not read.
+void require_data_flags(const std::function<bool(const std::string&)>& is_given, Task task);
+
 /// Throws UsageError for a flag of `chosen` that the task, the optimizer or the schedule does not read, and
 /// for others that do not go together.
 void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
+#include "data/base/ending.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
@@ -84,7 +85,7 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
 const std::map<std::string, std::vector<std::string>> kUnpackers{
     {".gz", {"gzip", "-dcq"}}, {".zst", {"zstd", "-dcq"}}, {".parquet", {"tzoo-parquet"}}};
 
-bool is_file_to_unpack(const fs::path& file) { return kUnpackers.contains(file.extension()); }
+bool is_file_to_unpack(const fs::path& file) { return kUnpackers.contains(ending_of(file)); }
 
 // UTF-8's byte order mark, which each file may have.
 bool begins_with_mark(const fs::path& file) {
@@ -95,7 +96,7 @@ bool begins_with_mark(const fs::path& file) {
 
 std::vector<std::string> unpacker_of(const fs::path& file) {
   if (!is_file_to_unpack(file)) return {"tail", "-c", begins_with_mark(file) ? "+4" : "+1"};
-  std::vector<std::string> command = kUnpackers.at(file.extension());
+  std::vector<std::string> command = kUnpackers.at(ending_of(file));
   const fs::path beside = fs::canonical("/proc/self/exe").replace_filename(command[0]);
   if (fs::exists(beside)) command[0] = beside;
   return command;
@@ -103,8 +104,8 @@ std::vector<std::string> unpacker_of(const fs::path& file) {
 
 // What decides how the content is read: the ending below the packing.
 std::string kind_of(const fs::path& file) {
-  if (file.extension() == ".parquet") return ".jsonl";
-  return is_file_to_unpack(file) ? file.stem().extension() : file.extension();
+  if (ending_of(file) == ".parquet") return ".jsonl";
+  return ending_of(is_file_to_unpack(file) ? file.stem() : file);
 }
 
 std::vector<fs::path> files_of(const std::string& dataset) {
@@ -118,7 +119,7 @@ std::vector<fs::path> files_of(const std::string& dataset) {
     if (kind_of(file) != kind_of(files[0]))
       throw Error(dataset, ": ", files[0], " and ", file, " are of different kinds");
   }
-  if (const std::string kind = kind_of(files[0]); files.size() > 1 && (kind == ".tsv" || kind == ".csv"))
+  if (const std::string kind = kind_of(files[0]); files.size() > 1 && has_columns("x" + kind))
     throw Error(dataset, ": several ", kind, " files, each with a header, are not joined; use .jsonl");
   return files;
 }
@@ -141,7 +142,7 @@ void append(const fs::path& file, const fs::path& target) {
   std::vector<std::string> command = unpacker_of(file);
   command.push_back(fs::absolute(file));
   const std::optional<ChildResult> result = run_program(command, target);
-  if (!result && file.extension() == ".parquet")
+  if (!result && ending_of(file) == ".parquet")
     throw Error(file, ": is read by tzoo-parquet, which is built where third_party/install.sh found Arrow");
   if (!result) throw Error(file, ": ", command[0], " is not installed, which unpacks it");
   if (result->exit_code != 0) throw Error(file, ": cannot be unpacked: ", result->reason());

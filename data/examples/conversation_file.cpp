@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/ending.h"
 #include "data/base/field_error.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
@@ -180,7 +181,7 @@ class LineReader {
 
 std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
                                               FileColumns& names) {
-  if (!name.ends_with(".jsonl"))
+  if (ending_of(name) != ".jsonl")
     throw FieldError(name, ": conversations are read from a .jsonl file; ", Field{"task"}, " lm reads texts");
   std::vector<Conversation> conversations;
   for (const Line& line : lines_of(text))
@@ -191,7 +192,7 @@ std::vector<Conversation> parse_conversations(std::string_view text, const std::
 
 std::vector<Preference> parse_preferences(std::string_view text, const std::string& name,
                                           FileColumns& names) {
-  if (!name.ends_with(".jsonl")) throw Error(name, ": preferences are read from a .jsonl file");
+  if (ending_of(name) != ".jsonl") throw Error(name, ": preferences are read from a .jsonl file");
   std::vector<Preference> all;
   const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
   for (const Line& line : lines_of(text)) {

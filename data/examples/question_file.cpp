@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/examples/record_file.h"
@@ -89,7 +90,7 @@ std::vector<Question> parse_questions(std::string_view text, const std::string& 
 
 std::vector<Question> parse_questions(std::string_view text, const std::string& name, FileColumns& names) {
   std::vector<Question> questions;
-  if (name.ends_with(".jsonl")) {
+  if (ending_of(name) == ".jsonl") {
     require_utf8(text, name);
     for (const Line& line : lines_of(text)) questions.push_back(read_question(line, name, names));
     if (questions.empty()) throw Error(name, ": holds no question");

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/ending.h"
 #include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
@@ -102,7 +103,7 @@ bool begins_with_names(const std::vector<Record>& records, const std::vector<std
          });
 }
 
-bool has_commas(const std::string& name) { return name.ends_with(".csv"); }
+bool has_commas(const std::string& name) { return ending_of(name) == ".csv"; }
 
 // A row of a table, which begins on a line.
 struct Row {
@@ -218,7 +219,7 @@ std::vector<std::string> first_names(std::string_view text, const std::string& n
   std::vector<std::string> names;
   const std::vector<Line> lines = lines_of(text);
   if (lines.empty()) return names;
-  if (name.ends_with(".jsonl")) {
+  if (ending_of(name) == ".jsonl") {
     const nlohmann::json first = parse_object(lines[0], name);
     for (const auto& [key, value] : first.items()) names.push_back(key);
   } else {
@@ -258,7 +259,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   } else {
     for (Line line : lines_of(text)) {
       line.number += first_line - 1;
-      if (name.ends_with(".jsonl")) {
+      if (ending_of(name) == ".jsonl") {
         add(read_record(line, name, columns, names));
       } else {
         add_row({line.number, line.text, split_tabs(line.text)});

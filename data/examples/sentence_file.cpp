@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/examples/record_file.h"
@@ -133,7 +134,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {
-  return name.ends_with(".jsonl") ? read_objects(text, name, names) : read_table(text, name, names);
+  return ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
 }
 
 std::vector<SentenceExample> parse_rankings(std::string_view text, const std::string& name,

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/ending.h"
 #include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
@@ -57,7 +58,7 @@ std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::strin
 std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::string& name, FileColumns& names) {
   require_utf8(text, name);
   std::vector<TaggedSentence> sentences;
-  const bool objects = name.ends_with(".jsonl");
+  const bool objects = ending_of(name) == ".jsonl";
   if (!objects && !names.own.empty())
     throw FieldError(Field{"columns"}, ": ", name, " has no names: each line is a word and its label");
   bool inside = false;

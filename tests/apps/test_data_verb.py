@@ -162,6 +162,17 @@ class Prepare(DataTest):
         self.assert_one_error(run(*prepare[:2], broken, *prepare[3:], "--overwrite"), 1, "broken.jsonl, line 15001")
         self.assert_one_error(run(*prepare[:2], source, "--tokenizer", "char", "--out_dir", self.path("chars")), 1, "no token that ends")
 
+    def test_a_table_with_columns_has_documents_too(self):
+        rows = self.write("rows.jsonl", b'{"text": "a b, a"}\n{"text": "b\\nb"}\n{"text": "a a"}\n{"text": "b"}\n')
+        self.succeed("data", "prepare", rows, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("rows"))
+        for name, table in (("t.csv", 'id,text\n1,"a b, a"\n2,"b\nb"\n3,a a\n4,b\n'), ("T.CSV", 'text\n"a b, a"\n"b\nb"\na a\nb\n')):
+            source = self.write(name, table.encode())
+            result = run("data", "prepare", source, "--tokenizer", self.path("rows"), "--out_dir", self.path(name + " out"))
+            self.assertEqual((result.code, "ignoring id; only 'text' is read" in result.err), (0, name == "t.csv"), result)
+            for split in ("train.bin", "val.bin"):
+                self.assertEqual(self.ids(f"{name} out/{split}"), self.ids(f"rows/{split}"))
+            self.assertIn("5 tokens", self.succeed("tokenizer", "train", "--kind", "char", "--input", source, "--out_dir", self.path(name + " tok")))
+
     def test_empty_texts_are_left_out(self):
         source = self.write("gaps.jsonl", b'{"text": "one"}\n{"text": ""}\n{"text": "two"}\n')
         result = run("data", "prepare", source, "--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("gaps"))

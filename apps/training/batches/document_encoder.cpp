@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/training/batches/encode_examples.h"
 #include "data/base/error.h"
 
@@ -30,6 +32,14 @@ std::string DocumentEncoder::sample(std::string_view file, const std::string& na
   for (const Record& record :
        parse_records(file.substr(0, after_line(file, std::min(bytes, file.size()))), name, kDocuments, names))
     all += record.fields[0] + "\n";
+  return all;
+}
+
+std::string DocumentEncoder::lines_of_table(std::string_view table, const std::string& name,
+                                            FileColumns& names) {
+  std::string all;
+  for (const Record& record : parse_records(table, name, kDocuments, names))
+    all += nlohmann::json{{"text", record.fields[0]}}.dump() + "\n";
   return all;
 }
 

@@ -33,6 +33,9 @@ class DocumentEncoder {
   static std::string sample(std::string_view file, const std::string& name, FileColumns names = {},
                             std::size_t bytes = 64'000'000);
 
+  /// The rows of a table with columns (.csv, .tsv) as a .jsonl file of documents.
+  static std::string lines_of_table(std::string_view table, const std::string& name, FileColumns& names);
+
   /// For parts of the file; refers to this object. Throws Error naming file and line as parse_records() does.
   TextEncoder encoder();
 

@@ -11,6 +11,7 @@
 #include "apps/training/batches/document_encoder.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
+#include "data/base/ending.h"
 #include "data/base/json.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
@@ -147,31 +148,38 @@ int prepare(const Arguments& arguments) {
                 "replace them with --overwrite");
   const fs::path path = resolve_dataset(dataset);
   const TextFile file(path);
-  const bool has_documents = path.extension() == ".jsonl";
-  const std::string name = path == dataset ? dataset : dataset + " as " + path.string();
+  std::string name = path == dataset ? dataset : dataset + " as " + path.string();
+  FileColumns columns{.renames = false};
+  const bool has_rows = has_columns(path), has_documents = has_rows || ending_of(path) == ".jsonl";
+  std::string rows;
+  if (has_rows) {
+    rows = DocumentEncoder::lines_of_table(file.text(), name, columns);
+    name += " as .jsonl";
+  }
+  const std::string_view text = has_rows ? rows : file.text();
   const std::unique_ptr<Tokenizer> tokenizer =
-      has_documents ? choose_tokenizer(choice, DocumentEncoder::sample(file.text(), name, {.renames = false}),
-                                       vocab_size)
-                    : choose_tokenizer(choice, file.text(), vocab_size);
+      has_documents
+          ? choose_tokenizer(choice, DocumentEncoder::sample(text, name, {.renames = false}), vocab_size)
+          : choose_tokenizer(choice, text, vocab_size);
   std::optional<DocumentEncoder> documents;
-  if (has_documents) documents.emplace(file.text(), name, *tokenizer, FileColumns{.renames = false});
+  if (has_documents) documents.emplace(text, name, *tokenizer, FileColumns{.renames = false});
   require_same_kind(out_dir, tokenizer->kind());
   make_directories(out_dir);
   remove_token_dataset(out_dir.string());  // before the tokenizer that its ids are of is replaced
   tokenizer->save(out_dir);
   constexpr std::size_t kMegabyte = 1'000'000;
-  Progress progress(static_cast<std::int64_t>(file.text().size() / kMegabyte), "MB");
+  Progress progress(static_cast<std::int64_t>(text.size() / kMegabyte), "MB");
   const TokenCounts tokens = write_text_as_tokens(
-      out_dir, file.text(),
-      documents ? DocumentEncoder::validation_begin(file.text()) : validation_begin(file.text()), *tokenizer,
+      out_dir, text, documents ? DocumentEncoder::validation_begin(text) : validation_begin(text), *tokenizer,
       documents ? documents->encoder() : TextEncoder::of(*tokenizer),
       static_cast<std::size_t>(threads.value_or(0)),
       [&](std::size_t bytes) { progress.update(static_cast<std::int64_t>(bytes / kMegabyte)); });
   progress.clear();
-  if (documents && documents->names().empty_rows > 0)
-    std::cerr << "note: " << documents->names().empty_rows << " rows have an empty text and are left out\n";
-  if (documents && !documents->names().ignored.empty()) {
-    const std::set<std::string>& names = documents->names().ignored;
+  if (documents && !has_rows) columns = documents->names();
+  if (columns.empty_rows > 0)
+    std::cerr << "note: " << columns.empty_rows << " rows have an empty text and are left out\n";
+  if (!columns.ignored.empty()) {
+    const std::set<std::string>& names = columns.ignored;
     std::cerr << "note: " << dataset << ": ignoring " << joined(std::vector(names.begin(), names.end()))
               << "; only 'text' is read\n";
   }

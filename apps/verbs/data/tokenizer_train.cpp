@@ -10,6 +10,7 @@
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
+#include "data/base/ending.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/text_file.h"
 #include "tokenizer/learning/subword_trainers.h"
@@ -137,7 +138,7 @@ Learnt learn(const TrainOptions& options) {
   const fs::path path = resolve_dataset(options.input);
   const TextFile file(path);
   std::string documents;
-  if (path.extension() == ".jsonl")
+  if (ending_of(path) == ".jsonl" || has_columns(path))
     documents = DocumentEncoder::sample(file.text(), path.string(), {.renames = false}, file.text().size());
   const std::string_view text = documents.empty() ? file.text() : documents;
   if (options.kind == "char") return of(std::make_shared<CharTokenizer>(CharTokenizer::train(text)));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/standard_streams.h"
+#include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
 #include "data/examples/tagged_file.h"
@@ -36,11 +37,11 @@ TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::mo
   name_ = flags.input;
   for (const std::string& name : columns_.optional)
     if (name != "text_pair") names_.unread.insert(name);
-  if (name_.ends_with(".tsv") || name_.ends_with(".csv")) {
+  if (has_columns(name_)) {
     read_table();
     return;
   }
-  objects_ = name_.ends_with(".jsonl");
+  objects_ = ending_of(name_) == ".jsonl";
   if (flags.input == "-") {
     name_ = "standard input";
     stream_ = &standard_input();

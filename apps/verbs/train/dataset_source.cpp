@@ -45,7 +45,8 @@ Source read_source(const std::string& dataset, Task task) {
   }
   const fs::path path = resolve_dataset(dataset);
   const auto file = std::make_shared<const TextFile>(path);
-  return {file, file->text(), path.string()};
+  const bool unpacked = path != dataset && std::ranges::count(corpus_names(), dataset) == 0;
+  return {file, file->text(), unpacked ? dataset + " as " + path.string() : path.string()};
 }
 
 TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,

@@ -7,6 +7,7 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_examples.h"
+#include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
@@ -222,7 +223,7 @@ class DatasetReader {
       records = records_of(source_);
       text = lines = lines_of_texts(records);
     };
-    const auto has_lines = [](const Source& source) { return source.name.ends_with(".jsonl"); };
+    const auto has_lines = [](const Source& source) { return ending_of(source.name) == ".jsonl"; };
     const bool large = task_ == Task::kLm && text.size() > kLargeText && has_lines(source_) &&
                        (!validation_ || has_lines(*validation_));
     if (large) {

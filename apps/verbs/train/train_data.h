@@ -10,6 +10,7 @@
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/verbs/train/train_options.h"
+#include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/examples/sentence_file.h"
 #include "data/tokens/token_dataset.h"
@@ -98,9 +99,7 @@ struct Source {
   std::shared_ptr<const void> owner;
   std::string_view text;
   std::string name;
-  bool is_table() const {
-    return name.ends_with(".jsonl") || name.ends_with(".tsv") || name.ends_with(".csv");
-  }
+  bool is_table() const { return ending_of(name) == ".jsonl" || has_columns(name); }
 };
 
 /// Built-in datasets for --dataset: corpora and toy sets.

@@ -264,6 +264,12 @@ class TrainTest(CommandTest):
         self.text.write_text(TEXT[:-40] + TEXT[:40])
         self.assert_one_error(run(*resume), 1, "--dataset", "text.txt", "changed", "step-00000020")
         self.text.write_text(TEXT)
+        held_out = self.folder / "held_out.txt"
+        held_out.write_text(TEXT)
+        other = self.train("other", max_iters=20, val_dataset=held_out)
+        held_out.write_text(TEXT[40:])
+        self.assert_one_error(run("train", "--init_from", "resume", "--out_dir", other, "--max_iters", 30), 1,
+                              "--val_dataset", "held_out.txt has changed")
         # Numbers that the checkpoint has no state for.
         self.assert_one_error(run(*resume, "--dtype", "float16"), 1, "optimizer.safetensors")
         self.assertEqual({path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"},

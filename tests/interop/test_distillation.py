@@ -163,6 +163,13 @@ class DistillationTest(SgdTraining, unittest.TestCase):
         done = tzoo(*resume)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((half / "final/model.safetensors").read_bytes(), (whole / "final/model.safetensors").read_bytes())
+        weights = self.root / "gpt2/model.safetensors"
+        data = weights.read_bytes()
+        self.addCleanup(weights.write_bytes, data)
+        weights.write_bytes(data[:-4] + b"\0\0\0\0")
+        done = tzoo(*resume[:-1], "9")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"--teacher: {self.root / 'gpt2'} has changed since", done.stderr)
 
     def test_a_student_from_scratch(self):
         scratch = ("--init_from", "scratch", "--n_layer", "1", "--n_head", "2", "--n_embd", "16")

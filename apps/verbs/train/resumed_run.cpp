@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -9,9 +10,13 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "data/base/mapped_file.h"
+#include "data/corpora/sha256.h"
 
 namespace zoo {
 namespace {
+
+namespace fs = std::filesystem;
 
 // What may change when a run is resumed, besides the trainer's options that say so themselves. A dataset may
 // lie elsewhere: require_same_data() compares its content.
@@ -47,11 +52,35 @@ void require_same_run(const std::filesystem::path& run, const nlohmann::json& st
               run / "checkpoints" / "STEP", " and a new --out_dir");
 }
 
-void require_same_data(const std::filesystem::path& checkpoint, const std::string& data_sha256,
-                       const std::string& dataset) {
+std::string fingerprint_of_weights(const fs::path& model) {
+  std::set<fs::path> files{model};
+  if (fs::is_directory(model)) {
+    files.clear();
+    for (const fs::path& file : fs::directory_iterator(model))
+      if (file.extension() == ".safetensors" || file.extension() == ".bin") files.insert(file);
+  }
+  std::string all;
+  for (const fs::path& path : files) {
+    const MappedFile file(path);
+    all += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
+  }
+  return sha256(all);
+}
+
+void require_same_data(const fs::path& checkpoint, const TrainFlags& flags, const std::string& sha256) {
+  constexpr std::size_t kDigits = 64;
   const std::string trained = read_trainer_state(checkpoint).data_sha256;
-  if (trained.empty() || trained == data_sha256) return;
-  throw Error("--dataset: ", dataset, " has changed since the run's checkpoint ", checkpoint,
+  if (trained.empty() || trained == sha256) return;
+  std::size_t same = 0;  // hashes
+  while (trained.compare(same * kDigits, kDigits, sha256, same * kDigits, kDigits) == 0) ++same;
+  std::string changed = "--dataset: " + flags.data.dataset;
+  if (!flags.teacher.empty() && (same + 1) * kDigits == sha256.size()) {
+    if (trained.size() == same * kDigits) return;  // of an older version
+    changed = "--teacher: " + flags.teacher.string();
+  } else if (same == 1 && flags.data.val_dataset) {
+    changed = "--val_dataset: " + *flags.data.val_dataset;
+  }
+  throw Error(changed, " has changed since the run's checkpoint ", checkpoint,
               "; expected the same data. To go on with other data start another run with --init_from ",
               checkpoint, " and a new --out_dir");
 }

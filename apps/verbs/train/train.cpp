@@ -279,7 +279,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
   TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
-  if (start.resumed) require_same_data(run.step_path(*start.resumed), data.sha256, data.source);
+  if (!flags.teacher.empty()) data.sha256 += fingerprint_of_weights(flags.teacher);
+  if (start.resumed) require_same_data(run.step_path(*start.resumed), flags, data.sha256);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
   options.updater.optimizer.stacked_rows = stacked_rows(loaded);
   if (flags.tokens_per_parameter) {

@@ -104,10 +104,13 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
 void require_same_run(const std::filesystem::path& run, const nlohmann::json& started,
                       const nlohmann::json& now);
 
-/// Throws Error if the checkpoint was trained on other data. `data_sha256` is TaskData::sha256. Checkpoints
-/// of older versions do not tell.
-void require_same_data(const std::filesystem::path& checkpoint, const std::string& data_sha256,
-                       const std::string& dataset);
+/// The fingerprints of a model's files of weights.
+std::string fingerprint_of_weights(const std::filesystem::path& model);
+
+/// Throws Error naming the flag if the checkpoint was trained on other data, or by another teacher. `sha256`
+/// is TaskData::sha256, followed by a teacher's fingerprint. Checkpoints of older versions do not tell.
+void require_same_data(const std::filesystem::path& checkpoint, const TrainFlags& flags,
+                       const std::string& sha256);
 
 /// The micro batches of each rank with which an update has as many rows as before, although another number of
 /// ranks goes on from the checkpoint. Throws Error if there is none.

@@ -27,19 +27,30 @@ ordered_json usage_of(const GenerationCall& call, std::int64_t new_tokens) {
           {"prompt_tokens_details", {{"cached_tokens", call.reused_tokens()}}}};
 }
 
+// The texts that are to be written, after what they continue.
+std::vector<RowText> texts_of(const WritingRequest& request) {
+  std::vector<RowText> texts(request.rows(), RowText(*request.session));
+  for (std::size_t row = 0; request.continues && row < texts.size(); ++row)
+    texts[row].push_given(request.batch->prompts[row / request.samples()].back());
+  return texts;
+}
+
 // Waits for all rows.
 std::vector<WrittenRow> collect_rows(GenerationCall& call) {
   using Kind = WritingEvent::Kind;
   std::vector<WrittenRow> rows(call.request().rows());
+  std::vector<RowText> texts = texts_of(call.request());
   const std::size_t samples = call.request().samples();
   while (const auto event = call.next()) {
     if (event->kind == Kind::kPrompt) {
       for (std::size_t s = 0; s < samples; ++s) rows[event->row * samples + s].prompt_scores = event->scores;
     } else if (event->kind == Kind::kToken) {
       rows[event->row].ids.push_back(event->token.id);
+      rows[event->row].text += texts[event->row].push(event->token.id);
       rows[event->row].tokens.push_back(event->token);
     } else {
       rows[event->row].end = event->end;
+      rows[event->row].text += texts[event->row].finish();
     }
   }
   return rows;
@@ -50,13 +61,7 @@ class EventStream {
  public:
   EventStream(const WritingAnswer& answer, GenerationCall& call, const StreamWords& words,
               const std::function<bool(std::string_view)>& write)
-      : answer_(answer), call_(call), words_(words), write_(write) {
-    const WritingRequest& request = call.request();
-    for (std::size_t row = 0; row < request.rows(); ++row) {
-      texts_.emplace_back(*request.session);
-      if (request.continues) texts_.back().push_given(request.batch->prompts[row / request.samples()].back());
-    }
-  }
+      : answer_(answer), call_(call), words_(words), write_(write), texts_(texts_of(call.request())) {}
 
   void run() {
     if (words_.opening) send_all(words_.opening());

@@ -169,11 +169,26 @@ class ToolCallTest(ServeTest):
             ids = self.tokenizer(self.prompt(name, known, tools, add_generation_prompt=True), add_special_tokens=False)["input_ids"]
             found = self.client.chat.completions.create(model=name, messages=sent, tools=tools, max_tokens=1)
             self.assertEqual(found.usage.prompt_tokens, len(ids), name)
+            unsaid = {**sent[1], "content": None}  # as this server's own answers have it
+            again = self.client.chat.completions.create(model=name, messages=[sent[0], unsaid, sent[2]], tools=tools, max_tokens=1)
+            self.assertEqual(again.usage.prompt_tokens, len(ids), name)
             counts = []
             for given in ("", "{}"):  # as some clients send that there are none
                 turn = {**sent[1], "tool_calls": [{**call, "function": {"name": "weather", "arguments": given}}]}
                 counts.append(self.client.chat.completions.create(model=name, messages=[sent[0], turn, sent[2]], max_tokens=1).usage.prompt_tokens)
             self.assertEqual(*counts)
+
+    def test_a_template_that_needs_a_text_gets_one_beside_calls(self):
+        call = {"id": "abcdefgh1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+        messages = [{"role": "user", "content": "and?"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "abcdefgh1", "content": "12"}]
+        counts = []
+        for content in (None, ""):
+            messages[1]["content"] = content
+            counts.append(self.client.chat.completions.create(model="silent", messages=messages, max_tokens=1).usage.prompt_tokens)
+        del messages[1]["content"]
+        counts.append(self.client.chat.completions.create(model="silent", messages=messages, max_tokens=1).usage.prompt_tokens)
+        self.assertEqual(len(set(counts)), 1, counts)
 
     def test_tools_without_parameters(self):
         """OpenAI's reference: a function without them has an empty list of parameters."""

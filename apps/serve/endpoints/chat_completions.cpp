@@ -31,14 +31,12 @@ ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
       message["content"] = message["refusal"];
     const bool calls = message.contains("tool_calls");
     prepare_tool_calls(message, place, model);
-    const auto content = message.find("content");
-    if (content == message.end() && !calls) RequestFields::refuse(place + ".content", "is missing");
-    if (content != message.end() && content->is_array())
-      *content = text_of_parts(*content, place + ".content", {"text"});
-    if (content != message.end() && content->is_null() && !calls && message["role"] == "assistant")
-      *content = "";
-    const bool is_text = content != message.end() && content->is_string();
-    if (!is_text && !(calls && (content == message.end() || content->is_null())))
+    if (!calls && !message.contains("content")) RequestFields::refuse(place + ".content", "is missing");
+    ordered_json& content = message["content"];
+    if (content.is_array()) content = text_of_parts(content, place + ".content", {"text"});
+    // Templates are written for a text: many ask for its length, or split it.
+    if (content.is_null() && (calls || message["role"] == "assistant")) content = "";
+    if (!content.is_string())
       RequestFields::refuse(place + ".content", "must be a text or a list of parts of type text");
     if (message["role"] == "developer") message["role"] = "system";  // OpenAI's newer word
   }
@@ -121,7 +119,7 @@ ordered_json whole_choice(const ChatCompletion& chat, std::size_t row, const Wri
   std::optional<ToolCallReader> reader;
   ordered_json message = chat.tools.format
                              ? message_with_calls(chat, written.ids, reader.emplace(*chat.tools.format))
-                             : message_of(text_of_row(written.ids, *chat.writing.session));
+                             : message_of(written.text);
   ordered_json logprobs;
   if (chat.writing.batch->likeliest) logprobs = logprobs_of(written.tokens, chat);
   return {{"index", row},

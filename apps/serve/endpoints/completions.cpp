@@ -177,8 +177,7 @@ ordered_json whole_choice(const Completion& completion, std::size_t row, const W
     for (const ScoredToken& token : written.tokens) lists.add(token.id, &token);
     logprobs = lists.json();
   }
-  return choice(row, echoed + text_of_row(written.ids, *writing.session, prompt.back()), std::move(logprobs),
-                finish_reason(written.end));
+  return choice(row, echoed + written.text, std::move(logprobs), finish_reason(written.end));
 }
 
 // A stream's words; the offsets of the log-probabilities go on from token to token.

@@ -50,7 +50,12 @@ std::vector<ordered_json> answers_json(const ClassifyRequest& request,
       json["label"] = labels[i].best->label;
       json["score"] = labels[i].best->score;
     }
-    for (const auto& [label, score] : labels[i].scores) json["scores"][label] = score;
+    const std::vector<ScoredLabel>& scores = labels[i].scores;
+    for (std::size_t id = 0; id < scores.size(); ++id) {
+      const auto& [label, score] = scores[id];
+      const bool twice = id > 0 && json["scores"].contains(label);  // some models have labels of one name
+      json["scores"][twice ? label + " (" + std::to_string(id) + ")" : label] = score;
+    }
   }
   return list;
 }

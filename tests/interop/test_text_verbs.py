@@ -54,6 +54,13 @@ class TextVerbsTest(unittest.TestCase):
             self.assertEqual(line["label"], names[int(scores.argmax())])
             for i, name in names.items():
                 self.assertAlmostEqual(line["scores"][name], float(scores[i]), places=5)
+        config = pathlib.Path(self.directory, "config.json")  # two labels of one name
+        config.write_text(config.read_text().replace('"neither"', '"bad"'))
+        again = self.lines("classify", "--text", TEXTS[0])[0]["scores"]
+        self.assertEqual(list(again), ["bad", "good", "bad (2)"])
+        for score, known in zip(again.values(), found[0]["scores"].values(), strict=True):
+            self.assertAlmostEqual(score, known, places=5)
+        config.write_text(config.read_text().replace('"2": "bad"', '"2": "neither"'))
         objects = pathlib.Path(self.directory, "texts.jsonl")
         objects.write_text("".join(json.dumps({"text": text, "more": 1}) + "\n" for text in TEXTS))
         self.assertEqual(self.lines("classify", "--input", str(objects))[4]["label"], found[4]["label"])

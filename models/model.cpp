@@ -105,8 +105,10 @@ at::Tensor last_of(const at::Tensor& kept, const at::Tensor& ids) {
 
 at::Tensor last_position(const at::Tensor& ids, const TransformerConfig& config) {
   if (config.pad_token_id >= 0) return last_of(ids.ne(config.pad_token_id), ids);
-  TORCH_CHECK(ids.size(0) == 1,
-              "to classify several sequences at once, the configuration must name a pad_token_id");
+  TORCH_CHECK(
+      ids.size(0) == 1,
+      "to classify several sequences at once, config.json must name a pad_token_id, an id that no text "
+      "has; without it --batch_size 1 classifies one by one");
   return at::full({1}, ids.size(1) - 1, ids.options());
 }
 

@@ -53,7 +53,7 @@ std::vector<TrainingField> training_fields(TrainerOptions& options) {
        "maximum norm of the gradient (gradient clipping); 0: no clipping", kMayChange},
       {"skip_spikes", &optimizer.skip_spikes, above(1),
        "leave out an update whose gradient's norm is more than so many times the usual, the mean of the last "
-       "hundred; default: none is left out",
+       "hundred, from the 51st update on; default: none is left out",
        kMayChange},
       {"ema_decay", &updater.ema_decay, between(0, 0.9999999),
        "decay of an exponential moving average of the weights, which is evaluated and saved in their place; "

@@ -98,7 +98,8 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
             {.placeholder = "PATH|NAME"});
   flags.add("decoding", values.decoding,
             "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
-  flags.add("verify", values.verify, "load the result and compare its outputs with the model's");
+  flags.add("verify", values.verify,
+            "torchscript, pt2, huggingface: load the result and compare its outputs with the model's");
   flags.add("json", values.json, "print one JSON object");
   flags.add_compute(values.compute);
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");

@@ -139,6 +139,13 @@ GgufOutput output_of(const Parts& parts, const TransformerConfig& config, const 
 }
 
 GgufOutput rope_factors(const TransformerConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  if (scaling.original_max_positions != 8192 || scaling.low_frequency_factor != 1 ||
+      scaling.high_frequency_factor != 4)
+    throw Error("config.json: 'rope_scaling' has original_max_position_embeddings ",
+                scaling.original_max_positions, ", low_freq_factor ", scaling.low_frequency_factor,
+                " and high_freq_factor ", scaling.high_frequency_factor,
+                "; the zoo writes GGUF files of 8192, 1 and 4 alone, Llama 3's own");
   const auto pairs = static_cast<std::size_t>(config.rotary_size() / 2);
   const auto divisors = llama3_divisors(config.rope_scaling, config.rope_theta, pairs);
   const std::vector<float> factors(divisors.begin(), divisors.end());

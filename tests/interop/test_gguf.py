@@ -640,6 +640,16 @@ class WriteTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(said, done.stderr)
                 self.assertFalse(os.path.exists(self.path))
+        self.save("llama")
+        config = os.path.join(self.source, "config.json")
+        with open(config) as file:
+            values = json.load(file)
+        values["rope_parameters"] = {**LLAMA3, "original_max_position_embeddings": 512}
+        with open(config, "w") as file:
+            json.dump(values, file)
+        done = self.export()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("config.json: 'rope_scaling' has original_max_position_embeddings 512, low_freq_factor 1 and high_freq_factor 4", done.stderr)
         # Numbers that a type does not hold.
         self.save("llama")
         file = os.path.join(self.source, "model.safetensors")

@@ -93,13 +93,17 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
           config.similarity == "cosine"};
 }
 
+at::Tensor SearchEmbedders::vectors(const TextEmbedder& embedder, const std::vector<std::string>& texts,
+                                    std::int64_t batch_size, const RunPass& run) const {
+  const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(batch_size), run);
+  return normalizes ? unit_vectors(vectors) : vectors;
+}
+
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
                                  const RunPass& run) {
   require_in(at_least(0), "top_k", asked.top_k);
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
-    at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(asked.batch_size), run);
-    if (embedders.normalizes) vectors = unit_vectors(vectors);
-    return vectors;
+    return embedders.vectors(embedder, texts, asked.batch_size, run);
   };
   const at::Tensor query = vectors_of(embedders.queries, {asked.query})[0];
   std::vector<float> scores;

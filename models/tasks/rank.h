@@ -47,6 +47,10 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
 struct SearchEmbedders {
   TextEmbedder queries, documents;
   bool normalizes = true;  // cosines, else dot products
+
+  /// Vectors [N, D] whose products are the similarities, by `queries` or `documents`.
+  at::Tensor vectors(const TextEmbedder& embedder, const std::vector<std::string>& texts,
+                     std::int64_t batch_size = 32, const RunPass& run = run_at_once) const;
 };
 
 /// The prompts of these names; by default "query", and the first of "document", "passage" and "corpus" that

@@ -33,6 +33,7 @@ constexpr std::array kVerbs{
     Verb{"chat", "Use", "talk with a model that has a chat template", run_chat},
     Verb{"embed", "Use", "turn texts into vectors and compare them", run_embed},
     Verb{"rank", "Use", "order documents by how well they answer a query", run_rank},
+    Verb{"search", "Use", "find the passages of files and folders that answer a query", run_search},
     Verb{"classify", "Use", "label texts, or the words in them", run_classify},
     Verb{"fill-mask", "Use", "predict masked words", run_fill_mask},
     Verb{"answer", "Use", "find the answer to a question in a text", run_answer},

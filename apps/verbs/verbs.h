@@ -24,6 +24,7 @@ int run_generate(const Arguments& arguments);
 int run_chat(const Arguments& arguments);
 int run_embed(const Arguments& arguments);
 int run_rank(const Arguments& arguments);
+int run_search(const Arguments& arguments);
 int run_classify(const Arguments& arguments);
 int run_fill_mask(const Arguments& arguments);
 int run_answer(const Arguments& arguments);

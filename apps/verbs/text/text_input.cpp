@@ -22,7 +22,8 @@ void add_text_flags(Flags& flags, TextFlags& values) {
             {.placeholder = "FILE|-"});
 }
 
-TextInput::TextInput(const TextFlags& flags, Columns columns) : columns_(std::move(columns)) {
+TextInput::TextInput(const TextFlags& flags, Columns columns)
+    : columns_(std::move(columns)), has_notes_(flags.has_notes) {
   if (!flags.texts.empty() && flags.input != "-")
     throw UsageError("--", flags.text_flag, " and --", flags.input_flag, ": give only one of them");
   if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())
@@ -72,7 +73,7 @@ void TextInput::read_table() {
 }
 
 void TextInput::note_ignored() {
-  if (names_.ignored.size() == noted_) return;
+  if (!has_notes_ || names_.ignored.size() == noted_) return;
   noted_ = names_.ignored.size();
   const std::vector<std::string> ignored(names_.ignored.begin(), names_.ignored.end());
   std::cerr << "note: " << name_ << ": ignoring " << joined(ignored)
@@ -104,7 +105,7 @@ std::vector<std::string> TextInput::next(std::size_t most) {
     }
   }
   if (stream_->bad()) throw Error("cannot read ", name_, " after line ", line_);
-  if (line_ == 0) std::cerr << "note: " << name_ << " holds no texts\n";
+  if (line_ == 0 && has_notes_) std::cerr << "note: " << name_ << " holds no texts\n";
   return found;
 }
 

@@ -17,6 +17,7 @@ struct TextFlags {
   std::vector<std::string> pairs;  // second texts of --text: none, or as many
   std::string input = "-";
   std::string text_flag = "text", input_flag = "input";  // their names, for messages
+  bool has_notes = true;                                 // about columns that are not read
 };
 
 void add_text_flags(Flags& flags, TextFlags& values);
@@ -58,7 +59,7 @@ class TextInput {
   std::ifstream file_;
   std::istream* stream_ = nullptr;
   std::size_t line_ = 0;
-  bool takes_empty_ = true;
+  bool takes_empty_ = true, has_notes_ = true;
   std::exception_ptr fault_;  // in the line after the texts that next() gave
 };
 

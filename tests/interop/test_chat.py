@@ -134,6 +134,11 @@ class ChatTest(unittest.TestCase):
             ("{{ messages['__class__'] }}", "'__class__' is not allowed"),
             ("{% macro m() %}{{ caller() }}{% endmacro %}", "'caller'"),
             ("{% for x in y recursive %}{% endfor %}", "'recursive'"),
+            ("{{ '{:x}'.format(1) }}", "the format 'x' of an integer"), ("{{ '{0.a}'.format(1) }}", "the field '0.a'"),
+            ("{{ '%(a)s' % {} }}", "the format '(a)s' of a mapping"), ("{{ '%r'|format(1) }}", "the format 'r' of an integer"),
+            ("{{ '%s'|format(a=1) }}", "filter 'format'"), ("{{ 'a'.format_map({}) }}", "'format_map'"),
+            ("{{ ('%s'|safe) % ('{:s}'|safe).format('a'|safe) }}", "the format 's' of a text marked safe"),
+            ("{{ {(1, 2): 3} }}", "a key of a mapping is a list"), ("{{ namespace({1: 2}) }}", "a name is an integer"),
             ("{% break %}", "'break'"),
             ("{{ 1", "'{{'"), ("{# a", "comment"), ("{{ 'a }}", "string"), ("{% if x %}", "'endif'"),
             ("{{ a b }}", "'b'"), ("{{ 'é' § }}", "'§'"), ("{{ '\\N{DASH}' }}", "\\N"), ("{{ 99999999999999999999 }}", "too large"),
@@ -164,6 +169,14 @@ class ChatTest(unittest.TestCase):
             ("{{ nothing + 1 }}", "'nothing' is undefined"), ("{{ 1 // 0 }}", "division by zero"), ("{{ 1 < 'a' }}", "no order"),
             ("{{ nothing|tojson }}", "tojson"), ("{% for x in 5 %}{% endfor %}", "looped"), ("{{ 'a'|indent(x) }}", "indent"),
             ("{{ [1]|map('upper')|length }}", "length"), ("{{ raise_exception('no, thanks') }}", "no, thanks"),
+            ("\n{{ '{}{}'.format(1) }}", "line 2: method 'format': the field ''"), ("{{ '{0}{}'.format(1) }}", "the field ''"),
+            ("{{ '{a'.format(a=1) }}", "brace"), ("{{ '}'.format() }}", "brace"), ("{{ '{:d}'.format(1.5) }}", "the format 'd' of a number"),
+            ("{{ '{:s}'.format(1) }}", "the format 's'"), ("{{ '{:.f}'.format(1) }}", "the format '.f'"), ("{{ '%' % 1 }}", "the format ''"),
+            ("{{ '%s%s' % 'a' }}", "more formats"), ("{{ '%s' % (1, 2) }}", "fewer formats"), ("{{ '%d' % 'a' }}", "of a text"),
+            ("{{ 'a'|safe + 1 }}", "a text marked safe + an integer"), ("{{ {[1]: 2} }}", "a key of a mapping is a list"),
+            ("{{ {1: 2, 'a': 3}|dictsort }}", "no order"), ("{{ {1: 2, 'a': 3}|tojson(sort_keys=true) }}", "no order"),
+            ("a\n{% filter length %}\n\nb{% endfilter %}", "line 2: the block is an integer"), ("{% filter upper %}", "'endfilter'"),
+            ("{% filter upper is string %}a{% endfilter %}", "'is'"), ("{% filter nothing %}a{% endfilter %}", "filter 'nothing'"),
             ("{% set x.y = 1 %}", "namespace"), ("{{ {}.items() }}", "printed"), ("{{ none|length }}", "None"),
         ]:
             with self.assertRaises(Exception):
@@ -219,6 +232,9 @@ class ChatTest(unittest.TestCase):
             + self.of_a_long_text(("x.split('b')", "method 'split'"), ("x.find('b')", "method 'find'"), ("'b' in x", "test 'in'"),
                                   ("x.strip()", "method 'strip'"), ("x|length", "filter 'length'"), ("x[i]", "too many steps"))
             + [(self.LONG + "{{ ([x] * 99999)|string|length }}", "filter 'string'"),
+               (self.LONG + "{{ ('{0}' * 9999).format(x)|length }}", "method 'format'"), (self.LONG + "{{ '%s' * 9999 % ((x,) * 9999) }}", "too much memory"),
+               (self.LONG + "{{ ('<'|safe).join([x] * 9999)|length }}", "method 'join'"),
+               ("{% set x = {" + ", ".join(f"{i}: 1" for i in range(9999)) + "} %}", "too many steps"),
                (self.LONG + "{{ " + " ~ ".join(["x"] * 2000) + " }}", "too much memory")])
 
     @tier.long
@@ -229,7 +245,8 @@ class ChatTest(unittest.TestCase):
             + self.of_a_long_text(
                 ("x.rsplit()", "method 'rsplit'"), ("x|trim", "filter 'trim'"), ("x[i:i + 1]", "too many steps"),
                 ("x == x ~ ''", "too much memory"), ("x.startswith(('b', 'aa' * 9, x))", "method 'startswith'"), ("x|int", "filter 'int'"),
-                ("x.count('aa')", "method 'count'"), ("x.isalpha()", "method 'isalpha'"))
+                ("x.count('aa')", "method 'count'"), ("'{}'.format(x)", "method 'format'"), ("'%s' % x", "too much memory"), ("x|safe + 'a'", "too much memory"),
+                ("(x|safe).split('b')", "method 'split'"), ("x.isalpha()", "method 'isalpha'"))
             + [(self.LONG + "{{ ([x] * 99999)|tojson|length }}", "filter 'tojson'"),
                ("{{ ([1] * 9999)|tojson(indent='a' * 99999)|length }}", "filter 'tojson'"),
                ("{{ ('a' * 10 ** 7)|title|length }}", "filter 'title'"),

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -30,29 +29,29 @@ Value range(const Arguments& arguments, Heap& heap) {
 }
 
 // dict(mapping, name=value, …); namespace() has the same arguments.
-std::vector<std::pair<std::string, Value>> entries_of(const Arguments& arguments, Heap& heap) {
+Dict entries_of(const Arguments& arguments, Heap& heap) {
   if (arguments.positional.size() > 1) throw Fault("takes at most one argument without a name");
-  std::vector<std::pair<std::string, Value>> entries;
+  Dict entries;
   if (!arguments.positional.empty()) {
     const Dict* dict = dict_in(arguments.positional[0]);
     if (dict == nullptr)
       throw Fault("has " + type_name(arguments.positional[0]) + " as argument: expected a mapping");
-    entries = dict->entries;
+    entries = *dict;
   }
-  for (const auto& named : arguments.named) {
-    heap.spend(entries.size());
-    std::erase_if(entries, [&](const auto& entry) { return entry.first == named.first; });
-    entries.push_back(named);
-  }
+  for (const auto& [name, value] : arguments.named) entries.set(heap.text(name), value, heap);
   return entries;
 }
 
 Value make_namespace(const Arguments& arguments, Heap& heap) {
-  auto entries = entries_of(arguments, heap);
-  for (const auto& [name, value] : entries)
+  const Dict entries = entries_of(arguments, heap);
+  Namespace space;
+  for (const auto& [key, value] : entries.entries) {
+    const std::string& name = text_of(key, "a name");
     if (name.starts_with('_')) throw Fault("'" + name + "' begins with an underscore");
+    space.entries.emplace_back(name, value);
+  }
   heap.dict(entries);  // refuses a namespace as a value
-  return std::make_shared<Namespace>(Namespace{std::move(entries)});
+  return std::make_shared<Namespace>(std::move(space));
 }
 
 Value current_time(const Arguments& arguments, Heap& heap) {
@@ -166,20 +165,12 @@ Value Renderer::arithmetic_value(const Expression& expression, const Frame& fram
 }
 
 Value Renderer::dict_value(const Expression& expression, const Frame& frame) {
-  std::vector<std::pair<std::string, Value>> entries;
+  Dict dict;
   for (std::size_t i = 0; i < expression.parts.size(); i += 2) {
-    const std::string key = text_of(evaluate(*expression.parts[i], frame), "a key of a mapping");
-    Value value = evaluate(*expression.parts[i + 1], frame);
-    heap_.spend(entries.size());
-    const auto known =
-        std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
-    if (known == entries.end()) {
-      entries.emplace_back(key, std::move(value));
-    } else {
-      known->second = std::move(value);
-    }
+    const Value key = evaluate(*expression.parts[i], frame);
+    dict.set(key, evaluate(*expression.parts[i + 1], frame), heap_);
   }
-  return heap_.dict(std::move(entries));
+  return heap_.dict(std::move(dict));
 }
 
 Value Renderer::concatenated(const Expression& expression, const Frame& frame) {

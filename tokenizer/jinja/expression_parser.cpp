@@ -348,7 +348,7 @@ ExpressionPtr ExpressionParser::call(ExpressionPtr function) {
 
 ExpressionPtr ExpressionParser::filters(ExpressionPtr value) {
   for (;;) {
-    if (sees(TokenKind::symbol, "|")) {
+    if (skip("|")) {
       value = filter(std::move(value));
     } else if (sees_name("is")) {
       value = test(std::move(value));
@@ -360,8 +360,15 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr value) {
   }
 }
 
+ExpressionPtr ExpressionParser::block_filters() {
+  ExpressionPtr text = node(Kind::name, current().line, kBlockText, {});
+  do text = filter(std::move(text));
+  while (skip("|"));
+  return text;
+}
+
 ExpressionPtr ExpressionParser::filter(ExpressionPtr value) {
-  const int line = next().line;
+  const int line = current().line;
   std::string name = expect_name();
   Expression found{Kind::filter, line, std::move(name), {}, list_of(std::move(value)), {}, {}};
   if (sees(TokenKind::symbol, "(")) arguments(found);

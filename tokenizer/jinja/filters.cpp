@@ -11,12 +11,6 @@ namespace {
 
 using Filter = Value (*)(const Value&, const Arguments&, Heap&);
 
-// str() of a value whose result is not marked safe.
-std::string text_to_change(const Value& value, Heap& heap) {
-  if (as<SafeText>(value)) throw Fault("a text marked safe is not supported");
-  return str(value, heap);
-}
-
 bool flag(const Value* argument, bool if_absent = false) {
   return argument == nullptr ? if_absent : is_true(*argument);
 }
@@ -44,35 +38,39 @@ Value part_of(Value value, const Value* path, Heap& heap) {
 template <std::string (*kChange)(std::string_view)>
 Value changed(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
-  return heap.text(kChange(text_to_change(value, heap)));
+  return marked_like(value, heap.text(kChange(str(value, heap))), heap);
 }
 
-// Changes words or letters one by one.
-template <std::string (*kChange)(std::string_view)>
-Value changed_by_words(const Value& value, const Arguments& arguments, Heap& heap) {
+Value title(const Value& value, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; text_in(value) && i < text_in(value)->size(); ++i) heap.step();
-  return changed<kChange>(value, arguments, heap);
+  arguments.bind({});
+  return heap.text(titled(str(value, heap)));  // jinja2's result is not marked safe
 }
 
 Value trim(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"chars"});
   const bool has_set = bound[0] != nullptr && !as<None>(*bound[0]);
-  return heap.text(
-      stripped(text_to_change(value, heap), Side::both, has_set ? &text_of(*bound[0], "chars") : nullptr));
+  std::string text = stripped(str(value, heap), Side::both, has_set ? &text_of(*bound[0], "chars") : nullptr);
+  return marked_like(value, heap.text(std::move(text)), heap);
 }
 
 Value string(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
-  return text_in(value) ? value : heap.text(text_to_change(value, heap));
+  return text_in(value) ? value : heap.text(str(value, heap));
 }
 
 Value safe(const Value& value, const Arguments& arguments, Heap& heap) {
-  return SafeText{std::get<Text>(string(value, arguments, heap))};
+  return marked_like(SafeText{}, string(value, arguments, heap), heap);
+}
+
+Value format(const Value& value, const Arguments& arguments, Heap& heap) {
+  if (!arguments.named.empty()) throw Fault("arguments with a name are not supported");
+  return percent_formatted(string(value, {}, heap), heap.list(arguments.positional, ListKind::tuple), heap);
 }
 
 Value replace(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"old", "new", "count"}, 2);
-  return heap.text(replaced(text_to_change(value, heap), text_of(*bound[0], "the first argument"),
+  return heap.text(replaced(str(value, heap), text_of(*bound[0], "the first argument"),
                             text_of(*bound[1], "the second argument"),
                             bound[2] && !as<None>(*bound[2]) ? integer_of(*bound[2], "count") : -1, heap));
 }
@@ -81,10 +79,10 @@ Value indent(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"width", "first", "blank"});
   std::string margin(4, ' ');
   if (bound[0]) {
-    const std::string* text = text_in(*bound[0]);
+    const auto* text = as<Text>(*bound[0]);
     const std::int64_t width = text ? 0 : std::max<std::int64_t>(integer_of(*bound[0], "width"), 0);
     if (!text) heap.spend(static_cast<std::size_t>(width));
-    margin = text ? *text : std::string(static_cast<std::size_t>(width), ' ');
+    margin = text ? **text : std::string(static_cast<std::size_t>(width), ' ');
   }
   const auto lines = split_lines(text_of(value, "the value") + "\n");
   std::string result = flag(bound[1]) ? margin : "";
@@ -93,7 +91,7 @@ Value indent(const Value& value, const Arguments& arguments, Heap& heap) {
     heap.spend(margin.size() + lines[i].size());
     result += (i > 0 ? "\n" : "") + (is_indented ? margin : "") + lines[i];
   }
-  return heap.text(std::move(result));
+  return marked_like(value, heap.text(std::move(result)), heap);
 }
 
 Value default_value(const Value& value, const Arguments& arguments, Heap& heap) {
@@ -124,15 +122,13 @@ Value last(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
-  return entries.empty() ? Value(Undefined{"the last item of an empty list"}) : entries.back();
+  return entries.empty() ? Value(Undefined{"the last item of an empty list"})
+                         : marked_like(value, entries.back(), heap);
 }
 
 Value reverse(const Value& value, const Arguments& arguments, Heap& heap) {
   arguments.bind({});
-  if (const std::string* text = text_in(value)) {
-    const std::u32string characters = characters_of(*text);
-    return heap.text(utf8_of(std::u32string(characters.rbegin(), characters.rend())));
-  }
+  if (text_in(value)) return slice(value, None{}, None{}, std::int64_t{-1}, heap);
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
   return heap.list({entries.rbegin(), entries.rend()}, ListKind::generator);
@@ -162,7 +158,7 @@ Value items(const Value& value, const Arguments& arguments, Heap& heap) {
   if (dict == nullptr && !is_undefined(value))
     throw Fault("the value is " + type_name(value) + ": expected a mapping");
   for (std::size_t i = 0; dict && i < dict->entries.size(); ++i)
-    pairs.push_back(heap.list({heap.text(dict->entries[i].first), dict->entries[i].second}, ListKind::tuple));
+    pairs.push_back(heap.list({dict->entries[i].first, dict->entries[i].second}, ListKind::tuple));
   return heap.list(std::move(pairs), ListKind::generator);
 }
 
@@ -353,6 +349,7 @@ const std::map<std::string_view, Filter>& filters() {
       {"dictsort", dictsort},
       {"first", first},
       {"float", to_float},
+      {"format", format},
       {"indent", indent},
       {"int", to_int},
       {"items", items},
@@ -373,7 +370,7 @@ const std::map<std::string_view, Filter>& filters() {
       {"selectattr", selected<true, true>},
       {"sort", sort},
       {"string", string},
-      {"title", changed_by_words<titled>},
+      {"title", title},
       {"tojson", tojson},
       {"trim", trim},
       {"unique", unique},

@@ -60,10 +60,16 @@ template <bool kAtEnd> Value remove_affix(const Value& object, const Arguments& 
                           : self(object).substr(affix.size()));
 }
 
+// A text that the method adds to the object: escaped if the object is marked safe.
+std::string added(const Value& object, const Value& text, std::string_view what, Heap& heap) {
+  const std::string& plain = text_of(text, what);
+  return as<SafeText>(object) ? escaped(text, heap) : plain;
+}
+
 Value replace(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"old", "new", "count"}, 2);
   return heap.text(replaced(self(object), text_of(*bound[0], "the first argument of replace"),
-                            text_of(*bound[1], "the second argument of replace"),
+                            added(object, *bound[1], "the second argument of replace", heap),
                             bound[2] ? integer_of(*bound[2], "count") : -1, heap));
 }
 
@@ -93,7 +99,7 @@ Value join(const Value& object, const Arguments& arguments, Heap& heap) {
   const Value& parts = *arguments.bind({"iterable"}, 1)[0];
   std::string result, separator;
   for (const Value& part : items_of(parts, heap)) {
-    const std::string& text = text_of(part, "an item of join");
+    const std::string text = added(object, part, "an item of join", heap);
     heap.spend(separator.size() + text.size());
     (result += separator) += text;
     separator = self(object);
@@ -125,17 +131,14 @@ template <Part kPart> Value view(const Value& object, const Arguments& arguments
       parts.push_back(value);
       continue;
     }
-    Value name = heap.text(key);
-    parts.push_back(kPart == Part::keys ? std::move(name)
-                                        : heap.list({std::move(name), value}, ListKind::tuple));
+    parts.push_back(kPart == Part::keys ? key : heap.list({key, value}, ListKind::tuple));
   }
   return heap.list(std::move(parts), ListKind::view);
 }
 
 Value get(const Value& object, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"key", "default"}, 1);
-  const std::string* key = text_in(*bound[0]);
-  if (const Value* found = key ? dict_in(object)->find(*key, heap) : nullptr) return *found;
+  if (const Value* found = dict_in(object)->find_key(*bound[0], heap)) return *found;
   return bound[1] ? *bound[1] : Value(None{});
 }
 
@@ -164,6 +167,7 @@ const Methods kTextMethods = {
     {"capitalize", changed<capitalized>},
     {"title", title},
     {"find", find<false>},
+    {"format", brace_formatted},
     {"rfind", find<true>},
     {"count", count},
     {"join", join},
@@ -184,11 +188,11 @@ const Methods* methods_of(const Value& object) {
 }
 
 // Methods that Python has and the zoo lacks; without this list, they would be undefined.
-constexpr std::array kTextLacks = {"casefold",   "center",      "encode",    "expandtabs", "format",
-                                   "format_map", "index",       "isascii",   "isdecimal",  "islower",
-                                   "isnumeric",  "isprintable", "istitle",   "isupper",    "isidentifier",
-                                   "ljust",      "maketrans",   "partition", "rindex",     "rjust",
-                                   "rpartition", "swapcase",    "translate", "zfill"};
+constexpr std::array kTextLacks = {"casefold",    "center",    "encode",    "expandtabs",   "format_map",
+                                   "index",       "isascii",   "isdecimal", "islower",      "isnumeric",
+                                   "isprintable", "istitle",   "isupper",   "isidentifier", "ljust",
+                                   "maketrans",   "partition", "rindex",    "rjust",        "rpartition",
+                                   "swapcase",    "translate", "zfill"};
 constexpr std::array kDictLacks = {"clear", "copy", "fromkeys", "pop", "popitem", "setdefault", "update"};
 constexpr std::array kListLacks = {"append", "clear",   "copy", "count", "extend", "insert", "pop",
                                    "remove", "reverse", "sort", "start", "stop",   "step",   "mapping"};
@@ -222,7 +226,8 @@ Value call_method(const Method& method, const Arguments& arguments, Heap& heap) 
   try {
     heap.read(method.object);
     for (const Value& argument : arguments.positional) heap.read(argument);
-    return methods_of(method.object)->at(method.name)(method.object, arguments, heap);
+    return marked_like(method.object,
+                       methods_of(method.object)->at(method.name)(method.object, arguments, heap), heap);
   } catch (const Fault& fault) {
     throw Fault("method '" + std::string(method.name) + "': " + fault.what());
   }

@@ -69,7 +69,8 @@ Value repeated(const Value& value, std::int64_t count, Heap& heap) {
     if (text) texts += *text;
     if (list) items.insert(items.end(), list->items.begin(), list->items.end());
   }
-  return text ? heap.text(std::move(texts)) : heap.list(std::move(items), list->kind);
+  return text ? marked_like(value, heap.text(std::move(texts)), heap)
+              : heap.list(std::move(items), list->kind);
 }
 
 bool is_list_or_tuple(const Value& value) {
@@ -133,14 +134,6 @@ Value loop_attribute(const Loop& loop, const std::string& name) {
   throw Fault("loop." + name + " is not supported");
 }
 
-// The object's value under a name; methods excluded.
-Value own_attribute(const Value& object, const std::string& name, Heap& heap) {
-  if (const Dict* dict = dict_in(object)) {
-    if (const Value* found = dict->find(name, heap)) return *found;
-  }
-  return undefined_attribute(object, name);
-}
-
 }  // namespace
 
 Value attribute(const Value& object, const std::string& name, Heap& heap) {
@@ -159,16 +152,17 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
     heap.step();
     return std::make_shared<const Method>(Method{object, *method});
   }
-  return own_attribute(object, name, heap);
+  const Dict* dict = dict_in(object);
+  const Value* found = dict ? dict->find(name, heap) : nullptr;
+  return found ? *found : undefined_attribute(object, name);
 }
 
 Value item(const Value& object, const Value& key, Heap& heap) {
   if (const auto* undefined = as<Undefined>(object))
     throw Fault(undefined->what + " is undefined, so it has no items");
-  if (const std::string* name = text_in(key)) {
-    const Value own = own_attribute(object, *name, heap);
-    return is_undefined(own) ? attribute(object, *name, heap) : own;
-  }
+  const Dict* dict = dict_in(object);
+  if (const Value* found = dict ? dict->find_key(key, heap) : nullptr) return *found;
+  if (const std::string* name = text_in(key)) return attribute(object, *name, heap);
   const auto missing = [&] { return undefined_attribute(object, "an item"); };
   if (!as<std::int64_t>(key) && !as<bool>(key)) return missing();
   const std::int64_t index = integer_of(key, "");
@@ -176,7 +170,7 @@ Value item(const Value& object, const Value& key, Heap& heap) {
     heap.read(object);
     const std::u32string characters = characters_of(*text);
     const char32_t* found = at(characters, index);
-    return found == nullptr ? missing() : heap.text(utf8_of({found, 1}));
+    return found == nullptr ? missing() : marked_like(object, heap.text(utf8_of({found, 1})), heap);
   }
   const List* list = list_in(object);
   if (list == nullptr || list->kind > ListKind::range) return missing();
@@ -193,7 +187,7 @@ Value slice(const Value& object, const Value& from, const Value& to, const Value
     std::u32string kept;
     for (const std::size_t i : slice_indices(static_cast<std::int64_t>(characters.size()), from, to, step))
       kept.push_back(characters[i]);
-    return heap.text(utf8_of(kept));
+    return marked_like(object, heap.text(utf8_of(kept)), heap);
   }
   const List* list = list_in(object);
   if (list == nullptr || list->kind > ListKind::tuple) throw Fault(type_name(object) + " has no slices");
@@ -209,8 +203,11 @@ Value arithmetic(std::string_view operation, const Value& a, const Value& b, Hea
   if (is_number(a) && is_number(b)) return float_arithmetic(operation, number_of(a), number_of(b));
   if (operation == "+" && text_in(a) && text_in(b)) {
     heap.spend(text_in(a)->size() + text_in(b)->size());
+    const Value& safe = as<SafeText>(a) ? a : b;
+    if (as<SafeText>(safe)) return marked_like(safe, heap.text(escaped(a, heap) + escaped(b, heap)), heap);
     return heap.text(*text_in(a) + *text_in(b));
   }
+  if (operation == "%" && text_in(a)) return percent_formatted(a, b, heap);
   if (operation == "+" && is_list_or_tuple(a) && is_list_or_tuple(b) && list_in(a)->kind == list_in(b)->kind)
     return added(a, b, heap);
   if (operation == "*" && is_integral(b) && (text_in(a) || is_list_or_tuple(a)))

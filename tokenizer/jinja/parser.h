@@ -29,7 +29,8 @@ class ExpressionParser {
   /// Expressions separated by commas: a tuple.
   ExpressionPtr tuple(bool with_conditional = true);
 
-  /// Called names that are not functions of the environment, with a line for each.
+  /// The filters of a block, "upper | trim", on the variable kBlockText.
+  ExpressionPtr block_filters();
 
   /// Counts nested statements and expressions while it lives.
   class Nesting {

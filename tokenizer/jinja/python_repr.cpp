@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -63,7 +64,7 @@ std::string repr_of_list(const List& list, Heap& heap) {
 std::string repr_of_dict(const Dict& dict, Heap& heap) {
   std::string inside;
   for (const auto& [key, value] : dict.entries) {
-    const std::string part = repr_of_text(key) + ": " + repr(value, heap);
+    const std::string part = repr(key, heap) + ": " + repr(value, heap);
     heap.spend(part.size());
     inside += (inside.empty() ? "" : ", ") + part;
   }
@@ -104,13 +105,14 @@ class JsonWriter {
   std::vector<std::string> dict_parts(const Dict& dict) {
     auto entries = dict.entries;
     if (style_.sort_keys)
-      std::sort(entries.begin(), entries.end(),
-                [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::stable_sort(entries.begin(), entries.end(),
+                       [this](const auto& a, const auto& b) { return compare(a.first, b.first, heap_) < 0; });
     std::vector<std::string> parts;
     ++level_;
     for (const auto& [key, value] : entries) {
-      heap_.spend(key.size() + style_.after_key.size());
-      parts.push_back(json_of_text(key, style_.ensure_ascii) + style_.after_key + write(value));
+      heap_.spend(style_.after_key.size());
+      const std::string name = text_in(key) ? write(key) : '"' + write(key) + '"';
+      parts.push_back(name + style_.after_key + write(value));
     }
     --level_;
     return parts;
@@ -139,7 +141,104 @@ class JsonWriter {
   int level_ = 0;
 };
 
+constexpr std::size_t kField = 64;  // units of a format, in addition to its letters
+
+std::string start_of(std::string_view text) { return "'" + utf8_of(characters_of(text).substr(0, 16)) + "'"; }
+
+[[noreturn]] void refuse(std::string_view format, const Value& value) {
+  throw Fault("the format " + start_of(format) + " of " + type_name(value) + " is not supported");
+}
+
+// The value in the format [0][width][.precision]type, which is removed from the front of `format`.
+std::string formatted(std::string_view& format, const Value& value, bool escapes, Heap& heap) {
+  heap.spend(kField);
+  const std::string_view all = format;
+  const auto take = [&](std::string_view letters, std::size_t most) {
+    std::string taken(format.substr(0, most));
+    taken.resize(std::min(taken.size(), taken.find_first_not_of(letters)));
+    format.remove_prefix(taken.size());
+    return taken;
+  };
+  const std::string zero = take("0", 1), width = take("0123456789", 2), point = take(".", 1),
+                    precision = take("0123456789", 2), type = take("dfs", 1);
+  if (all.starts_with('s')) return escapes ? escaped(value, heap) : str(value, heap);
+  const bool is_real = type == "f" && is_number(value) && std::isfinite(number_of(value)),
+             is_integer = type == "d" && is_integral(value) && precision.empty();
+  if ((!is_real && !is_integer) || point.empty() != precision.empty()) refuse(all, value);
+  std::array<char, 512> digits{};
+  const int decimals = precision.empty() ? 6 : std::stoi(precision);
+  const auto end = is_real ? std::to_chars(digits.begin(), digits.end(), number_of(value),
+                                           std::chars_format::fixed, decimals)
+                           : std::to_chars(digits.begin(), digits.end(), integer_of(value, ""));
+  std::string text(digits.data(), end.ptr);
+  const std::size_t size = width.empty() ? 0 : std::stoul(width);
+  const std::size_t sign = !zero.empty() && text[0] == '-' ? 1 : 0;
+  return text.insert(sign, std::max(size, text.size()) - text.size(), zero.empty() ? ' ' : '0');
+}
+
+// The argument of a field in braces: the next one, or that with the number or the name.
+const Value& argument_of(std::string_view field, std::size_t& next, const Arguments& arguments) {
+  constexpr std::size_t kNumbered = SIZE_MAX;  // Python refuses {} beside {0}
+  std::size_t index = next;
+  const char* const end = field.data() + field.size();
+  const bool is_index = field.size() < 10 && std::from_chars(field.data(), end, index).ptr == end &&
+                        (field.empty() || next == 0 || next == kNumbered);
+  if (is_index && index < arguments.positional.size()) {
+    next = field.empty() ? next + 1 : kNumbered;
+    return arguments.positional[index];
+  }
+  for (const auto& [name, value] : arguments.named)
+    if (name == field) return value;
+  throw Fault("the field " + start_of(field) + " is not supported or has no argument");
+}
+
 }  // namespace
+
+Value percent_formatted(const Value& format, const Value& arguments, Heap& heap) {
+  const List* list = list_in(arguments);
+  const bool is_tuple = list != nullptr && list->kind == ListKind::tuple;
+  const std::vector<Value> values = is_tuple ? list->items : std::vector<Value>{arguments};
+  std::string_view rest = *text_in(format);
+  std::string result;
+  std::size_t used = 0;
+  for (std::size_t at = 0; (at = rest.find('%')) != std::string_view::npos;) {
+    const bool is_percent = rest.substr(at + 1).starts_with('%');
+    result += rest.substr(0, at + (is_percent ? 1 : 0));
+    rest.remove_prefix(at + (is_percent ? 2 : 1));
+    if (is_percent) continue;
+    if (used == values.size()) throw Fault("a text has more formats than values");
+    const std::string text = formatted(rest, values[used++], as<SafeText>(format) != nullptr, heap);
+    heap.spend(text.size());
+    result += text;
+  }
+  if (used != values.size()) throw Fault("a text has fewer formats than values");
+  return marked_like(format, heap.text(result.append(rest)), heap);
+}
+
+Value brace_formatted(const Value& format, const Arguments& arguments, Heap& heap) {
+  std::string_view rest = *text_in(format);
+  std::string result;
+  std::size_t next = 0;
+  for (std::size_t at = 0; (at = rest.find_first_of("{}")) != std::string_view::npos;) {
+    const bool is_brace = rest.substr(at + 1).starts_with(rest[at]);
+    result += rest.substr(0, at + (is_brace ? 1 : 0));
+    rest.remove_prefix(at + (is_brace ? 2 : 0));
+    if (is_brace) continue;
+    const std::size_t end = rest.find('}');
+    if (end == 0 || end == std::string_view::npos) throw Fault("a brace has no partner");
+    const std::string_view field = rest.substr(1, end - 1), name = field.substr(0, field.find(':'));
+    rest.remove_prefix(end + 1);
+    heap.spend(arguments.named.size());
+    const Value& value = argument_of(name, next, arguments);
+    std::string_view spec = name.size() + 1 < field.size() ? field.substr(name.size() + 1) : "";
+    std::string_view left = spec.empty() ? "s" : spec;
+    const std::string text = formatted(left, value, as<SafeText>(format) != nullptr, heap);
+    if (!left.empty() || (spec.ends_with('s') && as<Text>(value) == nullptr)) refuse(spec, value);
+    heap.spend(text.size());
+    result += text;
+  }
+  return heap.text(result.append(rest));
+}
 
 std::string float_text(double number) {
   if (std::isnan(number)) return "nan";
@@ -163,6 +262,7 @@ std::string repr(const Value& value, Heap& heap) {
   if (const auto* flag = as<bool>(value)) return *flag ? "True" : "False";
   if (const auto* integer = as<std::int64_t>(value)) return std::to_string(*integer);
   if (const auto* number = as<double>(value)) return float_text(*number);
+  if (as<SafeText>(value)) return "Markup(" + repr_of_text(*text_in(value)) + ")";
   if (const std::string* text = text_in(value)) return repr_of_text(*text);
   if (const List* list = list_in(value)) return repr_of_list(*list, heap);
   if (const Dict* dict = dict_in(value)) return repr_of_dict(*dict, heap);
@@ -171,7 +271,6 @@ std::string repr(const Value& value, Heap& heap) {
 
 std::string str(const Value& value, Heap& heap) {
   if (const std::string* text = text_in(value)) return *text;
-  if (const auto* safe = as<SafeText>(value)) return *safe->text;
   return is_undefined(value) ? "" : repr(value, heap);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
@@ -200,6 +202,16 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
     at = next;
   }
   return result += text.substr(at);
+}
+
+std::string escaped(const Value& value, Heap& heap) {
+  constexpr std::pair<const char*, const char*> kEntities[] = {
+      {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}, {"\"", "&#34;"}};
+  std::string text = str(value, heap);
+  if (as<SafeText>(value)) return text;
+  heap.spend(std::size(kEntities) * text.size());
+  for (const auto& [letter, entity] : kEntities) text = replaced(text, letter, entity, -1, heap);
+  return text;
 }
 
 }  // namespace zoo::chat

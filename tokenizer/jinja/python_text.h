@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/jinja/value.h"
+#include "tokenizer/jinja/calls.h"
 
 namespace zoo::chat {
 
@@ -40,6 +40,12 @@ bool is_python_space(char32_t c);
 /// str() and repr(). Throws Fault for values without a useful text, such as a macro.
 std::string str(const Value& value, Heap& heap);
 std::string repr(const Value& value, Heap& heap);
+/// str() with entities for & < > ' and ", but a text marked safe as it is.
+std::string escaped(const Value& value, Heap& heap);
+/// `format % arguments`, with formats such as %s, %03d, %.2f and %%. Throws Fault for any other.
+Value percent_formatted(const Value& format, const Value& arguments, Heap& heap);
+/// format.format(arguments), with fields such as {}, {0}, {name} and {:.2f}. Throws Fault for any other.
+Value brace_formatted(const Value& format, const Arguments& arguments, Heap& heap);
 /// A float as Python writes it: the fewest digits that give the same number.
 std::string float_text(double number);
 

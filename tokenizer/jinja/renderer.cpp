@@ -51,7 +51,8 @@ Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
     case Statement::Kind::set:
       assign(statement.targets, evaluate(*statement.expression, frame), frame);
       break;
-    case Statement::Kind::set_block: assign(statement.targets, captured(statement.body, frame), frame); break;
+    case Statement::Kind::set_block: assign(statement.targets, filtered(statement, frame), frame); break;
+    case Statement::Kind::filter_block: print(text_of(filtered(statement, frame), "the block")); break;
     case Statement::Kind::condition:
       return run(is_true(evaluate(*statement.expression, frame)) ? statement.body : statement.otherwise,
                  frame);
@@ -104,6 +105,15 @@ Value Renderer::captured(const Statements& body, Frame& frame) {
   run(body, inner);
   --captures_;
   return heap_.text(std::exchange(output_, std::move(outside)));
+}
+
+Value Renderer::filtered(const Statement& statement, Frame& frame) {
+  Value text = captured(statement.body, frame);
+  if (!statement.expression) return text;
+  line_ = statement.line;
+  Frame inner{&frame, {}};
+  inner.set(kBlockText, std::move(text));
+  return evaluate(*statement.expression, inner);
 }
 
 void Renderer::print(const std::string& text) {

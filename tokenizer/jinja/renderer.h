@@ -50,6 +50,8 @@ class Renderer {
   Flow run_loop(const Statement& statement, Frame& frame);
   /// The text that the statements print.
   Value captured(const Statements& body, Frame& frame);
+  /// The same after the block's filters.
+  Value filtered(const Statement& statement, Frame& frame);
   void print(const std::string& text);
   void print_generated(const Statements& body, Frame& frame);
   void assign(const std::vector<Target>& targets, const Value& value, Frame& frame);

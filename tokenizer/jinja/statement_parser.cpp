@@ -69,6 +69,11 @@ class StatementParser {
     if (name == "macro") return macro(line);
     if (name == "generation")
       return {.kind = Kind::generation, .line = line, .body = outside_of_loops("endgeneration")};
+    if (name == "filter")
+      return {.kind = Kind::filter_block,
+              .line = line,
+              .expression = parser_.block_filters(),
+              .body = outside_of_loops("endfilter")};
     if (name != "break" && name != "continue") throw SyntaxFault{line, "tag '" + name + "' is not supported"};
     if (loops_ == 0) throw SyntaxFault{line, "'" + name + "' is outside of a loop"};
     return {.kind = name == "break" ? Kind::leave_loop : Kind::next_iteration, .line = line};
@@ -119,7 +124,7 @@ class StatementParser {
       found.expression = parser_.tuple();
       return found;
     }
-    if (parser_.sees(TokenKind::symbol, "|")) parser_.fail("filters of a 'set' block are not supported");
+    if (parser_.skip("|")) found.expression = parser_.block_filters();
     found.kind = Kind::set_block;
     found.body = outside_of_loops("endset");
     return found;

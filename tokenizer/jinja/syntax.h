@@ -61,6 +61,9 @@ struct Macro {
   Statements body;
 };
 
+/// The variable of a block's text for its filters; no template can name it.
+constexpr const char* kBlockText = "";
+
 /// The target of an assignment: a variable, or an attribute of a namespace.
 struct Target {
   std::string name, attribute;
@@ -76,6 +79,7 @@ struct Statement {
     loop,
     macro,
     generation,
+    filter_block,
     leave_loop,
     next_iteration
   };
@@ -84,7 +88,7 @@ struct Statement {
   int line;
   std::string text;
   std::vector<Target> targets;  // several unpack the value
-  ExpressionPtr expression;     // output, set, condition; the items of a loop
+  ExpressionPtr expression;     // output, set, condition; the items of a loop; the filters of a block
   ExpressionPtr filter;         // loop: only items for which it is true
   Statements body, otherwise;   // otherwise: else and elif, or the else of a loop without items
   std::shared_ptr<const Macro> macro;

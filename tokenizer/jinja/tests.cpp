@@ -50,7 +50,7 @@ const std::map<std::string_view, NamedTest>& tests() {
       {"number", {[](V value, V, Heap&) { return is_number(value); }}},
       {"integer", {[](V value, V, Heap&) { return as<std::int64_t>(value) != nullptr; }}},
       {"float", {[](V value, V, Heap&) { return as<double>(value) != nullptr; }}},
-      {"string", {[](V value, V, Heap&) { return text_in(value) || as<SafeText>(value); }}},
+      {"string", {[](V value, V, Heap&) { return text_in(value) != nullptr; }}},
       {"mapping", {[](V value, V, Heap&) { return dict_in(value) != nullptr; }}},
       {"iterable", {[](V value, V, Heap&) { return is_iterable(value); }}},
       {"sequence", {[](V value, V, Heap&) { return is_sequence(value); }}},

@@ -39,11 +39,30 @@ double number_of(const Value& value) {
 bool is_integral(const Value& value) { return as<bool>(value) || as<std::int64_t>(value); }
 
 const Value* Dict::find(std::string_view key, Heap& heap) const {
-  for (const auto& [name, value] : entries) {
-    heap.spend(1 + (name.size() == key.size() ? key.size() : 0));
-    if (name == key) return &value;
+  for (const auto& [known, value] : entries) {
+    const std::string* name = text_in(known);
+    heap.spend(1 + (name && name->size() == key.size() ? key.size() : 0));
+    if (name && *name == key) return &value;
   }
   return nullptr;
+}
+
+const Value* Dict::find_key(const Value& key, Heap& heap) const {
+  if (const std::string* text = text_in(key)) return find(*text, heap);
+  for (const auto& [known, value] : entries)
+    if (equal(known, key, heap)) return &value;
+  return nullptr;
+}
+
+void Dict::set(const Value& key, Value value, Heap& heap) {
+  if (!text_in(key) && !is_number(key) && !as<None>(key))
+    throw Fault("a key of a mapping is " + type_name(key) + ": expected a text, a number or none");
+  for (auto& [known, old] : entries) {
+    if (!equal(known, key, heap)) continue;
+    old = std::move(value);
+    return;
+  }
+  entries.emplace_back(key, std::move(value));
 }
 
 void Heap::spend(std::size_t units) {
@@ -67,13 +86,12 @@ Value Heap::list(std::vector<Value> items, ListKind kind) {
   return std::make_shared<const List>(List{std::move(items), kind, depth + 1});
 }
 
-Value Heap::dict(std::vector<std::pair<std::string, Value>> entries) {
-  int depth = 0;
-  for (const auto& [key, value] : entries) {
-    spend(sizeof(Value) + kText + key.size());
-    depth = std::max(depth, depth_of(value));
+Value Heap::dict(Dict dict) {
+  for (const auto& [key, value] : dict.entries) {
+    spend(2 * sizeof(Value));
+    dict.depth = std::max(dict.depth, depth_of(value) + 1);
   }
-  return std::make_shared<const Dict>(Dict{std::move(entries), depth + 1});
+  return std::make_shared<const Dict>(std::move(dict));
 }
 
 Value Heap::from_json(const nlohmann::ordered_json& json) {
@@ -95,12 +113,22 @@ Value Heap::from_json(const nlohmann::ordered_json& json) {
       return list(std::move(items));
     }
     case nlohmann::json::value_t::object: {
-      std::vector<std::pair<std::string, Value>> entries;
-      for (const auto& [key, value] : json.items()) entries.emplace_back(key, from_json(value));
-      return dict(std::move(entries));
+      Dict found;
+      for (const auto& [key, value] : json.items()) found.entries.emplace_back(text(key), from_json(value));
+      return dict(std::move(found));
     }
     default: return None{};
   }
+}
+
+Value marked_like(const Value& original, Value result, Heap& heap) {
+  if (!as<SafeText>(original)) return result;
+  if (const auto* text = as<Text>(result)) return SafeText{*text};
+  const List* list = list_in(result);
+  if (list == nullptr) return result;
+  std::vector<Value> items;
+  for (const Value& item : list->items) items.push_back(marked_like(original, item, heap));
+  return heap.list(std::move(items), list->kind);
 }
 
 std::string type_name(const Value& value) {
@@ -114,7 +142,6 @@ bool is_true(const Value& value) {
   if (is_undefined(value) || as<None>(value)) return false;
   if (is_number(value)) return number_of(value) != 0;
   if (const std::string* text = text_in(value)) return !text->empty();
-  if (const auto* safe = as<SafeText>(value)) return !safe->text->empty();
   if (const List* list = list_in(value)) return list->kind == ListKind::generator || !list->items.empty();
   if (const Dict* dict = dict_in(value)) return !dict->entries.empty();
   return true;
@@ -124,12 +151,11 @@ bool equal(const Value& a, const Value& b, Heap& heap) {
   heap.spend(kComparison);
   if (is_integral(a) && is_integral(b)) return integer_of(a, "") == integer_of(b, "");
   if (is_number(a) && is_number(b)) return number_of(a) == number_of(b);
-  if (as<SafeText>(a) || as<SafeText>(b)) throw Fault("a text marked safe is compared");
-  if (a.index() != b.index()) return false;
-  if (const std::string* text = text_in(a)) {
-    if (text->size() == text_in(b)->size()) heap.read(a);
-    return *text == *text_in(b);
+  if (text_in(a) && text_in(b)) {
+    if (text_in(a)->size() == text_in(b)->size()) heap.read(a);
+    return *text_in(a) == *text_in(b);
   }
+  if (a.index() != b.index()) return false;
   if (const List* list = list_in(a)) {
     const List* other = list_in(b);
     if (list->kind == ListKind::generator || list->kind == ListKind::view) return list == other;
@@ -141,7 +167,7 @@ bool equal(const Value& a, const Value& b, Heap& heap) {
     const Dict* other = dict_in(b);
     return dict->entries.size() == other->entries.size() &&
            std::all_of(dict->entries.begin(), dict->entries.end(), [&](const auto& entry) {
-             const Value* match = other->find(entry.first, heap);
+             const Value* match = other->find_key(entry.first, heap);
              return match != nullptr && equal(entry.second, *match, heap);
            });
   }
@@ -198,7 +224,8 @@ std::vector<Value> items_of(const Value& value, Heap& heap) {
   if (const std::string* text = text_in(value)) {
     for (const char32_t c : characters_of(*text)) items.push_back(heap.text(utf8_of({&c, 1})));
   } else if (const Dict* dict = dict_in(value)) {
-    for (const auto& [key, ignored] : dict->entries) items.push_back(heap.text(key));
+    heap.spend(sizeof(Value) * dict->entries.size());
+    for (const auto& [key, ignored] : dict->entries) items.push_back(key);
   } else if (!is_undefined(value)) {
     throw Fault(type_name(value) + " cannot be looped over");
   }
@@ -210,8 +237,7 @@ bool contains(const Value& container, const Value& value, Heap& heap) {
     heap.read(container);
     return find_text(*text, text_of(value, "the operand of 'in' beside a text")) != std::string::npos;
   }
-  if (const Dict* dict = dict_in(container))
-    return text_in(value) != nullptr && dict->find(*text_in(value), heap) != nullptr;
+  if (const Dict* dict = dict_in(container)) return dict->find_key(value, heap) != nullptr;
   const std::vector<Value> entries = items_of(container, heap);
   return std::any_of(entries.begin(), entries.end(),
                      [&](const Value& item) { return equal(item, value, heap); });

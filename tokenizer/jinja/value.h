@@ -37,8 +37,8 @@ struct Function {
 };
 
 using Text = std::shared_ptr<const std::string>;
-/// The result of the filter `safe`: it can be printed and joined by ~. jinja2 would escape anything added to
-/// it.
+/// markupsafe's Markup, the result of the filter `safe`: `+` and its methods escape the plain texts that they
+/// add.
 struct SafeText {
   Text text;
 };
@@ -62,10 +62,14 @@ struct List {
 
 /// In the order of insertion.
 struct Dict {
-  std::vector<std::pair<std::string, Value>> entries;
+  std::vector<std::pair<Value, Value>> entries;
   int depth = 1;
 
   const Value* find(std::string_view key, class Heap& heap) const;
+  const Value* find_key(const Value& key, class Heap& heap) const;
+  /// Sets the value of a key, of which equal ones are one: 1, 1.0 and True. Throws Fault for one that is no
+  /// text, number or none.
+  void set(const Value& key, Value value, class Heap& heap);
 };
 
 struct Namespace {
@@ -96,7 +100,7 @@ class Heap {
 
   Value text(std::string text);
   Value list(std::vector<Value> items, ListKind kind = ListKind::list);
-  Value dict(std::vector<std::pair<std::string, Value>> entries);
+  Value dict(Dict dict);
   Value from_json(const nlohmann::ordered_json& json);
 
  private:
@@ -107,7 +111,9 @@ class Heap {
 };
 
 template <class Kind> const Kind* as(const Value& value) { return std::get_if<Kind>(&value); }
+/// A text, marked safe or not.
 inline const std::string* text_in(const Value& value) {
+  if (const auto* safe = as<SafeText>(value)) return safe->text.get();
   const auto* text = as<Text>(value);
   return text == nullptr ? nullptr : text->get();
 }
@@ -120,6 +126,9 @@ inline const Dict* dict_in(const Value& value) {
   return dict == nullptr ? nullptr : dict->get();
 }
 inline bool is_undefined(const Value& value) { return as<Undefined>(value) != nullptr; }
+
+/// The result with its texts marked safe, if the original is.
+Value marked_like(const Value& original, Value result, Heap& heap);
 
 /// The type, for messages.
 std::string type_name(const Value& value);

@@ -18,6 +18,7 @@
 #include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
+#include "data/base/ending.h"
 #include "data/base/json.h"
 #include "tokenizer/text/utf8.h"
 
@@ -108,8 +109,7 @@ class SearchedFiles {
       return goes_on;
     };
     try {
-      const std::string type = path.extension().string();
-      if (type == ".jsonl" || type == ".tsv" || type == ".csv") read_table(path, watched);
+      if (ending_of(path) == ".jsonl" || has_columns(path)) read_table(path, watched);
       else read_passages(path, watched);
     } catch (const Error& error) {
       if (!reads || named_.contains(path)) throw;

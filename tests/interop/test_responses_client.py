@@ -12,9 +12,12 @@ from typing import Literal
 import jsonschema
 import openai
 import pydantic
+import tokenizers
+import torch
+import transformers
 
 from chat_templates import TEMPLATES
-from text_models import chat_gpt2
+from text_models import chat_gpt2, shaken
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from serving import Server, ServeTest  # noqa: E402
@@ -29,6 +32,42 @@ QUESTION = {"role": "user", "content": "and the beginning?"}
 class Forecast(pydantic.BaseModel):
     sky: Literal["clear", "rain"]
     days: Literal[1, 2]
+
+
+def byte_pieces():
+    """A tokenizer like Llama's whose text is all pieces of bytes."""
+    vocabulary = {piece: i for i, piece in enumerate(["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<unk>", byte_fallback=True))
+    tokenizer.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+
+
+class BytesTest(ServeTest):
+    def test_a_whole_answer_is_what_its_stream_adds_up_to(self):
+        """Also where bytes make no characters: of those beside them, the parts of a stream keep what is one."""
+        torch.manual_seed(2)
+        tokenizer = byte_pieces()
+        tokenizer.chat_template = TEMPLATES["qwen2.5"]
+        model = shaken(transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2,
+                                                                            n_positions=512, bos_token_id=1, eos_token_id=2)))
+        with tempfile.TemporaryDirectory() as folder:
+            directory = pathlib.Path(folder, "bytes")
+            model.save_pretrained(directory)
+            tokenizer.save_pretrained(directory)
+            server = Server("--model", directory)
+            self.addCleanup(server.close)
+            client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+            mixed = 0
+            for seed in range(12):
+                fields = {"model": "bytes", "max_tokens": 24, "temperature": 1, "seed": seed}
+                whole = client.completions.create(prompt="ab", **fields).choices[0].text
+                self.assertEqual("".join(chunk.choices[0].text for chunk in client.completions.create(prompt="ab", **fields, stream=True)), whole)
+                fields["messages"] = [QUESTION]
+                said = client.chat.completions.create(**fields).choices[0].message.content
+                parts = [chunk.choices[0].delta.content or "" for chunk in client.chat.completions.create(**fields, stream=True)]
+                self.assertEqual("".join(parts), said)
+                mixed += len(set(whole + said)) > 1 and "\ufffd" in whole
+            self.assertGreater(mixed, 0)
 
 
 class ResponsesTest(ServeTest):

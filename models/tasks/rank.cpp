@@ -93,6 +93,16 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
           config.similarity == "cosine"};
 }
 
+SearchEmbedders load_search_embedders(const ModelPath& model, const ComputeOptions& compute,
+                                      const std::optional<std::string>& query_prompt_name,
+                                      const std::optional<std::string>& document_prompt_name) {
+  const SentenceConfig config = SentenceConfig::read(model);
+  TextModel loaded = load_text_model(read_checkpoint_config(config.transformer), compute, Head::kBase);
+  const EmbedOptions options{.modules = {.device = loaded.device}};
+  const TextEmbedder embedder(std::move(loaded.model), std::move(loaded.tokenizer), config, options);
+  return search_embedders(embedder, config, query_prompt_name, document_prompt_name);
+}
+
 at::Tensor SearchEmbedders::vectors(const TextEmbedder& embedder, const std::vector<std::string>& texts,
                                     std::int64_t batch_size, const RunPass& run) const {
   const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(batch_size), run);

@@ -60,7 +60,12 @@ SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceCon
                                  const std::optional<std::string>& query_prompt_name = std::nullopt,
                                  const std::optional<std::string>& document_prompt_name = std::nullopt);
 
-/// The same with vectors: the score is the similarity of query and document; a piece is a thousand documents.
+/// The same for a Sentence-Transformers directory or a plain checkpoint.
+SearchEmbedders load_search_embedders(const ModelPath& model, const ComputeOptions& compute = {},
+                                      const std::optional<std::string>& query_prompt_name = std::nullopt,
+                                      const std::optional<std::string>& document_prompt_name = std::nullopt);
+
+/// rank() with vectors: the score is the similarity of query and document; a piece is a thousand documents.
 std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankRequest& asked,
                                  const RunPass& run = run_at_once);
 

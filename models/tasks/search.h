@@ -4,7 +4,7 @@
 /// Use:
 ///
 ///     const std::vector<std::filesystem::path> files{"notes/light.txt", "notes/earth.txt"};
-///     zoo::SearchIndex index(zoo::search_embedders(embedder, config), "notes.index");
+///     zoo::SearchIndex index(zoo::load_search_embedders("all-MiniLM-L6-v2"), "notes.index");
 ///     index.update(files);  // embeds what is new or has changed
 ///     for (const zoo::SearchHit& hit : index.search("Who made the light?"))
 ///       std::cout << hit.score << " " << files[hit.file] << ":" << hit.line << " " << hit.text << "\n";

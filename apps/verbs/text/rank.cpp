@@ -68,12 +68,9 @@ std::vector<RankedDocument> ranked(const RankFlags& flags, const RunPass& run) {
       return rank(load_text_model(checkpoint, flags.compute), request, run);
     }
   }
-  const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
-  const EmbedOptions options{.modules = {.device = model.device}};
-  const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config, options);
-  return rank(search_embedders(embedder, config, flags.query_prompt_name, flags.document_prompt_name),
-              flags.request, run);
+  return rank(
+      load_search_embedders(flags.model, flags.compute, flags.query_prompt_name, flags.document_prompt_name),
+      flags.request, run);
 }
 
 }  // namespace

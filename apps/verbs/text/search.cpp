@@ -79,11 +79,8 @@ bool read_flags(const Arguments& arguments, SearchFlags& values) {
 SearchEmbedders load_embedders(const SearchFlags& flags) {
   if (!SentenceConfig::pools(flags.model) && scores_pairs(read_checkpoint_config(flags.model)))
     throw Error("--model: ", flags.model, " is a cross-encoder, which gives no vectors; use tzoo rank");
-  const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
-  const EmbedOptions options{.modules = {.device = model.device}};
-  const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config, options);
-  return search_embedders(embedder, config, flags.query_prompt_name, flags.document_prompt_name);
+  return load_search_embedders(flags.model, flags.compute, flags.query_prompt_name,
+                               flags.document_prompt_name);
 }
 
 // The files of --documents. Those of folders are passed over if they cannot be read as text or a table.

@@ -42,6 +42,7 @@ class Cases:
             "export": [*model, "--format", "huggingface", "--output", out], "data make": ["addition", "--count", "3"],
             "data prepare": [self.text, "--out_dir", out], "tokenizer encode": model, "tokenizer decode": model,
             "tokenizer train": ["--kind", "char", "--input", self.text, "--out_dir", out],
+            "search": [*model, "--documents", self.text, "--query", "cat"],
             "bench decode": [*model, "--prompt_tokens", "2", "--new_tokens", "2", "--rounds", "1"],
         }.get(" ".join(command.words), [])
 

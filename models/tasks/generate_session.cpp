@@ -76,15 +76,8 @@ void complete(GenerationOptions& options, const GenerateSession& session) {
   };
 }
 
-std::string text_of_row(const TokenIds& ids, const GenerateSession& session, std::optional<TokenId> before) {
-  const TextIds text_ids(session);
-  std::string text = text_ids.text_of(ids);
-  if (before) {
-    TokenIds both = ids;
-    both.insert(both.begin(), *before);
-    const std::string begin = text_ids.text_of({*before}), whole = text_ids.text_of(both);
-    if (whole.starts_with(begin)) text = whole.substr(begin.size());
-  }
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {
+  std::string text = TextIds(session).text_of(ids);
   if (const auto stop = session.stop.find(text)) text.resize(*stop);
   return replace_invalid_utf8(text);
 }

@@ -75,10 +75,8 @@ class TextIds {
   const Tokenizer& tokenizer_;
 };
 
-/// The text of a row of new ids, up to the first stop string: by itself, or as it goes on after the prompt's
-/// last token `before`, with the space that many tokenizers drop at the beginning of a text.
-std::string text_of_row(const TokenIds& ids, const GenerateSession& session,
-                        std::optional<TokenId> before = std::nullopt);
+/// The text of a row of new ids, up to the first stop string.
+std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
 
 /// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
 /// two.

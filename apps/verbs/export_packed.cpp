@@ -50,8 +50,7 @@ CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::
   const std::size_t length = std::min({kLongest, longest, tokenizer->limits().max_length.value_or(longest)});
   const fs::path path = resolve_dataset(name);
   std::string text = read_text(path);
-  if (ending_of(path) == ".jsonl" || has_columns(path))
-    text = DocumentEncoder::sample(text, path.string(), {.renames = false});
+  if (is_table(path)) text = DocumentEncoder::sample(text, path.string(), {.renames = false});
   const bool lines = checkpoint.config.shape == Shape::kEncoder;
   const std::vector<std::string_view> passages = passages_of(text, lines ? 1 : length * kBytesOfToken);
   const std::size_t count = std::min(passages.size(), lines ? kLines : kTokens / length);

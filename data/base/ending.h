@@ -19,4 +19,9 @@ inline bool has_columns(const std::filesystem::path& file) {
   return ending == ".csv" || ending == ".tsv";
 }
 
+/// True for a table, with columns or with an object on each line.
+inline bool is_table(const std::filesystem::path& file) {
+  return ending_of(file) == ".jsonl" || has_columns(file);
+}
+
 }  // namespace zoo

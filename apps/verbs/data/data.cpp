@@ -150,7 +150,7 @@ int prepare(const Arguments& arguments) {
   const TextFile file(path);
   std::string name = path == dataset ? dataset : dataset + " as " + path.string();
   FileColumns columns{.renames = false};
-  const bool has_rows = has_columns(path), has_documents = has_rows || ending_of(path) == ".jsonl";
+  const bool has_rows = has_columns(path), has_documents = is_table(path);
   std::string rows;
   if (has_rows) {
     rows = DocumentEncoder::lines_of_table(file.text(), name, columns);

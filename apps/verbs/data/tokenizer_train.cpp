@@ -138,7 +138,7 @@ Learnt learn(const TrainOptions& options) {
   const fs::path path = resolve_dataset(options.input);
   const TextFile file(path);
   std::string documents;
-  if (ending_of(path) == ".jsonl" || has_columns(path))
+  if (is_table(path))
     documents = DocumentEncoder::sample(file.text(), path.string(), {.renames = false}, file.text().size());
   const std::string_view text = documents.empty() ? file.text() : documents;
   if (options.kind == "char") return of(std::make_shared<CharTokenizer>(CharTokenizer::train(text)));

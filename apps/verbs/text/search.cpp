@@ -106,7 +106,7 @@ class SearchedFiles {
       return goes_on;
     };
     try {
-      if (ending_of(path) == ".jsonl" || has_columns(path)) read_table(path, watched);
+      if (is_table(path)) read_table(path, watched);
       else read_passages(path, watched);
     } catch (const Error& error) {
       if (!reads || named_.contains(path)) throw;

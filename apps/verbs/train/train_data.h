@@ -99,7 +99,7 @@ struct Source {
   std::shared_ptr<const void> owner;
   std::string_view text;
   std::string name;
-  bool is_table() const { return ending_of(name) == ".jsonl" || has_columns(name); }
+  bool is_table() const { return zoo::is_table(name); }
 };
 
 /// Built-in datasets for --dataset: corpora and toy sets.

@@ -9,7 +9,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
-#include "models/tasks/rank.h"
+#include "models/tasks/search/rank.h"
 
 namespace zoo {
 

@@ -8,7 +8,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
-#include "models/tasks/rank.h"
+#include "models/tasks/search/rank.h"
 #include "models/tasks/translate.h"
 
 namespace zoo {

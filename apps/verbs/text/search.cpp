@@ -1,4 +1,4 @@
-#include "models/tasks/search.h"
+#include "models/tasks/search/search.h"
 
 #include <algorithm>
 #include <chrono>

@@ -8,7 +8,7 @@
 #include "data/base/error.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/inference_loading.h"
-#include "models/tasks/rank.h"
+#include "models/tasks/search/rank.h"
 
 namespace zoo {
 namespace {

@@ -4,7 +4,7 @@
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
-#include "models/tasks/rank.h"
+#include "models/tasks/search/rank.h"
 #include "models/tasks/text_generator.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -11,8 +11,8 @@
 
 #include <memory>
 
-#include "models/tasks/passages.h"
-#include "models/tasks/rank.h"
+#include "models/tasks/search/passages.h"
+#include "models/tasks/search/rank.h"
 
 namespace zoo {
 

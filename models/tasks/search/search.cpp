@@ -3,7 +3,7 @@
 // all of its passages. So a shard may get lost, be the last of a killed process, or be rewritten without the
 // rows of earlier states: whatever is missing is embedded, and nothing else.
 
-#include "models/tasks/search.h"
+#include "models/tasks/search/search.h"
 
 #include <algorithm>
 #include <chrono>

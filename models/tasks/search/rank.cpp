@@ -1,4 +1,4 @@
-#include "models/tasks/rank.h"
+#include "models/tasks/search/rank.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/tasks/passages.h"
+#include "models/tasks/search/passages.h"
 
 #include <algorithm>
 

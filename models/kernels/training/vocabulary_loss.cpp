@@ -25,6 +25,7 @@ using torch::autograd::variable_list;
 // Bytes of logits computed at a time: they fit an L3 cache.
 constexpr std::int64_t kLogitsBytes = std::int64_t{24} << 20;
 
+// Those of frozen tensors are undefined.
 struct Gradients {
   at::Tensor x, weight, bias;
 };
@@ -78,9 +79,9 @@ class Projection {
   }
 
   void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) {
-    const bool keeps = chunk.x_gradient.defined(), mixed = weight_.mixed;
-    const Operand x = Operand::of(chunk.x, {.left = true, .right = keeps}, mixed),
-                  logits = Operand::of(chunk.logits, {.left = keeps, .right = keeps}, mixed);
+    const bool keeps = chunk.x_gradient.defined(), learns = gradients.weight.defined(), mixed = weight_.mixed;
+    const Operand x = Operand::of(chunk.x, {.left = true, .right = learns}, mixed),
+                  logits = Operand::of(chunk.logits, {.left = keeps, .right = learns}, mixed);
     run_products(x.rows * weight_.rows * weight_.columns, [&](const Team& team) {
       x.pack(team);
       team.wait();
@@ -93,7 +94,9 @@ class Projection {
       logits.pack(team);
       team.wait();
       multiply({.a = logits, .b = weight_}, chunk.x_gradient, team);
-      multiply({.a = logits, .b = x, .transposed = Transposed::kLeft, .adds = true}, gradients.weight, team);
+      if (learns)
+        multiply({.a = logits, .b = x, .transposed = Transposed::kLeft, .adds = true}, gradients.weight,
+                 team);
     });
   }
 
@@ -112,8 +115,8 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
     Gradients gradients;
     if (keeps) {
       gradients.x = at::empty_like(x);
-      gradients.weight = at::zeros_like(weight);
-      if (bias) gradients.bias = at::zeros_like(*bias);
+      if (weight.requires_grad()) gradients.weight = at::zeros_like(weight);
+      if (bias && bias->requires_grad()) gradients.bias = at::zeros_like(*bias);
     }
     Projection projection(weight, bias, keeps, mixed);
     Losses losses(targets, smoothing);
@@ -128,8 +131,8 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
     }
     if (keeps) {
       context->saved_data["x"] = gradients.x;
-      context->saved_data["weight"] = gradients.weight;
-      if (bias) context->saved_data["bias"] = gradients.bias;
+      if (gradients.weight.defined()) context->saved_data["weight"] = gradients.weight;
+      if (gradients.bias.defined()) context->saved_data["bias"] = gradients.bias;
     }
     return at::full({}, losses.mean(), x.options());
   }
@@ -139,15 +142,15 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
     const double factor = upstream[0].item<double>();
     variable_list result(7);
     const auto take = [&](const char* name) {
+      if (context->saved_data.count(name) == 0) return at::Tensor();
       at::Tensor gradient = context->saved_data[name].toTensor();
       // The backward pass may run again, and the gradient may by then be the parameter's own.
       return context->saved_data.erase(name), factor == 1.0 ? gradient : gradient.mul_(factor);
     };
     TORCH_CHECK(context->saved_data.count("x") > 0, "a loss over the vocabulary is differentiated once");
-    const bool biased = context->saved_data.count("bias") > 0;
     result[0] = take("x");
     result[1] = take("weight");
-    if (biased) result[2] = take("bias");
+    result[2] = take("bias");
     return result;
   }
 

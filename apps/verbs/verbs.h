@@ -34,6 +34,9 @@ int run_bench(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_man(const Arguments& arguments);
 
+/// `tzoo data negatives`, in negatives.cpp.
+int mine_negatives(const Arguments& arguments);
+
 /// `tzoo tokenizer train`, in tokenizer_train.cpp.
 int train_tokenizer(const Arguments& arguments);
 

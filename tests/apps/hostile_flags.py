@@ -26,6 +26,9 @@ class Cases:
         self.text = os.path.join(folder, "text.txt")
         with open(self.text, "w", encoding="utf-8") as file:
             file.write("the cat and the dog\n" * 60)
+        self.pairs = os.path.join(folder, "pairs.tsv")
+        with open(self.pairs, "w", encoding="utf-8") as file:
+            file.write("anchor\tpositive\nthe cat\ta cat\nthe dog\ta dog\nthe light\tthe day\nearth\tthe earth\nin\tbeginning\n")
         self.number = 0
 
     def words(self, command):
@@ -43,6 +46,7 @@ class Cases:
             "data prepare": [self.text, "--out_dir", out], "tokenizer encode": model, "tokenizer decode": model,
             "tokenizer train": ["--kind", "char", "--input", self.text, "--out_dir", out],
             "search": [*model, "--documents", self.text, "--query", "cat"],
+            "data negatives": [*model, "--dataset", self.pairs, "--output", out],
             "bench decode": [*model, "--prompt_tokens", "2", "--new_tokens", "2", "--rounds", "1"],
         }.get(" ".join(command.words), [])
 

@@ -135,6 +135,51 @@ class SearchVerb(CommandTest):
         self.assertEqual(len(found), 8 ** 5 + 4)
         self.assertEqual(len(set(found)), len(found))
 
+    def mined(self, pairs, *words):
+        table, out = self.folder / "pairs.jsonl", self.folder / "mined.jsonl"
+        table.write_text("".join(json.dumps({"anchor": anchor, "positive": positive}) + "\n" for anchor, positive in pairs))
+        done = run("data", "negatives", "--model", self.model, "--dataset", table, "--output", out, *words)
+        self.assertEqual(done.code, 0, done)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        self.assertIn(f"{len(lines)} of {len(pairs)} pairs", done.out)
+        self.assertEqual("left out" in done.err, len(lines) < len(pairs))
+        return [(line.pop("anchor"), line.pop("positive"), list(line.values())) for line in lines]
+
+    def test_hard_negatives(self):
+        """As Sentence-Transformers' mine_hard_negatives() chooses them, from the scores of tzoo rank."""
+        pairs = [("the light", "and the light"), ("the cat", "a cat"), ("the dog", "the dog was"), ("the light", "in the day"),
+                 ("a cat", "the cat"), ("the earth", "a cat"), ("void", "the beginning")]
+        scores, answers, documents = {}, {}, list(dict.fromkeys(positive for _, positive in pairs))
+        for anchor, positive in pairs:
+            words = [word for text in documents for word in ("--document", text)]
+            ranked = map(json.loads, self.succeed("rank", "--model", self.model, "--query", anchor, *words).splitlines())
+            scores[anchor] = {line["document"]: line["score"] for line in ranked}
+            answers.setdefault(anchor, set()).add(positive)
+
+        def expected(count, skipped=0, absolute=None, relative=None):
+            for anchor, positive in pairs:
+                own = min(scores[anchor][text] for text in answers[anchor])
+                others = sorted((-score, text) for text, score in scores[anchor].items() if text not in answers[anchor]
+                                and (absolute is None or score <= own - absolute) and (relative is None or score <= own - abs(own) * relative))
+                chosen = [text for _, text in others][skipped:skipped + count]
+                if len(chosen) == count:
+                    yield anchor, positive, chosen
+        cases = [((), (3,)), (("--num_negatives", 2, "--range_min", 1), (2, 1)), (("--num_negatives", 1, "--absolute_margin", 0.1), (1, 0, 0.1)),
+                 (("--num_negatives", 1, "--relative_margin", 0.05, "--batch_size", 2), (1, 0, None, 0.05)), (("--num_negatives", 4), (4,))]
+        sizes = set()
+        for words, how in cases:
+            with self.subTest(words):
+                found = self.mined(pairs, *words)
+                self.assertEqual(found, list(expected(*how)))
+                sizes.add(len(found))
+        self.assertEqual(max(sizes), len(pairs))
+        self.assertLess(min(sizes), len(pairs))  # a margin leaves some out
+        command = ["data", "negatives", "--model", self.model, "--output", self.folder / "none.jsonl", "--dataset"]
+        self.assert_one_error(run(*command, self.folder / "pairs.jsonl", "--num_negatives", 9), 1, "no pair of ")
+        self.assert_one_error(run(*command, self.write("scored.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n')), 1, "line 1: expected")
+        self.assert_one_error(run(*command, self.write("negative.jsonl", '{"anchor": "a", "positive": "b", "negative": "c"}\n')), 1, "found negatives")
+        self.assertFalse((self.folder / "none.jsonl").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

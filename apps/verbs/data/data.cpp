@@ -198,6 +198,7 @@ constexpr std::array kDataActions{
     Verb{"get", "Actions", "fetch a corpus and print its path", get},
     Verb{"make", "Actions", "generate the lines of a toy set", make},
     Verb{"prepare", "Actions", "turn a text into token files for training", prepare},
+    Verb{"negatives", "Actions", "add hard negatives to pairs of texts", mine_negatives},
 };
 
 }  // namespace

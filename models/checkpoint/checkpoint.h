@@ -45,6 +45,9 @@ struct CheckpointConfig {
   /// The directory's packed weights; null if it has none. Throws Error as PackedParts does.
   std::shared_ptr<PackedParts> packed_parts() const;
 
+  /// From now on files() are those of the other checkpoint, whose weights fit this configuration.
+  void use_weights_of(const CheckpointConfig& other) { files_ = other.shared_files(); }
+
   /// Merges an adapter into files(), and makes labels of a classification head that it brings.
   void merge(const PeftAdapter& adapter);
 

@@ -46,8 +46,8 @@ void pack_with_feedback(const at::Tensor& rows, const ErrorFeedback& errors, std
 }  // namespace
 
 WeightRows rows_of(const LinearImpl& linear, const PackOptions& options) {
-  if (!linear.low_rank) return options.rows_of(linear.weight);
-  if (options.stored) options.stored->load(linear.weight);
+  if (linear.is_plain()) return options.rows_of(linear.weight);
+  if (options.stored && !linear.frozen) options.stored->load(linear.weight);
   return WeightRows(linear.adapted_weight());
 }
 

@@ -15,9 +15,12 @@ FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const at::Tensor& add_to) {
-  return ops::feed_forward(x, {up->adapted_weight(), up->bias, down->adapted_weight(), down->bias},
-                           activation_, is_training() ? inner_dropout_ : 0.0,
-                           {.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0});
+  const double dropout = is_training() ? inner_dropout_ : 0.0;
+  const ops::Residual residual{.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0};
+  if (up->is_plain() && down->is_plain())
+    return ops::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, activation_, dropout,
+                             residual);
+  return down->forward(ops::dropout(activate(up->forward(x), activation_), dropout), residual);
 }
 
 }  // namespace zoo

@@ -5,10 +5,38 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/matmul.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "models/layers/parameter.h"
 
 namespace zoo {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct FrozenCall : torch::CustomClassHolder {
+  explicit FrozenCall(std::shared_ptr<const FrozenWeight> the_weight) : weight(std::move(the_weight)) {}
+  std::shared_ptr<const FrozenWeight> weight;
+};
+
+// x W^T, which keeps neither x nor the numbers of W for the backward pass.
+class FrozenProduct : public torch::autograd::Function<FrozenProduct> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const std::shared_ptr<const FrozenWeight>& weight) {
+    context->saved_data["weight"] = c10::IValue::make_capsule(c10::make_intrusive<FrozenCall>(weight));
+    return ops::linear(x, weight->floats(), {});
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto capsule = context->saved_data["weight"].toCapsule();
+    const auto& call = static_cast<const FrozenCall&>(*capsule);
+    return {ops::linear(gradients[0].to(at::kFloat), call.weight->floats().t(), {}), {}};
+  }
+};
+
+}  // namespace
 
 LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool with_bias) {
   weight = register_parameter("weight", make_parameter({out_features, in_features}));
@@ -22,11 +50,22 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ops::Residual& residual) const {
-  return ops::linear(x, adapted_weight(), bias, residual);
+  if (!low_rank) return project(x, residual);
+  // B (A x), not (B A) x, whose gradient and sum with W would be as large as W.
+  const at::Tensor inner = ops::linear(x, low_rank->a, {}) * low_rank->scale;
+  if (residual.dropout > 0) return residual(project(x, {.add_to = ops::linear(inner, low_rank->b, {})}));
+  return project(x, {.add_to = ops::linear(inner, low_rank->b, {}, {.add_to = residual.add_to})});
+}
+
+at::Tensor LinearImpl::project(const at::Tensor& x, const ops::Residual& residual) const {
+  if (!frozen) return ops::linear(x, weight, bias, residual);
+  const at::Tensor product = FrozenProduct::apply(x, frozen);
+  return residual(bias.defined() ? product + bias : product);
 }
 
 at::Tensor LinearImpl::adapted_weight() const {
-  return low_rank ? weight + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : weight;
+  const at::Tensor numbers = frozen ? frozen->floats() : weight;
+  return low_rank ? numbers + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : numbers;
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

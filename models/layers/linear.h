@@ -8,6 +8,7 @@
 ///     zoo::Embedding table(/*num_embeddings=*/65, /*embedding_dim=*/128);
 ///     const at::Tensor rows = table->forward(ids_of_rows);
 
+#include <memory>
 #include <optional>
 
 #include <torch/nn/module.h>
@@ -23,6 +24,15 @@ struct LowRankTerm {
   double scale = 1;
 };
 
+/// A weight [out, in] that is never trained, in a smaller number format (QLoRA: Dettmers et al., 2023).
+class FrozenWeight {
+ public:
+  virtual ~FrozenWeight() = default;
+  /// Its numbers in float32, computed anew by each call.
+  virtual at::Tensor floats() const = 0;
+  virtual std::size_t bytes() const = 0;
+};
+
 /// x W^T + b, with a residual connection if it ends a sublayer: x [*, in] to [*, out]; weight [out, in], bias
 /// [out] or undefined.
 class LinearImpl : public torch::nn::Module {
@@ -34,8 +44,15 @@ class LinearImpl : public torch::nn::Module {
   /// W: the weight with its low-rank term, if it has one.
   at::Tensor adapted_weight() const;
 
+  /// True without a low-rank term and a frozen weight: W is `weight`.
+  bool is_plain() const { return !low_rank && !frozen; }
+
   at::Tensor weight, bias;
   std::optional<LowRankTerm> low_rank;
+  std::shared_ptr<const FrozenWeight> frozen;  // in place of `weight`, which then has only its shape
+
+ private:
+  at::Tensor project(const at::Tensor& x, const ops::Residual& residual) const;
 };
 TORCH_MODULE(Linear);
 

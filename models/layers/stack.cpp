@@ -32,6 +32,15 @@ at::Tensor bucket_bias(const Embedding& table, const at::Tensor& buckets) {
   return table->forward(buckets).permute({2, 0, 1}).unsqueeze(0);
 }
 
+// What a block reads besides its inputs: its parameters and the low-rank terms of its projections.
+std::vector<at::Tensor> leaves_of(const BlockImpl& block) {
+  std::vector<at::Tensor> leaves = block.parameters();
+  for (const auto& part : block.modules(/*include_self=*/false))
+    if (const auto* linear = part->as<LinearImpl>(); linear != nullptr && linear->low_rank)
+      leaves.insert(leaves.end(), {linear->low_rank->a, linear->low_rank->b});
+  return leaves;
+}
+
 }  // namespace
 
 TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : config_(config) {
@@ -180,7 +189,7 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
       if (tensor->defined()) *tensor = given[next++];
     return block(self.layer).forward(given[0], self, other);
   };
-  return recompute(part, inputs, block(context.layer).parameters());
+  return recompute(part, inputs, leaves_of(block(context.layer)));
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {

@@ -120,6 +120,72 @@ class AdapterTest(unittest.TestCase):
         self.assertIn("base_model.model.lm_head.lora_A.weight", written)
         self.assertFalse([name for name in written if "embed_out" in name])
 
+    def test_training_above_packed_weights(self):
+        """--weights int8 trains adapters of the rounded model, and writes them alone; a resumed run goes on to the same bytes."""
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        model = shaken(transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=96, max_position_embeddings=64, tie_word_embeddings=False, eos_token_id=2, bos_token_id=None)))
+        rounded = self.root / "rounded"
+        for folder in (self.base, rounded):
+            tokenizer.save_pretrained(folder)
+        model.save_pretrained(self.base)
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if name.endswith("_proj.weight"):
+                    scale = weight.abs().amax(1, keepdim=True) / 127
+                    weight.copy_((weight / scale).round() * scale)
+        model.save_pretrained(rounded)
+        text = self.root / "text.txt"
+        text.write_text(" ".join(TEXTS) * 20)
+
+        def train(run, base, *words, steps=4):
+            self.run_verb("train", "--init_from", base, "--dataset", text, "--out_dir", self.root / run, "--lora_rank", 2, "--lora_targets",
+                          "*.attention.*", "--lora_targets", "*.feed_forward.*", "--block_size", 16, "--batch_size", 2, "--max_iters", steps,
+                          "--warmup_iters", 1, "--learning_rate", 0.02, "--eval_iters", 1, "--eval_interval", 2, "--log_interval", 1,
+                          "--threads", 1, *words)
+            return [json.loads(line) for line in (self.root / run / "metrics.jsonl").read_text().splitlines()]
+        exact = train("exact", rounded)
+        for run, words in (("packed", ()), ("recomputed", ("--activation_checkpointing",))):
+            losses = train(run, self.base, "--weights", "int8", *words)
+            for key in ("train_loss", "val_loss"):
+                found, expected = ([line[key] for line in lines if key in line] for lines in (losses, exact))
+                self.assertGreater(len(found), 1)
+                torch.testing.assert_close(torch.tensor(found), torch.tensor(expected), rtol=1e-5, atol=0)
+        final = self.root / "packed/final"
+        ours, expected = (load_file(folder / "adapter_model.safetensors") for folder in (final, self.root / "exact/final/adapter"))
+        self.assertEqual(ours.keys(), expected.keys())
+        self.assertTrue(all(bool(tensor.any()) for tensor in ours.values()), "B stayed zero")
+        for name, tensor in expected.items():
+            torch.testing.assert_close(ours[name], tensor, rtol=0, atol=1e-4 * float(tensor.abs().max()), msg=name)
+        self.assertFalse(list((self.root / "packed").glob("**/model.safetensors")), "the base model was copied")
+        self.assertTrue((final / "tokenizer.json").exists())
+
+        train("resumed", self.base, "--weights", "int8", "--lr_decay_iters", 4, steps=2)
+        self.run_verb("train", "--init_from", "resume", "--out_dir", self.root / "resumed", "--max_iters", 4)
+        self.assertEqual((self.root / "resumed/final/adapter_model.safetensors").read_bytes(),
+                         (final / "adapter_model.safetensors").read_bytes())
+
+        # The adapter belongs to the model as it is in its file.
+        words = ("--input_ids", "[[5, 6, 7]]", "--weights", "modules", "--output", self.root / "out.safetensors")
+        self.run_verb("forward", "--adapter", final, *words)
+        model = transformers.LlamaForCausalLM.from_pretrained(self.base)
+        with torch.no_grad():
+            for name, module in model.named_modules():
+                key = f"base_model.model.{name}.lora_"
+                if key + "A.weight" in ours:
+                    module.weight += ours[key + "B.weight"] @ ours[key + "A.weight"] * 8
+            torch.testing.assert_close(load_file(self.root / "out.safetensors")["logits"], model(torch.tensor([[5, 6, 7]])).logits,
+                                       rtol=0, atol=1e-4)
+
+        def refused(*words, base=self.base, code=2):
+            return self.run_verb("train", "--init_from", base, "--dataset", text, "--out_dir", self.root / "no", *words, code=code)
+        self.assertIn("only with --lora_rank", refused("--weights", "int8"))
+        self.assertIn("name it with --init_from", refused("--weights", "int4", "--lora_rank", 2, base="scratch"))
+        self.assertIn("not for the task mlm", refused("--weights", "int8", "--lora_rank", 2, "--task", "mlm"))
+        self.assertIn("not with --adapter", refused("--weights", "int8", "--lora_rank", 2, "--adapter", final))
+        self.assertFalse((self.root / "no").exists())
+
     def test_exports(self):
         self.decoder()
         words = ("--input_ids", "[[5, 6, 7]]", "--output", self.root / "out.safetensors")

@@ -24,6 +24,7 @@
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"
 #include "models/kernels/cpu.h"
+#include "models/layers/linear.h"
 #include "models/model.h"
 
 C10_DECLARE_int(caffe2_log_level);
@@ -137,10 +138,15 @@ std::shared_ptr<::gloo::transport::Device> device_of(const std::vector<std::stri
 
 std::string weights_of(const torch::nn::Module& module) {
   std::string all;
-  for (const at::Tensor& parameter : module.parameters()) {
-    const at::Tensor bytes = parameter.detach().cpu().contiguous();
+  const auto add = [&](const at::Tensor& weight) {
+    const at::Tensor bytes = weight.detach().cpu().contiguous();
     all += sha256({static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()});
-  }
+  };
+  for (const at::Tensor& parameter : module.parameters())
+    if (parameter.storage().nbytes() >= parameter.nbytes()) add(parameter);
+  for (const auto& part : module.modules())
+    if (const auto* linear = part->as<LinearImpl>(); linear != nullptr && linear->frozen)
+      add(linear->frozen->floats());
   return sha256(all);
 }
 

@@ -9,6 +9,7 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/process_memory.h"
+#include "models/inference/frozen_weights.h"
 
 namespace zoo {
 namespace {
@@ -36,13 +37,15 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
   for (const auto& entry : module.named_parameters()) {
     const at::Tensor& parameter = entry.value();
     needs.parameters += parameter.numel();
-    needs.weights += bytes_of(parameter);
+    // Of a packed projection the parameter has only the shape.
+    needs.weights += std::min(bytes_of(parameter), static_cast<std::int64_t>(parameter.storage().nbytes()));
     if (!parameter.requires_grad()) continue;
     needs.trained += parameter.numel();
     needs.gradients += bytes_of(parameter);
     needs.optimizer += bytes_of(parameter) * memories(options.optimizer.kind, hidden.contains(entry.key())) /
                        options.optimizer_shares;
   }
+  needs.weights += inference::frozen_bytes(module);
   if (options.ema_decay > 0) needs.average = needs.gradients;
   if (options.local.steps > 0) needs.average = 3 * needs.gradients;  // common weights, momentum, differences
   return needs;

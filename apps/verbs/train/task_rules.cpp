@@ -92,6 +92,19 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--tokens_per_parameter sets --max_iters; leave out one of them");
   if (flags.lora.rank == 0 && (flags.lora.alpha != TrainFlags().lora.alpha || !flags.lora.targets.empty()))
     throw UsageError("--lora_alpha, --lora_targets: only with --lora_rank");
+  if (flags.freezes_packed()) {
+    const std::string given = "--weights " + flags.weights;
+    if (flags.lora.rank == 0) throw UsageError(given, ": only with --lora_rank, which trains none of them");
+    if (flags.init_from == "scratch")
+      throw UsageError(given, ": needs a model that exists; name it with --init_from DIR");
+    if (!flags.adapter.empty())
+      throw UsageError(given, ": not with --adapter, since the new adapter would belong to neither model");
+    if (!traits_of(data.task).writes())
+      throw UsageError(given,
+                       ": for models that write (lm, chat, preference, seq2seq, span_corruption), not "
+                       "for the task ",
+                       name_of(data.task));
+  }
   if (!flags.adapter.empty() && flags.init_from == "scratch")
     throw UsageError("--adapter: needs the model that it adapts; name it with --init_from DIR");
   if (traits_of(data.task).tunes && flags.init_from == "scratch")

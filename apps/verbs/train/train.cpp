@@ -160,10 +160,11 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
     std::cerr << "stopped early: " << flags.trainer.patience
               << " evaluations in a row without a validation loss below " << result.best_val_loss
               << " (--early_stopping_patience)\n";
+  const char* const what = flags.freezes_packed() ? "adapter" : "model";
   std::cout << "validation loss " << result.final_val_loss << " after " << result.iterations
-            << " iterations: model in " << last << "\n";
+            << " iterations: " << what << " in " << last << "\n";
   if (has_better)
-    std::cout << "best validation loss " << result.best_val_loss << ": model in " << best << "\n";
+    std::cout << "best validation loss " << result.best_val_loss << ": " << what << " in " << best << "\n";
   std::cout << std::flush;
   if (!went_on)
     std::cerr << "the run had finished already; to go on: tzoo train --init_from resume --out_dir " << word
@@ -171,7 +172,7 @@ int report(const Trainer::Result& result, const RunDirectory& run, const TrainFl
                                : " --max_iters N, above " + std::to_string(result.iterations))
               << "\n";
   const TaskTraits& task = traits_of(flags.data.task);
-  std::cerr << "use it: tzoo " << task.verb << " --model " << shell_word(has_better ? best : last)
+  std::cerr << "use it: tzoo " << task.verb << " --" << what << " " << shell_word(has_better ? best : last)
             << task.args << "\n";
   return 0;
 }

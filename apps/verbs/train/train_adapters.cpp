@@ -4,13 +4,14 @@
 #include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/peft_adapter.h"
+#include "models/inference/frozen_weights.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kTrains = "trains", *kBase = "base";  // metadata keys of that file
+constexpr const char* kTrains = "trains";  // metadata key of that file
 
 // Our parameter names for the weights of a new head.
 std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
@@ -43,8 +44,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
   if (checkpoint) files = std::make_shared<ModelFiles>(*checkpoint);
   // A checkpoint's own files say more than the tokenizer that was read from them.
   const bool writes_tokenizer = tokenizer && !(checkpoint && has_tokenizer(checkpoint->directory));
-  const auto save = [=](const fs::path& directory, const SaveOptions& how) {
-    save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
+  const auto save_files = [=](const fs::path& directory) {
     if (writes_tokenizer) {
       tokenizer->save(directory);
       limit_length(directory / "tokenizer_config.json", loaded.model->config());
@@ -57,22 +57,41 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     }
     if (more) more(directory);
   };
-  const auto save_own = [save, options](const fs::path& directory) { save(directory, options); };
-  if (!adapters) return {save_own, nullptr};
-  return {[save, options, loaded, adapters](const fs::path& directory) {
+  const bool packed = inference::frozen_bytes(*loaded.model) > 0;  // these weights stay where they are
+  const auto save_base = [=](const fs::path& directory, const SaveOptions& how) {
+    if (packed) save_config(*loaded.model, *loaded.family, loaded.head, directory, how);
+    else save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
+    save_files(directory);
+  };
+  if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr};
+  const auto save_beside = [loaded, adapters](const fs::path& directory) {
+    save_adapter(loaded, {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
+                 directory);
+  };
+  return {[=](const fs::path& directory) {
+            if (packed) {
+              save_beside(directory);
+              return save_files(directory);
+            }
             SaveOptions merged = options;
             merged.replaced = adapters->merged_weights();
-            save(directory, merged);
-            if (adapters->base().empty()) return;
-            save_adapter(loaded,
-                         {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
-                         directory / "adapter");
+            save_base(directory, merged);
+            if (!adapters->base().empty()) save_beside(directory / "adapter");
           },
-          [save_own, adapters](const fs::path& directory) {
-            save_own(directory);
-            write_safetensors(directory / kAdaptersFile, adapters->state(),
-                              {{kTrains, joined(adapters->trains(), "\n")}, {kBase, adapters->base()}});
+          [=](const fs::path& directory) {
+            save_base(directory, options);
+            write_safetensors(
+                directory / kAdaptersFile, adapters->state(),
+                {{kTrains, joined(adapters->trains(), "\n")}, {kAdaptedBase, adapters->base()}});
           }};
+}
+
+std::optional<SafetensorsFile> saved_adapters(const TrainFlags& flags, const CheckpointConfig& checkpoint) {
+  const fs::path file = checkpoint.directory / kAdaptersFile;
+  if (flags.init_from != "resume" || !fs::exists(file)) return std::nullopt;
+  SafetensorsFile saved(file);
+  saved.verify();
+  return saved;
 }
 
 std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
@@ -80,21 +99,18 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
                                     const LoadedModel& loaded) {
   std::shared_ptr<LoraAdapters> adapters;
   if (flags.lora.rank > 0) {
-    if (flags.activation_checkpointing)
-      throw UsageError("--lora_rank cannot be combined with --activation_checkpointing");
     LoraAdapters::Options options = flags.lora;
     if (options.targets.empty()) options.targets = LoraAdapters::Options().targets;
     options.trains = fresh_parameters(loaded);
     if (checkpoint && checkpoint->directory.adapter.empty()) options.base = checkpoint->directory.string();
     options.seed = static_cast<std::uint64_t>(flags.compute.seed);
     std::optional<SafetensorsFile> saved;
-    if (flags.init_from == "resume" && checkpoint && fs::exists(checkpoint->directory / kAdaptersFile)) {
-      saved.emplace(checkpoint->directory / kAdaptersFile);
-      saved->verify();
+    if (checkpoint) saved = saved_adapters(flags, *checkpoint);
+    if (saved) {
       // A head that was new at the start of the run is not new now.
       options.trains.clear();
       for (const Line& line : lines_of(saved->metadata().at(kTrains))) options.trains.emplace_back(line.text);
-      const auto base = saved->metadata().find(kBase);  // which releases before had not
+      const auto base = saved->metadata().find(kAdaptedBase);  // which releases before had not
       options.base = base == saved->metadata().end() ? "" : base->second;
     }
     adapters = LoraAdapters::add_to(*loaded.model, options);

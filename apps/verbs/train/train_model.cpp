@@ -10,9 +10,11 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"
+#include "models/inference/frozen_weights.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
 #include "models/tasks/encoding_batch.h"
+#include "models/tasks/inference_loading.h"
 
 namespace zoo {
 namespace {
@@ -99,9 +101,22 @@ std::int64_t vocab_size_of(const TaskData& data) {
       "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
 }
 
+// The checkpoint's projections packed; of a resumed run, whose checkpoints have only the adapters, those of
+// the model that it adapts.
+LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, LoadOptions options) {
+  options.stored = true;
+  if (const auto adapters = saved_adapters(flags, checkpoint))
+    checkpoint.use_weights_of(read_checkpoint_config(adapters->metadata().at(kAdaptedBase)));
+  else checkpoint.files();  // refuses a directory of packed weights
+  LoadedModel loaded = load_model(std::move(checkpoint), options);
+  inference::freeze_projections(*loaded.model, *loaded.stored, *weight_type_named(flags.weights));
+  return loaded;
+}
+
 LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, const TaskData& data) {
   LoadOptions options{
       .trainable = true, .head = traits_of(flags.data.task).head, .label_names = data.label_names};
+  if (flags.freezes_packed()) return load_frozen(flags, checkpoint, std::move(options));
   // A resumed run already has its head.
   if (flags.init_from != "resume") options.fresh_head_seed = static_cast<std::uint64_t>(flags.compute.seed);
   LoadedModel loaded = load_model(checkpoint, options);
@@ -226,6 +241,8 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
   require_ids_below(data, config.vocab_size);
+  if (flags.freezes_packed() && !device.is_cpu())
+    throw UsageError("--weights ", flags.weights, ": packed weights are for a CPU; add --device cpu");
   recompute_blocks(*loaded.model, flags.activation_checkpointing);
   loaded.model->to(device);
   return loaded;

@@ -142,6 +142,11 @@ void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank", above(0));
   flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'",
             {.placeholder = "PATTERN"});
+  flags.choice(
+      "weights", v.weights, {"float32", "bfloat16", "int8", "int4"},
+      "LoRA: number format in which the projections of the layers are kept, which are not trained: "
+      "int8 takes a quarter and int4 a seventh of float32's memory (QLoRA); final/ and best/ are then "
+      "adapters, for --adapter beside --model");
 }
 
 // Declares the fields of TrainerOptions from one name to another, as apps/training states them.

@@ -25,6 +25,8 @@ struct TaskTraits {
   /// Default of --block_size for a model that exists: its longest input, but at most this. 0: the flag's own.
   std::int64_t longest;
   bool tunes;  // needs a model that exists
+
+  bool writes() const { return head == Head::kCausalLm || head == Head::kSeq2SeqLm; }
 };
 const TaskTraits& traits_of(Task task);
 
@@ -84,6 +86,10 @@ struct TrainFlags {
   PreferenceLossOptions preference;  // with the label smoothing of `data`
   std::vector<std::string> freeze;
   LoraAdapters::Options lora{.rank = 0, .targets = {}};
+  std::string weights = "float32";  // format of the projections below LoRA's adapters
+
+  bool freezes_packed() const { return weights != "float32"; }
+
   std::int64_t batch_size = 12;
   /// With the schedule and the options of the updates; trainer_options() adds what --device, --dtype and
   /// --seed say.

@@ -82,7 +82,8 @@ std::int64_t trained_parameters(const torch::nn::Module& module);
 /// tokens, operations and their share of what the processor can do.
 void print_cost(const Trainer::Result& result, const Model& model, std::int64_t length, bool on_cpu);
 
-/// Functions that save a model: `whole` with its adapters merged; `step` for resuming, if that differs.
+/// Functions that save a model: `whole` with its adapters merged, or only the adapters if the model's
+/// projections are packed; `step` for resuming, if that differs.
 struct Savers {
   Trainer::SaveModel whole, step;
 };
@@ -92,6 +93,11 @@ struct Savers {
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
               const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
               const Trainer::SaveModel& more = nullptr);
+
+/// The adapters in the checkpoint of a resumed run; none for a new run and one without adapters. The metadata
+/// kAdaptedBase is the path of the model that they adapt, or empty.
+std::optional<SafetensorsFile> saved_adapters(const TrainFlags& flags, const CheckpointConfig& checkpoint);
+inline constexpr const char* kAdaptedBase = "base";
 
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.

@@ -1,5 +1,7 @@
 #include "models/kernels/packed/packed_weight.h"
 
+#include <algorithm>
+
 #include "models/kernels/cpu.h"
 
 namespace zoo::kernels {
@@ -21,6 +23,46 @@ namespace {
 
 constexpr std::size_t words(std::size_t inputs, std::size_t in_a_word) {
   return (inputs + in_a_word - 1) / in_a_word;
+}
+
+// Calls f with a function (output in the panel, input) -> element.
+template <class F> void with_elements(const PackedWeight& weight, std::size_t panel, const F& f) {
+  const std::byte* const data = panels_of(weight, panel, panel + 1).data();
+  const auto read = [](auto value, const std::byte* at) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (weight.type) {
+    case WeightType::kFloat32:
+      return f([&](std::size_t j, std::size_t input) {
+        return read(float{}, data + (input * kPanelOutputs + j) * 4);
+      });
+    case WeightType::kBfloat16:
+      return f([&](std::size_t j, std::size_t input) {
+        const std::size_t half = (input / 2 * kPanelOutputs + j) * 2 + input % 2;
+        return from_bfloat16(read(std::uint16_t{}, data + half * 2));
+      });
+    case WeightType::kInt8: {
+      const float* const scales = weight.scales + panel * kPanelOutputs;
+      return f([&](std::size_t j, std::size_t input) {
+        const auto q = std::to_integer<int>(data[(input / 4 * kPanelOutputs + j) * 4 + input % 4]);
+        return static_cast<float>(q - 128) * scales[j];
+      });
+    }
+    case WeightType::kInt4:
+      return f([&](std::size_t j, std::size_t input) {
+        const std::byte* const group = data + input / kGroup * kGroupBytes;
+        const std::size_t i = input % kGroup;
+        const auto pair = std::to_integer<unsigned>(group[(i / 8 * kPanelOutputs + j) * 4 + i % 4]);
+        const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
+        const unsigned steps = read(std::uint16_t{}, group + kPanelOutputs * kGroup / 2 + 2 * j);
+        const std::uint32_t bits = (steps & 0xFFF0U) << 15;
+        return (static_cast<float>(q) - static_cast<float>(steps & 15U)) *
+               read(float{}, reinterpret_cast<const std::byte*>(&bits));
+      });
+    case WeightType::kBlocks:
+      return f([&](std::size_t j, std::size_t input) { return unpacked(weight.blocks[panel], j, input); });
+  }
 }
 
 }  // namespace
@@ -66,34 +108,18 @@ void pack_int4_panel(const FeedbackSource& source, std::byte* panel) {
 }
 
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {
-  const std::byte* panel = panels_of(weight, output / kPanelOutputs, output / kPanelOutputs + 1).data();
-  const std::size_t j = output % kPanelOutputs;
-  const auto read = [&](auto value, std::size_t at) {
-    std::memcpy(&value, panel + at * sizeof value, sizeof value);
-    return value;
-  };
-  switch (weight.type) {
-    case WeightType::kFloat32: return read(float{}, input * kPanelOutputs + j);
-    case WeightType::kBfloat16:
-      return from_bfloat16(read(std::uint16_t{}, (input / 2 * kPanelOutputs + j) * 2 + input % 2));
-    case WeightType::kInt8:
-      return (static_cast<float>(read(std::uint8_t{}, (input / 4 * kPanelOutputs + j) * 4 + input % 4)) -
-              128) *
-             weight.scales[output];
-    case WeightType::kInt4: {
-      panel += input / kGroup * kGroupBytes;
-      const std::size_t i = input % kGroup;
-      const unsigned pair = read(std::uint8_t{}, (i / 8 * kPanelOutputs + j) * 4 + i % 4);
-      const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
-      const unsigned steps = read(std::uint16_t{}, kPanelOutputs * kGroup / 4 + j);
-      const std::uint32_t bits = (steps & 0xFFF0U) << 15;
-      float scale = 0;
-      std::memcpy(&scale, &bits, sizeof scale);
-      return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * scale;
-    }
-    case WeightType::kBlocks: return unpacked(weight.blocks[output / kPanelOutputs], j, input);
-  }
-  return 0;
+  float result = 0;
+  with_elements(weight, output / kPanelOutputs,
+                [&](const auto& element) { result = element(output % kPanelOutputs, input); });
+  return result;
+}
+
+void unpack_panel(const PackedWeight& weight, std::size_t panel, float* rows) {
+  const std::size_t count = std::min(kPanelOutputs, weight.outputs - panel * kPanelOutputs);
+  with_elements(weight, panel, [&](const auto& element) {
+    for (std::size_t j = 0; j < count; ++j)
+      for (std::size_t input = 0; input < weight.inputs; ++input) *rows++ = element(j, input);
+  });
 }
 
 }  // namespace zoo::kernels

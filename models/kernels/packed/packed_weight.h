@@ -113,4 +113,7 @@ bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* 
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);
 float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
 
+/// The same for all elements of a panel: rows [outputs, inputs], as many outputs as the weight has in it.
+void unpack_panel(const PackedWeight& weight, std::size_t panel, float* rows);
+
 }  // namespace zoo::kernels

@@ -166,6 +166,9 @@ class AdapterTest(unittest.TestCase):
         self.assertEqual((self.root / "resumed/final/adapter_model.safetensors").read_bytes(),
                          (final / "adapter_model.safetensors").read_bytes())
 
+        self.assertIn("adapters (train --weights), without a model", self.run_verb("inspect", self.root / "packed"))
+        self.assertEqual(len(json.loads(self.run_verb("inspect", self.root / "packed", "--json"))["checkpoints"]), 4)
+
         # The adapter belongs to the model as it is in its file.
         words = ("--input_ids", "[[5, 6, 7]]", "--weights", "modules", "--output", self.root / "out.safetensors")
         self.run_verb("forward", "--adapter", final, *words)

@@ -42,16 +42,15 @@ std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
   return found;
 }
 
-// The last written checkpoint; on a tie, the last in the order of the run.
-const RunEntry& newest(const std::vector<RunEntry>& entries) {
-  const auto written = [](const RunEntry& entry) {
-    std::error_code none;
-    return fs::last_write_time(entry.path / "model.safetensors", none);
-  };
-  const RunEntry* latest = &entries.front();
+// The last written checkpoint; on a tie, the last in the order of the run. Null if all are adapters.
+const RunEntry* newest(const std::vector<RunEntry>& entries) {
+  const auto weights = [](const RunEntry& entry) { return entry.path / "model.safetensors"; };
+  const RunEntry* latest = nullptr;
   for (const RunEntry& entry : entries)
-    if (written(entry) >= written(*latest)) latest = &entry;
-  return *latest;
+    if (fs::exists(weights(entry)) &&
+        (latest == nullptr || fs::last_write_time(weights(entry)) >= fs::last_write_time(weights(*latest))))
+      latest = &entry;
+  return latest;
 }
 
 // Contents of a checkpoint directory.
@@ -233,7 +232,8 @@ void print_run(const std::vector<RunEntry>& entries, const fs::path& run) {
     table.row(
         {fs::relative(entry.path, run).string(), entry.iteration ? std::to_string(*entry.iteration) : ""});
   table.print(std::cout);
-  std::cout << "\nthe newest:\n";
+  std::cout << (newest(entries) != nullptr ? "\nthe newest:\n"
+                                           : "\nadapters (train --weights), without a model\n");
 }
 
 nlohmann::json run_json(const std::vector<RunEntry>& entries) {
@@ -268,7 +268,12 @@ int run_inspect(const Arguments& arguments) {
   std::vector<RunEntry> run;
   if (!fs::exists(directory / "config.json")) run = checkpoints_of_run(directory);
   if (!run.empty() && !as_json) print_run(run, directory);
-  Findings findings = examine(run.empty() ? directory : ModelPath(newest(run).path, directory.adapter));
+  const RunEntry* const latest = newest(run);
+  if (!run.empty() && latest == nullptr) {
+    if (as_json) std::cout << json_text(nlohmann::json{{"checkpoints", run_json(run)}}) << "\n";
+    return 0;
+  }
+  Findings findings = examine(run.empty() ? directory : ModelPath(latest->path, directory.adapter));
   if (verify) findings.verified = verify_files(findings.directory);
   if (as_json) {
     nlohmann::json json = to_json(findings);

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 import unittest
 
+import tokenizers
 import torch
 import transformers
 
@@ -76,6 +77,42 @@ class ClassifyTest(unittest.TestCase):
             path = pathlib.Path(self.directory, name)
             path.write_text(text)
             self.assertEqual(lines("classify", "--model", self.directory, "--input", str(path)), expected)
+
+    def pieces(self):
+        """XLM-RoBERTa's kind: a space before a word is a token of its own where no piece begins with both."""
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "▁", "▁the", "▁in", "the", "i", "X", "7", "8", "中", "."]
+        engine = tokenizers.Tokenizer(tokenizers.models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], unk_id=3))
+        engine.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+        engine.decoder = tokenizers.decoders.Metaspace()
+        engine.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=False)
+        return engine
+
+    @torch.no_grad()
+    def test_the_first_token_of_a_word_has_its_label(self):
+        special = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "pad_token": "<pad>",
+                   "unk_token": "<unk>", "mask_token": "<mask>"}
+        spaced = byte_level(**special).backend_tokenizer
+        spaced.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+        spaced.post_processor = tokenizers.processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=True)
+        rows = [(["the", "7", "in", "中", "."], [0, 1, 0, 2, 0]), (["8", "in", "中"], [1, 0, 3]), (["the", "Xi"], [0, 4])]
+        path = pathlib.Path(self.directory, "rows.jsonl")
+        path.write_text("".join(json.dumps({"tokens": words, "labels": [LABELS[tag] for tag in tags]}) + "\n" for words, tags in rows))
+        for engine in self.pieces(), spaced:
+            tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=engine, model_input_names=["input_ids", "attention_mask"], **special)
+            model, logits, labels, marks = self.tagger(tokenizer, 3), [], [], 0
+            for words, tags in rows:
+                encoded = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+                before = None
+                for token, word in zip(encoded.tokens(), encoded.word_ids()):
+                    is_first, before = word is not None and word != before, word
+                    labels.append(tags[word] if is_first else -100)
+                    marks += is_first and token in "▁Ġ"
+                logits.append(model(**encoded).logits[0])
+            self.assertGreater(marks, 3)  # else the test would tell nothing
+            done = tzoo("evaluate", "--model", self.directory, "--task", "token_classification", "--dataset", str(path), "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            loss = torch.nn.functional.cross_entropy(torch.cat(logits), torch.tensor(labels)).item()
+            self.assertAlmostEqual(json.loads(done.stdout)["loss"] / loss, 1, delta=1e-5)
 
     def test_evaluate_cuts_texts_as_classify_does(self):
         self.decoder("llama", tokenizer := byte_level(eos_token="</s>", pad_token="<pad>"), 1).save_pretrained(self.directory)

@@ -72,18 +72,20 @@ JoinedWords join(const TaggedSentence& sentence) {
   return joined;
 }
 
-// A token belongs to the word of its last byte, because some tokens include the space before a word.
+// A token belongs to the word of its last byte, because some tokens include the space before a word. One that
+// is nothing but this space ("▁", or "Ġ" of trimmed offsets) is the word's first, as in transformers.
 std::vector<std::int64_t> labels_of_tokens(const Encoding& encoding, const JoinedWords& joined,
                                            const std::vector<std::int64_t>& labels) {
   std::vector<std::int64_t> result(encoding.size(), -100);
   std::size_t word = 0;
   std::int64_t last = -1;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.texts[i] < 0 || encoding.offsets[i].begin == encoding.offsets[i].end) continue;
-    const std::uint32_t place = encoding.offsets[i].end - 1;
-    while (word + 1 < joined.ranges.size() && place >= joined.ranges[word].end) ++word;
-    const bool inside = place >= joined.ranges[word].begin && place < joined.ranges[word].end;
-    if (!inside || static_cast<std::int64_t>(word) == last) continue;
+    if (encoding.texts[i] < 0) continue;
+    const ByteRange& token = encoding.offsets[i];
+    while (word + 1 < joined.ranges.size() && token.end > joined.ranges[word].end) ++word;
+    const std::uint32_t begin = joined.ranges[word].begin;
+    const bool belongs = token.end > begin || token.begin + 1 >= begin;
+    if (!belongs || static_cast<std::int64_t>(word) == last) continue;
     last = static_cast<std::int64_t>(word);
     result[i] = labels[word];
   }

@@ -40,6 +40,8 @@ class LineReader {
 
   Conversation read() {
     ordered_json messages = ordered_json::array();
+    std::size_t prompt = 0;
+    const auto is_assistant = [](const auto& message) { return message["role"] == "assistant"; };
     if (has("system")) add(messages, "system", text("system"));
     if (has("messages")) {
       add_all(messages, "messages");
@@ -51,7 +53,8 @@ class LineReader {
       add(messages, "assistant", text("output"));
     } else if (has("prompt")) {
       add_part(messages, "prompt", "user");
-      add_part(messages, "completion", "assistant");
+      if (std::ranges::any_of(messages, is_assistant)) prompt = messages.size();
+      append(messages, filled_part("completion"));
     } else {
       refuse(
           "expected 'messages', 'conversations', 'instruction' and 'output', or 'prompt' and 'completion'");
@@ -59,9 +62,10 @@ class LineReader {
     const auto is_system = [](const auto& message) { return message["role"] == "system"; };
     if (has("system") && std::ranges::count_if(messages, is_system) > 1)
       refuse("'system' stands beside messages with a system message of their own; leave one out");
-    if (std::ranges::none_of(messages, [](const auto& message) { return message["role"] == "assistant"; }))
-      refuse("no message is the assistant's, so there is nothing to learn");
-    return {line_.number, request(std::move(messages))};
+    if (std::none_of(messages.begin() + static_cast<std::ptrdiff_t>(prompt), messages.end(), is_assistant))
+      refuse("no message " + std::string(prompt > 0 ? "of 'completion' " : "") +
+             "is the assistant's, so there is nothing to learn");
+    return {line_.number, prompt, request(std::move(messages))};
   }
 
   Preference read_preference() const {
@@ -102,16 +106,26 @@ class LineReader {
         {"messages", std::move(messages)}, {"tools", has("tools") ? object_["tools"] : ordered_json()}});
   }
 
+  static void append(ordered_json& messages, const ordered_json& others) {
+    messages.insert(messages.end(), others.begin(), others.end());
+  }
+
   std::shared_ptr<const ordered_json> with_answer(ordered_json messages, const ordered_json& answer) const {
-    messages.insert(messages.end(), answer.begin(), answer.end());
+    append(messages, answer);
     return request(std::move(messages));
   }
 
-  // The messages of an answer, of which the last is the assistant's.
-  ordered_json answer(const char* key) const {
+  // The messages of an answer, which are not empty.
+  ordered_json filled_part(const char* key) const {
     ordered_json messages = ordered_json::array();
     add_part(messages, key, "assistant");
     if (messages.empty() || !has_answer(messages.back())) refuse("'" + std::string(key) + "' is empty");
+    return messages;
+  }
+
+  // The same, of which the last is the assistant's.
+  ordered_json answer(const char* key) const {
+    ordered_json messages = filled_part(key);
     if (messages.back()["role"] != "assistant")
       refuse("the last message of '" + std::string(key) + "' is not the assistant's");
     return messages;

@@ -22,7 +22,8 @@ namespace zoo {
 
 /// A conversation with at least one message of the assistant, as chat templates read it.
 struct Conversation {
-  std::int64_t line = 0;  // counted from 1
+  std::int64_t line = 0;   // counted from 1
+  std::size_t prompt = 0;  // in this number of first messages nothing is learnt
   /// `messages`: objects with `role`, and `content` or `tool_calls`; `tools`: a list, or null.
   std::shared_ptr<const nlohmann::ordered_json> request;
 };
@@ -31,9 +32,9 @@ struct Conversation {
 ///   {"messages": [{"role": "user", "content": …}, …]}, with "tools" where there are any (OpenAI, TRL)
 ///   {"conversations": [{"from": "human", "value": …}, …]} (ShareGPT)
 ///   {"instruction": …, "input": …, "output": …} (Alpaca; the input stands below the instruction)
-///   {"prompt": …, "completion": …}, texts or lists of messages (TRL)
+///   {"prompt": …, "completion": …}, texts or lists of messages (TRL), whose completion alone is learnt
 /// and "system" beside the last three. `names` has the names in the file, and receives the ignored ones.
-/// Throws Error naming file and line for another file or shape, and for a conversation without an assistant.
+/// Throws Error naming file and line for another file or shape, and where there is nothing to learn.
 std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
                                               FileColumns& names);
 

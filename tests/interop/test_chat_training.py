@@ -198,11 +198,28 @@ class ChatTrainingTest(unittest.TestCase):
         prompt = tzoo("chat", "--model", str(run / "final"), "--messages", "-", "--print_prompt", stdin=json.dumps(plain[:1]))
         self.assertEqual(prompt.stdout, "User:\nhello\nAssistant:\n")
 
+    def test_the_completion_alone_is_learnt(self):
+        messages = [{"role": role, "content": text} for role, text in zip(("user", "assistant") * 2, ("hello", "the", "and", "in the"))]
+        dataset = self.write("last.jsonl", json.dumps({"prompt": messages[:3], "completion": messages[3:]}) + "\n")
+        for marked in True, False:
+            done, run = self.train(dataset, "--batch_size", "1", template=written(TEMPLATES["chatml"], marked), steps=1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            whole, before = (self.reference(part, TEMPLATES["chatml"]) for part in (messages, messages[:3]))
+            ids, masks = torch.tensor([whole["input_ids"]]), torch.tensor([whole["assistant_masks"]])
+            masks[0, :len(before["input_ids"])] = 0
+            with torch.no_grad():
+                model = transformers.GPT2LMHeadModel.from_pretrained(self.root / "model")
+                loss = model(input_ids=ids, labels=torch.where(masks == 1, ids, -100)).loss.item()
+            ours = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["train_loss"]
+            self.assertAlmostEqual(ours / loss, 1, delta=1e-5)
+
     def test_wrong_files(self):
         user, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
         for record, message in (({"messages": [user]}, "no message is the assistant's"),
                                 ({"messages": "a"}, "'messages' must be a list"),
                                 ({"messages": [{"content": "a"}]}, "expected messages with a 'role'"),
+                                ({"prompt": [user, answer], "completion": []}, "'completion' is empty"),
+                                ({"prompt": [user, answer], "completion": [user]}, "no message of 'completion' is the assistant's"),
                                 ({"mesages": [user, answer]}, "did you mean 'messages'"),
                                 ({"conversations": [{"from": "robot", "value": "a"}]}, "unknown role 'robot'"),
                                 ({"system": "c", "messages": [dict(user, role="system"), user, answer]}, "'system' stands beside"),

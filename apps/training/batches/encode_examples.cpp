@@ -221,7 +221,7 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
     Example example = at_line(name, conversation.line, [&] {
-      return encode_request(*conversation.request, /*prompt=*/0, format, tokenizer, limits);
+      return encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);
     });
     limits.left_out += learns(example) ? 0 : 1;
     if (learns(example)) examples.push_back(std::move(example));

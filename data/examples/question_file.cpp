@@ -24,6 +24,15 @@ std::optional<std::size_t> byte_of(std::string_view text, std::int64_t character
   return character == 0 ? std::optional<std::size_t>(at) : std::nullopt;
 }
 
+// White space at its ends is no part of an answer: tokens may leave it out.
+ByteRange without_spaces(std::string_view text, std::size_t begin) {
+  constexpr const char* kSpaces = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos) return {};
+  return {static_cast<std::uint32_t>(begin + first),
+          static_cast<std::uint32_t>(begin + text.find_last_not_of(kSpaces) + 1)};
+}
+
 void place_answer(const RawAnswer& answer, const std::string& name, Question& question) {
   if (answer.text.empty()) return;
   std::size_t begin = question.context.find(answer.text);
@@ -35,8 +44,7 @@ void place_answer(const RawAnswer& answer, const std::string& name, Question& qu
   if (begin == std::string::npos)
     throw Error(name, ", line ", question.line, ": the context does not contain the answer '", answer.text,
                 "'", answer.start ? " at character " + std::to_string(*answer.start) : "");
-  question.answer = {static_cast<std::uint32_t>(begin),
-                     static_cast<std::uint32_t>(begin + answer.text.size())};
+  question.answer = without_spaces(answer.text, begin);
 }
 
 std::optional<std::int64_t> number_of(const std::string& text, std::int64_t line, const std::string& name) {

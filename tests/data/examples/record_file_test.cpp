@@ -158,6 +158,9 @@ TEST_CASE(
       "\"answer_start\": [4]}}",
       "q.jsonl");
   CHECK(placed[0].answer == zoo::ByteRange{5, 6});
+  const auto spaced =
+      parse_questions("{\"question\": \"q\", \"context\": \"a b c\", \"answer\": \" b \"}", "q.jsonl");
+  CHECK(spaced[0].answer == zoo::ByteRange{2, 3});
   const auto none = parse_questions("q\tc\t\n", "q.tsv");
   CHECK(none[0].answer == zoo::ByteRange{0, 0});
   CHECK_THAT(message_of([] { parse_questions("q\tabc\tx\n", "q.tsv"); }),

@@ -171,10 +171,12 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     record.emplace(run_, first_iteration_);
   }
   Clock clock;
+  const auto gives_up = [&] { return options_.patience > 0 && stale_evaluations_ >= options_.patience; };
   observer.on_iteration(first_iteration_);
   for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {
     const bool last = iteration == options_.max_iters;
-    const bool evaluates = iteration % options_.eval_interval == 0 || last;
+    // A resumed run that had given up ends with its evaluation.
+    const bool evaluates = iteration % options_.eval_interval == 0 || last || gives_up();
     if (evaluates) {
       clock.pause();
       try {
@@ -184,8 +186,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
       }
       clock.go_on();
     }
-    const bool gives_up = options_.patience > 0 && stale_evaluations_ >= options_.patience;
-    if (last || gives_up) return finish(iteration, record ? &*record : nullptr, clock, observer);
+    if (last || gives_up()) return finish(iteration, record ? &*record : nullptr, clock, observer);
 
     if (!writes()) seed_rank(iteration);
     const bool logs = iteration % options_.log_interval == 0 || evaluates;

@@ -373,6 +373,12 @@ class TrainTest(CommandTest):
         self.assertIn(f"use it: tzoo generate --model {folder}/best --prompt TEXT\n", result.err)
         again = run("train", "--init_from", "resume", "--out_dir", folder)
         self.assertIn(f"finished already; to go on: tzoo train --init_from resume --out_dir {folder} --early_stopping_patience 0\n", again.err)
+        # The same where it ended between evaluations.
+        end = 5 * len(losses) - 3
+        self.train("short", val_dataset=backwards, early_stopping_patience=2, eval_interval=5, max_iters=end, lr_decay_iters=500)
+        last = self.metrics(self.folder / "short")[-1]["val_loss"]
+        again = run("train", "--init_from", "resume", "--out_dir", self.folder / "short", "--max_iters", 500)
+        self.assertIn(f"validation loss {last:.6g} after {end} iterations", again.out)
 
     def test_a_finished_run_says_how_to_go_on(self):
         folder = self.train("run", max_iters=1)

@@ -183,6 +183,16 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         for file in "model.safetensors", "2_Dense/model.safetensors":
             self.assertEqual((half / "final" / file).read_bytes(), (run / "final" / file).read_bytes(), file)
 
+    def test_losses_of_narrow_vectors_are_computed_in_float32(self):
+        self.sentence_directory()
+        modules = json.loads((self.root / "sentences/modules.json").read_text())
+        self.write("sentences/modules.json", modules[:-1])  # the Dense is the last
+        for words in ((), ("--loss", "cosine")):
+            exact, narrow = (self.metrics(self.trained(SCORED, *words, *dtype, model="sentences", steps=1))
+                             for dtype in ((), ("--dtype", "float16")))
+            for key in "train_loss", "val_loss":
+                self.assertAlmostEqual(narrow[0][key] / exact[0][key], 1, delta=0.02)
+
     def test_directory_of_a_plain_checkpoint(self):
         done, run = self.train(PAIRS, steps=1)
         self.assertEqual(done.returncode, 0, done.stderr)

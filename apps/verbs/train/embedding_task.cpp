@@ -95,8 +95,9 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     }
     for (const EmbeddingRow* row : rows)
       for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
-    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors),
-                        .documents = vectors(embedders_.documents, documents)};
+    // A Dense module under autocast gives vectors of the narrower type.
+    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors).to(at::kFloat),
+                        .documents = vectors(embedders_.documents, documents).to(at::kFloat)};
     if (takes_scores(options_.loss.loss))
       batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
     if (measured && measured_rows_ < kMostMeasuredRows) {

@@ -3,6 +3,7 @@ embedding model (mean square) and the margins of a cross-encoder (MarginMSE), an
 
 import json
 import pathlib
+import shutil
 import tempfile
 import unittest
 
@@ -64,12 +65,12 @@ class EmbeddingDistillationTest(SgdTraining, unittest.TestCase):
             wanted = torch.stack([self.vector(self.load("teacher"), prompt + text) for text in texts])
         return lambda student: mse_loss(torch.stack([self.vector(student, text) for text in texts]), wanted)
 
-    def margins_loss(self, student):
+    def margins_loss(self, student, prompt=""):
         found, wanted, teacher = [], [], self.load("ranker")
         for record in LISTS:
             query, documents = record["anchor"], [record["positive"], *record["negatives"]]
             with torch.no_grad():
-                known = [teacher(**self.encoded(query, document)).logits[0, 0] for document in documents]
+                known = [teacher(**self.encoded(prompt + query, document)).logits[0, 0] for document in documents]
             anchor = self.vector(student, query)
             scores = [anchor @ self.vector(student, document) for document in documents]
             found += [scores[0] - score for score in scores[1:]]
@@ -110,15 +111,15 @@ class EmbeddingDistillationTest(SgdTraining, unittest.TestCase):
                 rows = self.check(self.vectors_loss(records), records, teacher="teacher", rate=0.1, steps=steps)
                 self.assertIn("val_spearman" if records is SCORED else "val_mrr_at_10", rows[-1])
 
+    def sentence_teacher(self, name, **modules):
+        shutil.copytree(self.root / "teacher", self.root / name)
+        (self.root / name / "modules.json").write_text(json.dumps([
+            {"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind} for i, (kind, path) in enumerate(modules.items())]))
+        (self.root / name / "1_Pooling").mkdir()
+        (self.root / name / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True}))
+
     def test_pieces_and_the_default_prompt_of_the_teacher(self):
-        (self.root / "prompted").mkdir()
-        for file in (self.root / "teacher").iterdir():
-            (self.root / "prompted" / file.name).write_bytes(file.read_bytes())
-        names = {"Transformer": "", "Pooling": "1_Pooling"}
-        (self.root / "prompted/modules.json").write_text(json.dumps([
-            {"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind} for i, (kind, path) in enumerate(names.items())]))
-        (self.root / "prompted/1_Pooling").mkdir()
-        (self.root / "prompted/1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True}))
+        self.sentence_teacher("prompted", Transformer="", Pooling="1_Pooling")
         (self.root / "prompted/config_sentence_transformers.json").write_text(json.dumps(
             {"prompts": {"query": "god said: "}, "default_prompt_name": "query"}))
         self.check(self.vectors_loss(PAIRS, "god said: "), PAIRS, "--mini_batch_size", "2", teacher="prompted", rate=0.1, steps=3)
@@ -126,11 +127,41 @@ class EmbeddingDistillationTest(SgdTraining, unittest.TestCase):
     def test_margins(self):
         self.check(self.margins_loss, LISTS, teacher="ranker", rate=0.002)
 
+    def test_the_default_prompt_of_a_cross_encoder(self):
+        shutil.copytree(self.root / "ranker", self.root / "asked")
+        (self.root / "asked/config_sentence_transformers.json").write_text(json.dumps(
+            {"prompts": {"query": "god said: "}, "default_prompt_name": "query"}))
+        row = self.metrics(self.trained(LISTS, teacher="asked", steps=1, rate=0.002))[0]
+        self.assertAlmostEqual(row["train_loss"] / self.margins_loss(self.load("student"), "god said: ").item(), 1, delta=1e-5)
+
+    def test_micro_batches_have_the_losses_of_the_batch(self):
+        micro = ("--batch_size", "1", "--gradient_accumulation_steps", "5", "--eval_iters", "5")
+        for teacher in "ranker", "teacher":
+            whole, parts = (self.metrics(self.trained(LISTS, *words, teacher=teacher, steps=2, rate=0.002)) for words in ((), micro))
+            for one, other in zip(whole, parts, strict=True):
+                for key in {"train_loss", "val_loss"} & one.keys():
+                    self.assertAlmostEqual(other[key] / one[key], 1, delta=1e-5, msg=f"{teacher} {key}")
+
     def test_resuming(self):
         whole, half = (self.trained(LISTS, teacher="ranker", steps=steps, rate=0.002) for steps in (4, 2))
         done = tzoo("train", "--init_from", "resume", "--out_dir", str(half), "--max_iters", "4")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((half / "final/model.safetensors").read_bytes(), (whole / "final/model.safetensors").read_bytes())
+
+    def test_a_teacher_of_other_modules_is_noticed(self):
+        self.sentence_teacher("dense", Transformer="", Pooling="1_Pooling", Dense="2_Dense")
+        folder = self.root / "dense/2_Dense"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({"in_features": 16, "out_features": 16, "bias": False,
+                                                        "activation_function": "torch.nn.modules.activation.Tanh"}))
+        safetensors.torch.save_file({"linear.weight": torch.eye(16)}, folder / "model.safetensors")
+        run = self.trained(PAIRS, teacher="dense", steps=1)
+        resume = ("train", "--init_from", "resume", "--out_dir", str(run), "--max_iters")
+        self.assertEqual(tzoo(*resume, "2").returncode, 0)
+        safetensors.torch.save_file({"linear.weight": -torch.eye(16)}, folder / "model.safetensors")
+        done = tzoo(*resume, "3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("dense has changed since the run's checkpoint", done.stderr)
 
     def test_what_is_refused(self):
         for records, words, teacher, said in [

@@ -345,7 +345,11 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
   std::int64_t cut = 0;
   Splits<EmbeddingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
     require_fit(example, options);
-    return encoded(example, embedders, cut);
+    EmbeddingRow row = encoded(example, embedders, cut);
+    // The means of the teacher's losses are over margins, one of each negative, or over the vectors of texts.
+    if (options.teacher)
+      row.targets = static_cast<double>(row.texts.size() - (options.teacher->scores_pairs ? 2 : 0));
+    return row;
   });
   const at::NoGradGuard no_grad;
   const Encoding* one = &rows.val.front().texts[0];

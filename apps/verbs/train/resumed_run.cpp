@@ -56,7 +56,7 @@ std::string fingerprint_of_weights(const fs::path& model) {
   std::set<fs::path> files{model};
   if (fs::is_directory(model)) {
     files.clear();
-    for (const fs::path& file : fs::directory_iterator(model))
+    for (const fs::path& file : fs::recursive_directory_iterator(model))  // modules have folders of their own
       if (file.extension() == ".safetensors" || file.extension() == ".bin") files.insert(file);
   }
   std::string all;

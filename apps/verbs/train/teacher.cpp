@@ -79,9 +79,12 @@ TextTeacher load_text_teacher(const TrainFlags& flags) {
       load_text_model(checkpoint, compute, pairs ? checkpoint.head : Head::kBase));
   using Texts = TextTeacher::Texts;
   if (pairs)
-    return {true, [model](const Texts& queries, const Texts& documents) {
+    return {true, [model, prompt = SentenceConfig::read_pair_settings(flags.teacher).default_prompt](
+                      const Texts& queries, const Texts& documents) {
+              Texts prompted;
+              for (const std::string& query : queries) prompted.push_back(prompt + query);
               std::vector<float> logits;
-              for (const TextLabels& each : classify(*model, {.texts = queries, .pairs = documents}))
+              for (const TextLabels& each : classify(*model, {.texts = prompted, .pairs = documents}))
                 logits.push_back(each.values.front());
               return at::tensor(logits);
             }};

@@ -129,6 +129,14 @@ class EvaluateTest(TaskTest):
             config = json.loads((self.folder / task / "final/config.json").read_text())
             self.assertEqual(config["id2label"], {str(i): str(i) for i in range(12)})
 
+    def test_a_text_that_validates_a_table_is_a_text(self):
+        table = self.write("texts.jsonl", [json.dumps({"text": "ab " * (1 + i % 5)}) for i in range(40)])
+        text = self.write("text.txt", ["a b", "ba ab"] * 20)
+        words = dict(dataset=table, val_dataset=text, tokenizer="byte_bpe", vocab_size=260, block_size=16, max_iters=1)
+        end = self.train("run", **words)
+        self.assertAlmostEqual(self.evaluate("run")["loss"], end["val_loss"], places=5)
+        self.assert_one_error(run("train", *self.words("packed", **words, documents="pack")), 2, "--documents pack", "text.txt is one text")
+
     def test_packed_weights_do_not_read_packed_documents(self):
         table = self.write("texts.jsonl", [json.dumps({"text": "ab " * (1 + i % 5)}) for i in range(40)])
         self.train("run", dataset=table, tokenizer="byte_bpe", vocab_size=260, documents="pack", block_size=32, max_iters=1)

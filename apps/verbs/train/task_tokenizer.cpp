@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iostream>
 
 #include <nlohmann/json.hpp>
 
@@ -149,6 +150,24 @@ TokenIds sentinels_of(const Tokenizer& tokenizer) {
     ids.push_back(named.front());
   }
   return ids;
+}
+
+ChatFormat choose_chat_format(const DataFlags& flags, const std::optional<ChatFormat>& known) {
+  std::optional<ChatFormat> chat = known;
+  if (!chat && flags.tokenizer && has_tokenizer(*flags.tokenizer)) chat = ChatFormat::read(*flags.tokenizer);
+  if (!chat)
+    throw UsageError("--task ", name_of(flags.task),
+                     " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
+  if (!flags.chat_template.empty()) {
+    if (const std::size_t count = chat->files().size(); count > 1)
+      std::cerr << "note: --chat_template takes the place of all " << count << " templates of the model\n";
+    chat->use_template(flags.chat_template);
+  } else if (!chat->has_template()) {
+    chat->use_plain_template();
+    std::cerr << "note: the model has no chat template; turns stand under \"User:\" and \"Assistant:\" "
+                 "(--chat_template FILE takes another)\n";
+  }
+  return *std::move(chat);
 }
 
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer) {

@@ -165,8 +165,26 @@ class DatasetReader {
     return texts_of(records, [](const Record& record) { return record.fields[0] + "\n"; });
   }
 
+  void require_documents(const Source& source) const {
+    if (flags_.documents == "pack")
+      throw UsageError("--documents pack: ", source.name,
+                       source.is_table()
+                           ? ": the tokenizer has no token that ends a document"
+                           : " is one text; documents are the texts of a table (.jsonl, .tsv, .csv), "
+                             "or of token files with an end token after each");
+  }
+
   // Each text of a table is a document: its ids, then the end token. The last tenth validates.
   void read_documents(std::span<const Record> records, const Tokenizer& tokenizer) {
+    const auto file_of = [&](std::span<const Record> part, const std::string& name) {
+      return TokenFile(encode_documents(part, tokenizer, *tokenizer.eos_id(), name), name);
+    };
+    if (validation_ && !validation_->is_table()) {
+      require_documents(*validation_);
+      data_.tokens = TokenDataset{file_of(records, source_.name),
+                                  encode_file(tokenizer, validation_->text, validation_->name)};
+      return set_bytes(validation_->text.size());
+    }
     std::vector<Record> others;
     std::span<const Record> train = records, val = records;
     if (validation_) {
@@ -178,9 +196,6 @@ class DatasetReader {
       train = records.first(records.size() - held_out);
       val = records.last(held_out);
     }
-    const auto file_of = [&](std::span<const Record> part, const std::string& name) {
-      return TokenFile(encode_documents(part, tokenizer, *tokenizer.eos_id(), name), name);
-    };
     const TokenFile trained = file_of(train, source_.name);
     data_.tokens = TokenDataset{trained, evaluates_ ? trained : file_of(val, val_name())};
     std::size_t bytes = 0;
@@ -236,12 +251,7 @@ class DatasetReader {
     if (large) read_all();
     if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id())
       return read_documents(records, tokenizer);
-    if (flags_.documents == "pack")
-      throw UsageError("--documents pack: ", source_.name,
-                       source_.is_table()
-                           ? ": the tokenizer has no token that ends a document"
-                           : " is one text; documents are the texts of a table (.jsonl, .tsv, .csv), "
-                             "or of token files with an end token after each");
+    require_documents(source_);
     if (!evaluates_ && !validation_) {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
       set_bytes(text.size() - validation_begin(text));
@@ -316,29 +326,10 @@ class DatasetReader {
     });
   }
 
-  // The template of --chat_template, else the model's, else the plain one.
-  void choose_template() {
-    if (known_.chat) data_.chat = known_.chat;
-    if (!data_.chat && flags_.tokenizer && has_tokenizer(*flags_.tokenizer))
-      data_.chat = ChatFormat::read(*flags_.tokenizer);
-    if (!data_.chat)
-      throw UsageError("--task ", name_of(task_),
-                       " needs a model or a tokenizer that exists: --init_from DIR or --tokenizer DIR");
-    if (!flags_.chat_template.empty()) {
-      if (const std::size_t count = data_.chat->files().size(); count > 1)
-        std::cerr << "note: --chat_template takes the place of all " << count << " templates of the model\n";
-      data_.chat->use_template(flags_.chat_template);
-    } else if (!data_.chat->has_template()) {
-      data_.chat->use_plain_template();
-      std::cerr << "note: the model has no chat template; turns stand under \"User:\" and \"Assistant:\" "
-                   "(--chat_template FILE takes another)\n";
-    }
-  }
-
   template <class V, class Encode>
   Splits<V> read_conversations(std::vector<V> (*parse)(std::string_view, const std::string&, FileColumns&),
                                Encode encoded) {
-    choose_template();
+    data_.chat = choose_chat_format(flags_, known_.chat);
     Splits<V> parts = divided(parse);
     const Tokenizer& tokenizer = choose([] { return std::string(); });
     encode(parts, [&](const std::vector<V>& conversations, const std::string& name) {

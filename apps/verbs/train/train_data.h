@@ -91,6 +91,10 @@ void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);
 /// The ids of the tokenizer's <extra_id_0>, <extra_id_1>, …
 TokenIds sentinels_of(const Tokenizer& tokenizer);
 
+/// The chat format of the known model, else of --tokenizer, with the template of --chat_template, else its
+/// own, else the plain one. Notes what replaces its templates; throws UsageError if there is none.
+ChatFormat choose_chat_format(const DataFlags& flags, const std::optional<ChatFormat>& known);
+
 /// By id, whether a token begins a word; empty if tokens do not show it, so that each is a word.
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer);
 

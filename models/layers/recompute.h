@@ -26,8 +26,8 @@ using RecomputedPart = std::function<at::Tensor(const std::vector<at::Tensor>& i
 at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& parameters);
 
-/// Switches gradient checkpointing of every TransformerStack in the module: training keeps the activations of
-/// one block at a time, at the cost of a second forward pass.
+/// Switches gradient checkpointing of every TransformerStack in the module: where gradients are computed,
+/// the activations of one block at a time are kept, at the cost of a second forward pass.
 void recompute_blocks(torch::nn::Module& module, bool recomputes);
 
 }  // namespace zoo

@@ -210,9 +210,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
   if (const at::Tensor& padding = context.distances.padding; padding.defined())
     x = x.masked_fill(padding.squeeze(1), 0.0);
 
-  const bool recomputes = recomputes_blocks_ && is_training() && at::GradMode::is_enabled() &&
-                          inputs.cache == nullptr && !inputs.output_attentions && !inputs.output_heads &&
-                          !inputs.output_router_logits;
+  const bool recomputes = recomputes_blocks_ && at::GradMode::is_enabled() && inputs.cache == nullptr &&
+                          !inputs.output_attentions && !inputs.output_heads && !inputs.output_router_logits;
   const bool hooked = is_hooked(inputs);
   std::optional<LayerHook> hook;
   StackOutput output;

@@ -87,7 +87,8 @@ class TransformerStackImpl : public torch::nn::Module {
   /// Block of a layer in [0, num_layers).
   BlockImpl& block(std::int64_t layer) const;
 
-  /// Gradient checkpointing in training, unless outputs of the layers are asked for (see recompute()).
+  /// Gradient checkpointing where gradients are computed, unless outputs of the layers are asked for (see
+  /// recompute()).
   void recompute_blocks(bool recomputes) { recomputes_blocks_ = recomputes; }
 
   torch::nn::ModuleList blocks{nullptr};  // num_layers, or one that all layers share

@@ -242,6 +242,8 @@ class TrainTest(CommandTest):
             self.assertAlmostEqual(weighed[2][0]["val_loss"], plain[0]["val_loss"], places=4)
         alone = run("train", *flags(self.folder / "alone", self.text), "--n_head", 1, "--disagreement", "outputs")
         self.assert_one_error(alone, 2, "--disagreement", "one head")
+        saving = run("train", *flags(self.folder / "saving", self.text), "--disagreement", "outputs", "--activation_checkpointing")
+        self.assert_one_error(saving, 2, "--activation_checkpointing", "--disagreement")
 
     def test_it_starts_from_a_checkpoint(self):
         folder = self.train("first")

@@ -1,6 +1,9 @@
 // Training with the zoo's own models.
+#include <algorithm>
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randint.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/metrics/task_metrics.h"
@@ -52,6 +55,18 @@ std::vector<at::Tensor> gradients(zoo::Model& model, const zoo::ModelInputs& inp
   return found;
 }
 
+// True if a part of the graph computes its activations again.
+bool is_recomputed(const at::Tensor& loss) {
+  std::vector<torch::autograd::Node*> nodes{loss.grad_fn().get()};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i]->name().find("Recompute") != std::string::npos) return true;
+    for (const torch::autograd::Edge& edge : nodes[i]->next_edges())
+      if (edge.function && std::ranges::count(nodes, edge.function.get()) == 0)
+        nodes.push_back(edge.function.get());
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("Recomputed blocks give the same gradients bit for bit, dropout and autocast included") {
@@ -74,6 +89,19 @@ TEST_CASE("Recomputed blocks give the same gradients bit for bit, dropout and au
   zoo::recompute_blocks(*model, false);
   gradients(*model, inputs, dtype);
   CHECK(after.equal(at::rand({1})));  // what is drawn afterwards is the same, too
+}
+
+TEST_CASE("Blocks are recomputed in evaluation mode, too, as preferences are learnt in") {
+  at::manual_seed(1);
+  const auto model = build_model(zoo::find_family("gpt2"), tiny("gpt2", 0.2), zoo::Head::kCausalLm, 1);
+  const zoo::ModelInputs inputs = random_inputs(3);
+  model->eval();
+  const auto kept = gradients(*model, inputs, at::kFloat);
+  CHECK_FALSE(is_recomputed(model->forward(inputs).loss));
+  zoo::recompute_blocks(*model, true);
+  CHECK(is_recomputed(model->forward(inputs).loss));
+  const auto recomputed = gradients(*model, inputs, at::kFloat);
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(kept[i].equal(recomputed[i]));
 }
 
 TEST_CASE("A masked-lm head that is told where the labels are computes the same loss and gradients") {

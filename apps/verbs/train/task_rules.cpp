@@ -122,6 +122,8 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--label_smoothing: not for the task ", name_of(data.task));
   if (chosen.contains("disagreement_weight") && flags.disagreement == Disagreement::kNone)
     throw UsageError("--disagreement_weight: only with --disagreement");
+  if (flags.activation_checkpointing && flags.disagreement != Disagreement::kNone)
+    throw UsageError("--activation_checkpointing: not with --disagreement, which keeps what heads compute");
   if (chosen.contains("loss_scale") && flags.compute.dtype != "float16")
     throw UsageError("--loss_scale: only with --dtype float16");
   if ((ranks || prefers) && flags.disagreement != Disagreement::kNone)

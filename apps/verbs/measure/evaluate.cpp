@@ -80,7 +80,8 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
   flags.group("Evaluation");
   flags.add("batch_size", values.batch_size, "examples per batch", between(1, kMostBatchRows));
   flags.add("eval_iters", values.eval_iters,
-            "number of batches drawn from a text; a table is always read to its end", between(1, 100000));
+            "batches drawn where the data are one text, as for lm; tables of examples are read to their end",
+            between(1, 100000));
   flags.add("json", values.json, "print one JSON object");
   declare_suite(flags, values.suite);
   flags.add_weights(values.compute);

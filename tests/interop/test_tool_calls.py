@@ -225,9 +225,10 @@ class ToolCallTest(ServeTest):
                  ({"tools": [tool("a", {"properties": {"b": {"$ref": "#"}}})]}, "parameters of a"),
                  ({"tools": [good], "tool_choice": "always"}, "tool_choice"), ({"tools": [good], "tool_choice": "required", "max_tokens": 2}, "max_tokens"),
                  ({"tools": [good], "extra_body": {"regex": "a"}}, "only one"), ({"tools": [good], "model": "silent"}, "no place"),
-                 ({"tools": [good], "model": "silent", "tool_choice": "required"}, "cannot force"),
-                 ({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
-                     {"id": "abcdefgh1", "type": "function", "function": {"name": "a", "arguments": "{"}}]}]}, "JSON text of an object")]
+                 ({"tools": [good], "model": "silent", "tool_choice": "required"}, "cannot force")]
+        cases += [({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
+                     {"id": "abcdefgh1", "type": "function", "function": {"name": "a", "arguments": arguments}}]}]}, "JSON text of an object")
+                   for arguments in ("{", '{"a": ' + "[" * 15000 + "]" * 15000 + "}")]
         for fields, words in cases:
             request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], **fields}
             with self.assertRaisesRegex(openai.BadRequestError, words, msg=str(fields)):

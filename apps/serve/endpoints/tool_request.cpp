@@ -5,6 +5,7 @@
 
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
+#include "data/base/json.h"
 #include "models/tasks/tool_constraint.h"
 
 namespace zoo {
@@ -122,7 +123,7 @@ void prepare_tool_calls(ordered_json& message, const std::string& place, const W
     const bool as_text = model.tool_calls && model.tool_calls->arguments_are_text;
     if (*arguments == "") *arguments = "{}";  // as some clients send that there are none
     if (arguments->is_string() && !as_text) {
-      ordered_json object = ordered_json::parse(arguments->get<std::string>(), nullptr, false);
+      ordered_json object = parse_ordered_json(arguments->get_ref<const std::string&>());
       if (!object.is_object())
         RequestFields::refuse(place + ".tool_calls[" + std::to_string(i) + "].function.arguments",
                               "must be the JSON text of an object");

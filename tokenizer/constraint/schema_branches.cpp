@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -17,12 +18,20 @@ using Json = SchemaJson;
 
 constexpr std::size_t kMostBranches = 1000;
 constexpr int kMostSchemas = 100'000, kDeepest = 200;
+constexpr std::size_t kMostMerged = 5'000'000;  // of work_of(): some seconds
 
-// Ignores the order of properties; 1 equals 1.0.
-bool equal(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
+// For a quick search of a long list. Ignores the order of properties; 1 equals 1.0.
+std::set<nlohmann::json> set_of(const Json& list) { return {list.begin(), list.end()}; }
 
-bool contains(const Json& list, const Json& value) {
-  return std::any_of(list.begin(), list.end(), [&](const Json& one) { return equal(one, value); });
+// The work of a merge: values, each text for its length, and each object for its members, which are found one
+// by one.
+std::size_t work_of(const Json& value) {
+  constexpr std::size_t kSize = 64;
+  if (value.is_string()) return 1 + value.get_ref<const std::string&>().size() / kSize;
+  std::size_t work = 1 + (value.is_object() ? value.size() * value.size() / kSize : 0);
+  if (value.is_structured())
+    for (const Json& part : value) work += work_of(part);
+  return work;
 }
 
 bool is_of_type(const Json& value, const std::string& type) {
@@ -127,28 +136,30 @@ std::optional<Json> satisfiable(Json branch, const std::string& place) {
   return branch;
 }
 
-Json types_in_both(const Json& a, const Json& b) {
-  const auto covers = [](const Json& list, const Json& type) {
-    return contains(list, type) || (type == "integer" && contains(list, "number"));
-  };
-  Json both = Json::array();
-  for (const Json& type : a)
-    if (covers(b, type)) both.push_back(type);
-  for (const Json& type : b)
-    if (covers(a, type) && !contains(both, type)) both.push_back(type);
-  return both;
-}
-
 Json union_of(Json a, const Json& b) {
+  std::set<nlohmann::json> known = set_of(a);
   for (const Json& one : b)
-    if (!contains(a, one)) a.push_back(one);
+    if (known.emplace(one).second) a.push_back(one);
   return a;
 }
 
+Json types_in_both(const Json& a, const Json& b) {
+  const auto covered = [](const Json& types, const Json& by) {
+    const std::set<nlohmann::json> known = set_of(by);
+    Json found = Json::array();
+    for (const Json& type : types)
+      if (known.contains(nlohmann::json(type)) || (type == "integer" && known.contains("number")))
+        found.push_back(type);
+    return found;
+  };
+  return union_of(covered(a, b), covered(b, a));
+}
+
 Json values_in_both(const Json& a, const Json& b) {
+  const std::set<nlohmann::json> known = set_of(b);
   Json both = Json::array();
   for (const Json& value : a)
-    if (contains(b, value)) both.push_back(value);
+    if (known.contains(nlohmann::json(value))) both.push_back(value);
   return both;
 }
 
@@ -191,18 +202,6 @@ std::optional<Json> merged(const Json& a, const Json& b, const std::string& plac
   return satisfiable(std::move(both), place);
 }
 
-std::vector<Json> product(const std::vector<Json>& a, const std::vector<Json>& b, const std::string& place) {
-  std::vector<Json> all;
-  for (const Json& one : a) {
-    for (const Json& other : b) {
-      if (auto both = merged(one, other, place)) all.push_back(std::move(*both));
-      if (all.size() > kMostBranches)
-        refuse_schema(place, "'allOf', 'anyOf' and 'oneOf' give too many alternatives");
-    }
-  }
-  return all;
-}
-
 std::string inside(const std::string& place, const char* key, std::size_t number) {
   return place + "/" + key + "/" + std::to_string(number);
 }
@@ -231,6 +230,27 @@ SchemaBranches::Branches SchemaBranches::of(const Json& schema, const std::strin
   return branches;
 }
 
+// Refuses a schema whose merges would take too long.
+void SchemaBranches::count_merge(const Json& a, const Json& b, const std::string& place) {
+  merged_ += work_of(a) + work_of(b);
+  if (merged_ > kMostMerged)
+    refuse_schema(place, "'$ref', 'allOf', 'anyOf' and 'oneOf' combine too many or too large schemas");
+}
+
+SchemaBranches::Branches SchemaBranches::product(const Branches& a, const Branches& b,
+                                                 const std::string& place) {
+  Branches all;
+  for (const Json& one : a) {
+    for (const Json& other : b) {
+      count_merge(one, other, place);
+      if (auto both = merged(one, other, place)) all.push_back(std::move(*both));
+      if (all.size() > kMostBranches)
+        refuse_schema(place, "'allOf', 'anyOf' and 'oneOf' give too many alternatives");
+    }
+  }
+  return all;
+}
+
 SchemaBranches::Branches SchemaBranches::alternatives(const Json& list, const char* key,
                                                       const Branches& branches, const std::string& place) {
   Branches all;
@@ -251,6 +271,7 @@ bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place
   // The supported expressions match a subset of a validator's, so they prove nothing here.
   a.erase("pattern");
   b.erase("pattern");
+  count_merge(a, b, place);
   const auto both = merged(a, b, place);
   if (!both) return true;
   if (!both->contains("type") || both->at("type") != Json::array({"object"})) return false;

@@ -33,7 +33,7 @@ class SchemaBranches {
   explicit SchemaBranches(const SchemaJson& root) : root_(root) {}
 
   /// Throws Error naming the unsupported keyword and its location: recursive references, and oneOf whose
-  /// alternatives do not provably exclude each other.
+  /// alternatives do not provably exclude each other; and a combination of too many or too large schemas.
   std::vector<SchemaJson> of(const SchemaJson& schema, const std::string& place);
 
  private:
@@ -42,6 +42,8 @@ class SchemaBranches {
   const SchemaJson* find(const std::string& reference) const;
   const SchemaJson& target(const std::string& reference, const std::string& place);
   bool leads_to(const SchemaJson& value, const SchemaJson* goal, std::set<const SchemaJson*>& seen) const;
+  void count_merge(const SchemaJson& a, const SchemaJson& b, const std::string& place);
+  Branches product(const Branches& a, const Branches& b, const std::string& place);
   Branches alternatives(const SchemaJson& list, const char* key, const Branches& branches,
                         const std::string& place);
   bool exclude_each_other(SchemaJson a, SchemaJson b, const std::string& place);
@@ -49,6 +51,7 @@ class SchemaBranches {
   const SchemaJson& root_;
   std::set<const SchemaJson*> finite_;  // targets of references that do not lead back to themselves
   int read_ = 0, depth_ = 0;
+  std::size_t merged_ = 0;  // work of all merges so far
 };
 
 }  // namespace zoo

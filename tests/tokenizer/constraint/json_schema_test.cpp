@@ -113,6 +113,19 @@ TEST_CASE("Keywords beside references and alternatives count in each of them") {
   CHECK(allows(R"({"allOf": [{"pattern": "a"}, {"pattern": "b"}], "type": "string"})", R"("xbya")"));
 }
 
+TEST_CASE("Long lists are combined at once, and too many values are refused") {
+  using Json = nlohmann::ordered_json;
+  const auto numbers = [](int first, Json all_of) {
+    Json schema{{"enum", Json::array()}, {"allOf", std::move(all_of)}};
+    for (int i = 0; i < 20000; ++i) schema["enum"].push_back(first + i);
+    return schema;
+  };
+  const std::string both = numbers(0, Json::array({numbers(19998, Json::array({true}))})).dump();
+  CHECK(allows(both, "19999"));
+  CHECK_FALSE(allows(both, "19997"));
+  CHECK_THAT(refusal_of_schema(numbers(0, Json(300, true)).dump()), Contains("too large schemas"));
+}
+
 TEST_CASE("Bounds that no text or list fits leave values of other types") {
   const std::string length = R"({"minLength": 3, "maxLength": 0, "maximum": 5})";
   CHECK(allows(length, "5"));

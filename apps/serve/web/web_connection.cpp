@@ -126,13 +126,16 @@ ssize_t WebConnection::read(char* to, std::size_t size) {
 }
 
 ssize_t WebConnection::write(const char* from, std::size_t size) {
-  const auto deadline = Clock::now() + duration_of(limits_.write_seconds);
+  const auto next_deadline = [&] { return Clock::now() + duration_of(limits_.write_seconds); };
+  auto deadline = next_deadline();
   std::size_t sent = 0;
   while (sent < size) {
     if (!wait_for(POLLOUT, deadline)) return -1;
     const ssize_t count = ::send(socket_, from + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count < 0 && errno != EAGAIN && errno != EINTR) return -1;
-    sent += count > 0 ? static_cast<std::size_t>(count) : 0;
+    if (count <= 0) continue;
+    sent += static_cast<std::size_t>(count);
+    deadline = next_deadline();
   }
   return static_cast<ssize_t>(size);
 }

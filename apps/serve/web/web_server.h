@@ -34,7 +34,7 @@ struct WebLimits {
   std::size_t connections = 128;                     // further ones are answered 503
   double request_seconds = 20;                       // in which a request must have arrived
   double idle_seconds = 30;                          // that a connection waits for its next request
-  double write_seconds = 20;                         // that a client may leave an answer unread
+  double write_seconds = 20;                         // that a client may leave the rest of an answer unread
 };
 
 /// An HTTP server: a thread for each connection. It serves no file.

@@ -150,6 +150,7 @@ class OpenAiTest(ServeTest):
         long = "light " * 600
         for path, fields, said in [("/embed", {"model": "bert", "inputs": long}, "cut it by 'truncate'"),
                                    ("/embed", {"model": "bert", "inputs": "a", "truncation_direction": "Left"}, "must be right"),
+                                   ("/embed", {"model": "bert", "inputs": ids, "prompt_name": "query"}, "'prompt_name' needs 'inputs'"),
                                    ("/embed", {"model": "bert", "inputs": "a", "normalize": False}, "'normalize' must be true"),
                                    ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a"}}, "'sentences' must be"),
                                    ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, "'c' is not"),
@@ -158,6 +159,28 @@ class OpenAiTest(ServeTest):
             status, data, _ = self.server.request("POST", path, fields, Authorization="Bearer sesame")
             self.assertEqual(status, 400, data)
             self.assertIn(said, json.loads(data)["error"]["message"])
+
+    def test_scores_that_are_no_probabilities(self):
+        """TEI's sigmoid does not depend on a cross-encoder's activation; the values of a regression are those of transformers' pipeline."""
+        torch.manual_seed(3)
+        values = shaken(transformers.BertForSequenceClassification(
+            transformers.BertConfig(**sizes(self.words), num_labels=3, problem_type="regression")))
+        save(values, self.words, self.folder / "values")
+        save(self.ranker, self.words, self.folder / "identity")
+        path = self.folder / "identity/config.json"
+        activation = {"activation_fn": "torch.nn.modules.linear.Identity", "version": "4.1.0"}
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"sentence_transformers": activation}))
+        server = Server("--model", self.folder / "values", "--model", self.folder / "identity")
+        self.addCleanup(server.close)
+        with torch.no_grad():
+            logit = self.ranker(**self.words("god", "light", return_tensors="pt")).logits[0, 0]
+            expected = values(**self.words("god", return_tensors="pt")).logits[0]
+        for raw, score in [(True, logit), (False, logit.sigmoid())]:
+            found = server.post("/rerank", model="identity", query="god", texts=["light"], raw_scores=raw)
+            self.assertAlmostEqual(found[0]["score"], score.item(), places=4)
+        found = server.post("/predict", model="values", inputs="god")
+        self.assertEqual([label["label"] for label in found], [f"LABEL_{i}" for i in expected.argsort(descending=True)])
+        torch.testing.assert_close(torch.tensor([label["score"] for label in found]), expected.sort(descending=True).values, atol=1e-4, rtol=0)
 
     def test_completions(self):
         prompts = ["and the", "In the beginning", "word", "the earth and the", "x", "and and and", "light", "void; "]

@@ -148,6 +148,8 @@ WebReply answer_embed(ApiCall& call) {
   RequestFields& fields = call.fields;
   const EmbeddingInputs inputs = inputs_of(fields, "inputs");
   const TeiOptions options(fields);
+  if (options.prompt_name && !inputs.ids.empty())
+    RequestFields::refuse("prompt_name", "needs 'inputs' that are texts: ids are read as they are");
   if (!fields.flag("normalize").value_or(true))
     RequestFields::refuse("normalize",
                           "must be true here; /v1/embeddings returns a model's vectors as they are");

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/answers.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "data/base/json.h"
+#include "models/model.h"
 #include "models/tasks/answer.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/fill_mask.h"
@@ -107,12 +109,15 @@ WebReply results(ordered_json list, const ServedModel& model) {
   return {.body = json_text(ordered_json{{"model", model.name}, {"results", std::move(list)}})};
 }
 
+bool ranks_by_head(const ServedModel& model) {
+  return model.text && model.text->head == Head::kSequenceClassification;
+}
+
 // Documents, best first, by the model's head or by its vectors.
 std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked) {
   ComputeJob job = call.job();
   const RunPass run = call.state.shared(job);
-  const bool has_head = call.served.text && call.served.text->head == Head::kSequenceClassification;
-  if (has_head) return rank(*call.served.text, asked, run);
+  if (ranks_by_head(call.served)) return rank(*call.served.text, asked, run);
   const auto& [config, embedder] = call.embedder(job);
   return rank(search_embedders(embedder, config), asked, run);
 }
@@ -121,11 +126,13 @@ WebReply rerank_as_tei(ApiCall& call) {
   RequestFields& fields = call.fields;
   RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields, "texts")};
   require_truncation(fields);
-  asked.raw_scores = fields.flag("raw_scores").value_or(false);
+  // TEI applies the sigmoid whatever activation the model's directory names.
+  const bool sigmoid = !fields.flag("raw_scores").value_or(false) && ranks_by_head(call.served);
+  asked.raw_scores = true;
   const bool returns_text = fields.flag("return_text").value_or(false);
   ordered_json list = ordered_json::array();
   for (const auto& [index, score] : ranked(call, asked)) {
-    list.push_back({{"index", index}, {"score", score}});
+    list.push_back({{"index", index}, {"score", sigmoid ? 1 / (1 + std::exp(-score)) : score}});
     if (returns_text) list.back()["text"] = asked.documents[index];
   }
   return {.body = json_text(list)};
@@ -182,6 +189,10 @@ WebReply answer_predict(ApiCall& call) {
   ComputeJob job = call.job();
   ordered_json list = ordered_json::array();
   for (TextLabels& labels : classify(model, asked, call.state.shared(job))) {
+    // A regression's values have no probabilities: they are as they are.
+    if (labels.scores.empty())
+      for (const float value : labels.values)
+        labels.scores.push_back({label_name(model.model->config(), std::ssize(labels.scores)), value});
     std::ranges::stable_sort(labels.scores, std::greater<>(), &ScoredLabel::score);
     list.push_back(ordered_json::array());
     for (const auto& [label, score] : labels.scores)

@@ -74,6 +74,9 @@ std::unique_ptr<WritingModel> load_writing(const CheckpointConfig& checkpoint, c
   const TransformerConfig& config = checkpoint.config;
   if (batch.context == 0)
     batch.context = std::min({config.max_positions, kUsualContext, context_limit(config)});
+  // Beyond it rotary positions depend on the length, which no batch has.
+  if (const RopeScaling& scaling = config.rope_scaling; scaling.depends_on_length())
+    batch.context = std::min(batch.context, scaling.original_max_positions);
   model->batch = std::make_unique<ContinuousBatch>(*model->decoder, batch);
   return model;
 }

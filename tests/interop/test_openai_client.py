@@ -182,6 +182,18 @@ class OpenAiTest(ServeTest):
         self.assertEqual([label["label"] for label in found], [f"LABEL_{i}" for i in expected.argsort(descending=True)])
         torch.testing.assert_close(torch.tensor([label["score"] for label in found]), expected.sort(descending=True).values, atol=1e-4, rtol=0)
 
+    def test_a_context_within_which_positions_do_not_depend_on_the_length(self):
+        rope = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8, "rope_theta": 10000.0,
+                "original_max_position_embeddings": 64}
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=len(self.tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+            max_position_embeddings=256, rope_parameters=rope, bos_token_id=0, eos_token_id=2))
+        save(shaken(model), self.tokenizer, self.folder / "longrope")
+        server = Server("--model", self.folder / "longrope")
+        self.addCleanup(server.close)
+        found = server.post("/v1/completions", prompt="and the", max_tokens=-1, temperature=0, logit_bias={"2": -100})
+        self.assertEqual((found["usage"]["total_tokens"], found["choices"][0]["finish_reason"]), (64, "length"))
+
     def test_completions(self):
         prompts = ["and the", "In the beginning", "word", "the earth and the", "x", "and and and", "light", "void; "]
 

@@ -232,6 +232,10 @@ class Limits(ServeTest):
             self.assertFalse(other.done())
         self.assertEqual(other.result()["usage"]["completion_tokens"], 1000)
 
+    def test_the_most_new_tokens_are_no_mistake_of_a_request_without_a_number(self):
+        server = self.serve("--max_new_tokens", 8)
+        self.assertLessEqual(server.post("/v1/completions", prompt="a")["usage"]["completion_tokens"], 8)
+
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
                      b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):

@@ -94,7 +94,9 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   read_prompts(fields, completion);
   const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();
-  set_length(completion.writing, length.value_or(kUsualTokens), "max_tokens", options.most_new_tokens);
+  const std::int64_t most = options.most_new_tokens;
+  const std::int64_t usual = most > 0 ? std::min(most, kUsualTokens) : kUsualTokens;
+  set_length(completion.writing, length.value_or(usual), "max_tokens", most);
   return completion;
 }
 

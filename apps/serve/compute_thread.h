@@ -42,11 +42,13 @@ class RequestWatch {
 /// Threads that compute at once would only wait for one another's processors.
 class ComputeThread {
  public:
-  explicit ComputeThread(std::size_t most_jobs) : most_jobs_(most_jobs) {}
+  ComputeThread() = default;
   ~ComputeThread() { stop(); }
   ComputeThread(const ComputeThread&) = delete;
   ComputeThread& operator=(const ComputeThread&) = delete;
 
+  /// Before start(): further jobs are refused.
+  void set_most_jobs(std::size_t most) { most_jobs_ = most; }
   /// Before start(). The batch must outlive the thread.
   void add(ContinuousBatch& batch) { batches_.push_back(&batch); }
   /// `begin` runs first, on the thread.
@@ -72,7 +74,7 @@ class ComputeThread {
   bool do_piece();
 
   std::vector<ContinuousBatch*> batches_;
-  std::size_t most_jobs_;
+  std::size_t most_jobs_ = 64;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t jobs_ = 0;

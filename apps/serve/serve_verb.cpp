@@ -256,6 +256,7 @@ std::string digest_of(const Tokenizer& tokenizer) {
 void load_models(const ServeFlags& flags, ServerState& state) {
   state.options = flags.options;
   state.options.batch.queue = static_cast<std::size_t>(flags.queue);
+  state.thread.set_most_jobs(static_cast<std::size_t>(flags.queue) + 1);  // one of them computes
   state.options.batch.held_bytes = static_cast<std::size_t>(flags.cache_mb) << 20;
   for (const GivenModel& given : name_models(flags.models)) {
     state.models.push_back(load_served_model({given.path, flags.adapter}, state.options));

@@ -236,6 +236,15 @@ class Limits(ServeTest):
         server = self.serve("--max_new_tokens", 8)
         self.assertLessEqual(server.post("/v1/completions", prompt="a")["usage"]["completion_tokens"], 8)
 
+    def test_a_full_queue_of_jobs(self):
+        server = self.serve("--queue", 1)
+        body = {"input": ["a cat on a cat" * 4] * 1000}
+        server.post("/v1/embeddings", input="a")  # loads what embeds
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            answers = list(clients.map(lambda _: server.request("POST", "/v1/embeddings", body), range(8)))
+        self.assertEqual({status for status, *_ in answers}, {200, 429})
+        self.assert_refused(next(answer for answer in answers if answer[0] == 429), 429, "too many requests wait")
+
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
                      b"GET /health HTTP/9.9\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):

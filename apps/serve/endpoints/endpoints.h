@@ -46,7 +46,7 @@ class ConversationStore {
 struct ServerState {
   std::vector<std::unique_ptr<ServedModel>> models;  // the first one is the default
   ServeOptions options;
-  ComputeThread thread{64};
+  ComputeThread thread;
   SharedPasses passes;
   ServerMetrics metrics;
   ConversationStore conversations;  // of /v1/responses

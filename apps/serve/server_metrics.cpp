@@ -1,5 +1,6 @@
 #include "apps/serve/server_metrics.h"
 
+#include <limits>
 #include <sstream>
 
 namespace zoo {
@@ -27,6 +28,7 @@ void ServerMetrics::first_token(double seconds) {
 
 std::string ServerMetrics::text(const std::vector<Number>& numbers) const {
   std::ostringstream out;
+  out.precision(std::numeric_limits<double>::digits10);  // or large counters stand still
   const std::lock_guard lock(mutex_);
   describe(out, "tzoo_requests_total", "counter", "Requests answered, by path and status.");
   for (const auto& [key, count] : answers_)

@@ -170,10 +170,15 @@ std::string bytes_of_token(TokenId id, const Tokenizer& tokenizer) {
   return tokenizer.decode_with_special_tokens(TokenIds{id});
 }
 
-std::string WritingAnswer::bytes_of(TokenId id) const {
+bool WritingAnswer::is_in_text(TokenId id) const {
   const std::vector<std::string>& all = writing.model->token_bytes();
   const auto place = static_cast<std::size_t>(id);
-  return place < all.size() && !all[place].empty() ? all[place] : bytes_of_token(id, tokenizer());
+  return place < all.size() && !all[place].empty();
+}
+
+std::string WritingAnswer::bytes_of(TokenId id) const {
+  return is_in_text(id) ? writing.model->token_bytes()[static_cast<std::size_t>(id)]
+                        : bytes_of_token(id, tokenizer());
 }
 
 }  // namespace zoo

@@ -22,6 +22,8 @@ struct WritingAnswer {
   WritingRequest writing;
 
   const Tokenizer& tokenizer() const { return *writing.session->tokenizer; }
+  /// False for special tokens, which are in no text.
+  bool is_in_text(TokenId id) const;
   /// What a token adds to a text, a space included; of a special token its name. Perhaps part of a character.
   std::string bytes_of(TokenId id) const;
   nlohmann::ordered_json envelope(nlohmann::ordered_json choices) const;

@@ -34,12 +34,31 @@ class Forecast(pydantic.BaseModel):
     days: Literal[1, 2]
 
 
-def byte_pieces():
-    """A tokenizer like Llama's whose text is all pieces of bytes."""
-    vocabulary = {piece: i for i, piece in enumerate(["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))])}
+def byte_pieces(others=()):
+    """A tokenizer like Llama's whose text is all pieces of bytes, but for other pieces: with these, words begin with "▁"."""
+    vocabulary = {piece: i for i, piece in enumerate(["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *others])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<unk>", byte_fallback=True))
-    tokenizer.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()])
+    steps = [tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()]
+    if others:
+        tokenizer.normalizer = tokenizers.normalizers.Sequence([tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")])
+        steps = [tokenizers.decoders.Replace("▁", " "), *steps, tokenizers.decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = tokenizers.decoders.Sequence(steps)
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+
+
+class SpacesTest(ServeTest):
+    def test_offsets_count_the_piece_of_a_space(self):
+        tokenizer = byte_pieces(["▁", *"dog"])
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2,
+                                                                     n_positions=64, bos_token_id=1, eos_token_id=2))
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            server = Server("--model", folder)
+            self.addCleanup(server.close)
+            found = server.post("/v1/completions", prompt="d o g", echo=True, max_tokens=0, logprobs=0)["choices"][0]
+            self.assertEqual((found["text"], found["logprobs"]["tokens"]), ("d o g", [" ", "d", " ", "o", " ", "g"]))
+            self.assertEqual(found["logprobs"]["text_offset"], [0, 0, 1, 2, 3, 4])
 
 
 class BytesTest(ServeTest):

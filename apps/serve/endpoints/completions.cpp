@@ -130,7 +130,7 @@ class LogProbs {
     const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
     const bool leaves = !place_.begun.empty() && !bytes.empty() && begins(bytes[0]);
     json_["text_offset"].push_back(place_.offset + (leaves ? 1 : 0));
-    if (answer_.tokenizer().decode(TokenIds{id}).empty()) return;  // a special one, which is not in the text
+    if (!answer_.is_in_text(id)) return;
     place_.begun += bytes;
     const std::size_t size = place_.begun.size() - incomplete_utf8_tail(place_.begun);
     const std::string whole = replace_invalid_utf8(place_.begun.substr(0, size));

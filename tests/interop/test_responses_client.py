@@ -203,6 +203,21 @@ class ResponsesTest(ServeTest):
         with self.assertRaises(openai.NotFoundError):
             self.create(previous_response_id=third.id)
 
+    def test_an_empty_answer_is_a_turn(self):
+        model, tokenizer = chat_gpt2(["<|im_start|>", "<|im_end|>"])
+        tokenizer.chat_template = ("{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+                                   "{{ raise_exception('roles must alternate') }}{% endif %}{{ m['content'] }}{% endfor %}")
+        model.generation_config.forced_eos_token_id = tokenizer.eos_token_id  # the last token: here the only one
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            server = Server("--model", folder)
+            self.addCleanup(server.close)
+            first = server.post("/v1/responses", input="and", max_output_tokens=1)
+            self.assertEqual(first["output"], [])
+            after = server.post("/v1/responses", input="void", max_output_tokens=1, previous_response_id=first["id"])
+            self.assertEqual(after["status"], "completed")
+
     def test_the_error_of_a_stream(self):
         server = Server("--model", self.server.process.args[self.server.process.args.index("--model") + 1], "--seconds", 0.01)
         self.addCleanup(server.close)

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"
@@ -90,6 +92,8 @@ struct ResponsesAnswer : ChatDialect {
     if (response["store"] == true) {
       for (const ChatPart& part : parts)
         if (part.is_whole()) add_part(part);
+      // Templates whose roles alternate need an empty answer, too.
+      if (std::ranges::none_of(parts, &ChatPart::is_whole)) add_part({});
       store->put(response["id"], json_text(messages));
     }
     tell("response." + std::string(status()), {{"response", response}});

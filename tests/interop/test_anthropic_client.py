@@ -79,6 +79,10 @@ class AnthropicTest(ServeTest):
             counted = self.client.messages.count_tokens(model="gpt", messages=QUESTION, **fields).input_tokens
             usage = self.create(max_tokens=1, **fields).usage
             self.assertEqual(counted, usage.input_tokens + usage.cache_read_input_tokens)
+        count = lambda words: self.client.messages.count_tokens(
+            model="gpt", messages=[{"role": "user", "content": "void " * words}]).input_tokens
+        ten, twenty = count(10), count(20)
+        self.assertEqual(count(9990), ten + 998 * (twenty - ten))  # more than the context
         with self.assertRaisesRegex(anthropic.BadRequestError, "messages"):
             self.client.messages.count_tokens(model="gpt", messages=[])
 

@@ -93,10 +93,10 @@ ordered_json renamed_fields(RequestFields& fields, const FieldNames& names) {
 }
 
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, ordered_json fields,
-                                                const FieldNames& names) {
+                                                const FieldNames& names, bool must_fit) {
   try {
     RequestFields chat(std::make_shared<const ordered_json>(std::move(fields)));
-    return read_chat(state, chat);
+    return read_chat(state, chat, must_fit);
   } catch (const ApiError& error) {
     throw renamed(error, names);
   }

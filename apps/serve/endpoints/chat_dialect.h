@@ -29,8 +29,9 @@ struct ChatCompletion : WritingAnswer {
   ToolUse tools;
 };
 
-/// Reads it. Throws ApiError naming the field.
-std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields);
+/// Reads it; without `must_fit` the prompt may exceed the context. Throws ApiError naming the field.
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields,
+                                                bool must_fit = true);
 
 /// The call of a tool in an assistant's message.
 nlohmann::ordered_json tool_call(const std::string& id, const std::string& name,
@@ -76,7 +77,7 @@ nlohmann::ordered_json renamed_fields(RequestFields& fields, const FieldNames& n
 
 /// Reads the chat that a request of another API became. Throws ApiError with that API's names.
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, nlohmann::ordered_json fields,
-                                                const FieldNames& names);
+                                                const FieldNames& names, bool must_fit = true);
 
 /// Answers it on the way of /v1/chat/completions.
 WebReply answer_in_dialect(ApiCall& call, nlohmann::ordered_json fields, const FieldNames& names,

@@ -170,7 +170,7 @@ WebReply answer_message(ApiCall& call) {
 }
 
 WebReply answer_message_count(ApiCall& call) {
-  const auto chat = read_chat(call.state, chat_of(call.fields), kMessageFields);
+  const auto chat = read_chat(call.state, chat_of(call.fields), kMessageFields, /*must_fit=*/false);
   return {.body = json_text(ordered_json{{"input_tokens", chat->writing.batch->prompts[0].size()}})};
 }
 

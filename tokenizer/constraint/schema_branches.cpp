@@ -59,12 +59,23 @@ bool is_above(const Json& branch, const char* most, std::size_t size) {
 
 bool text_fits(const Json& branch, const std::string& text) {
   const std::size_t size = count_characters(text);
-  if (is_below(branch, "minLength", size) || is_above(branch, "maxLength", size)) return false;
-  const Json patterns = branch.value("pattern", Json::array());
-  return std::all_of(patterns.begin(), patterns.end(), [&](const Json& expression) {
-    const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
-    return ByteAutomaton(searched_text(expression.get<std::string>(), everything)).fits(text);
-  });
+  return !is_below(branch, "minLength", size) && !is_above(branch, "maxLength", size);
+}
+
+// The values without texts that a pattern rules out. An automaton takes long to build, and up to 67 MB: one
+// at a time, for all values.
+Json matches_of(const Json& patterns, Json values) {
+  const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
+  for (const Json& expression : patterns) {
+    if (std::none_of(values.begin(), values.end(), [](const Json& value) { return value.is_string(); }))
+      break;
+    const ByteAutomaton pattern(searched_text(expression.get<std::string>(), everything));
+    Json kept = Json::array();
+    for (const Json& value : values)
+      if (!value.is_string() || pattern.fits(value.get_ref<const std::string&>())) kept.push_back(value);
+    values = std::move(kept);
+  }
+  return values;
 }
 
 bool number_fits(const Json& branch, const Json& number) {
@@ -74,7 +85,7 @@ bool number_fits(const Json& branch, const Json& number) {
          !(branch.contains("exclusiveMaximum") && number >= branch["exclusiveMaximum"]);
 }
 
-// True if a value of `enum` fits the other keywords.
+// True if a value of `enum` fits the other keywords but `pattern`.
 bool value_fits(const Json& branch, const Json& value, const std::string& place) {
   if (branch.contains("type")) {
     const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
@@ -124,6 +135,7 @@ std::optional<Json> satisfiable(Json branch, const std::string& place) {
     Json kept = Json::array();
     for (const Json& value : branch["enum"])
       if (value_fits(branch, value, place)) kept.push_back(value);
+    kept = matches_of(branch.value("pattern", Json::array()), std::move(kept));
     if (kept.empty()) return std::nullopt;
     branch["enum"] = kept;
   } else if (branch.contains("type")) {

@@ -124,6 +124,10 @@ TEST_CASE("Long lists are combined at once, and too many values are refused") {
   CHECK(allows(both, "19999"));
   CHECK_FALSE(allows(both, "19997"));
   CHECK_THAT(refusal_of_schema(numbers(0, Json(300, true)).dump()), Contains("too large schemas"));
+  Json texts{{"enum", Json::array({"b"})}, {"pattern", "^[\\w]{2,40}$"}};
+  for (int i = 0; i < 2000; ++i) texts["enum"].push_back("a" + std::to_string(i));
+  CHECK(allows(texts.dump(), R"("a1999")"));
+  CHECK_FALSE(allows(texts.dump(), R"("b")"));
 }
 
 TEST_CASE("Bounds that no text or list fits leave values of other types") {

@@ -312,7 +312,7 @@ class TokenizerTest(unittest.TestCase):
         writer.add_token_list(tokens)
         writer.add_token_types(types)
         for key, value in keys.items():
-            getattr(writer, "add_" + key)(value)
+            getattr(writer, "add_" + key)(*value if isinstance(value, tuple) else (value,))
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.close()
@@ -404,6 +404,17 @@ class TokenizerTest(unittest.TestCase):
         self.write("bert", marked, [3] * 5 + [1] * (len(tokens) - 5), tokenizer_pre="bert", bos_token_id=2, sep_token_id=3,
                    unk_token_id=1, pad_token_id=0, mask_token_id=4)
         self.assertEqual(self.encoded(), [tokenizer.encode(text).ids for text in TEXTS])
+
+    def test_wordpiece_without_bos_token_id(self):
+        """llama.cpp's default is 101, [CLS] of the published vocabularies; older files say cls_token_id."""
+        tokens = ["[PAD]", *(f"\u2581unused{i}" for i in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581cat", "[OTHER]"]
+        types = [1 if token.startswith("\u2581") else 3 for token in tokens]
+        for keys, cls in (({}, 101), ({"uint32": ("tokenizer.ggml.cls_token_id", 105)}, 105),
+                          ({"uint32": ("tokenizer.ggml.cls_token_id", 105), "bos_token_id": 101}, 101)):
+            self.write("bert", tokens, types, **keys)
+            done = tzoo_with_input("cat\n", "tokenizer", "encode", "--model", self.path, "--json")
+            with self.subTest(keys=keys):
+                self.assertEqual(json.loads(done.stdout), [cls, 104, 102], done.stderr)
 
     def test_faults_are_refused_by_name(self):
         cases = [
@@ -556,6 +567,15 @@ class WriteTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(gguf.GGUFReader(self.path).fields["tokenizer.ggml.pre"].contents(), pre)
                 self.assertEqual(self.ids(self.path, TEXTS), fast([json.dumps(text) for text in TEXTS])["input_ids"])
+
+    def test_a_vocabulary_without_letters(self):
+        self.save("llama")
+        digits = tokenizers.Tokenizer(models.BPE({piece: i for i, piece in enumerate(["<|end|>", *"0123456789", "Ġ"])}, []))
+        digits.pre_tokenizer, digits.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        transformers.PreTrainedTokenizerFast(tokenizer_object=digits, eos_token="<|end|>").save_pretrained(self.source)
+        done = self.export()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.ids(self.path, ["42 1"]), [[5, 3, 11, 2]])
 
     def test_other_ids_are_refused(self):
         processor, _ = sentencepiece_model("bpe", vocab_size=420, byte_fallback=True, normalization_rule_name="identity")

@@ -27,7 +27,7 @@ struct RoleId {
   const char *key, *role;  // after the prefix; in tokenizer_config.json
   std::int64_t llama, bert, t5;
 };
-constexpr std::array<RoleId, 6> kRoles{{{"bos_token_id", "bos_token", 1, -1, -1},
+constexpr std::array<RoleId, 6> kRoles{{{"bos_token_id", "bos_token", 1, 101, -1},
                                         {"eos_token_id", "eos_token", 2, -1, 1},
                                         {"unknown_token_id", "unk_token", 0, 100, 2},
                                         {"seperator_token_id", "sep_token", -1, 102, -1},
@@ -67,10 +67,11 @@ class GgufVocabulary {
                                      : model_ == "bert" ? role.bert
                                      : model_ == "t5"   ? role.t5
                                                         : -1;
-      const std::int64_t id = section_.count(key(role.key).c_str(), otherwise);
+      const std::string name = key_of(role);
+      const std::int64_t id = section_.count(name.c_str(), otherwise);
       const bool there = id >= 0 && static_cast<std::size_t>(id) < tokens_.size();
-      if (!there && section_.find(key(role.key).c_str()) != nullptr)
-        section_.fail(key(role.key), "is ", id, ": expected the id of one of ", tokens_.size(), " tokens");
+      if (!there && section_.find(name.c_str()) != nullptr)
+        section_.fail(name, "is ", id, ": expected the id of one of ", tokens_.size(), " tokens");
       if (there) roles_[role.role] = id;
     }
   }
@@ -99,6 +100,14 @@ class GgufVocabulary {
 
  private:
   static std::string key(std::string_view name) { return kPrefix + std::string(name); }
+
+  // Older files of BERT name [CLS] in cls_token_id alone.
+  std::string key_of(const RoleId& role) const {
+    const std::string own = key(role.key), cls = key("cls_token_id");
+    if (model_ != "bert" || role.role != std::string_view("bos_token")) return own;
+    const bool only_cls = section_.find(own.c_str()) == nullptr && section_.find(cls.c_str()) != nullptr;
+    return only_cls ? cls : own;
+  }
 
   bool flag(const char* name, bool otherwise) const { return section_.flag(key(name).c_str(), otherwise); }
 

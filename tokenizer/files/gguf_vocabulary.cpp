@@ -203,7 +203,7 @@ std::vector<AddedToken> added_tokens_of(const Tokenizer& tokenizer) {
 void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMetadata& metadata) {
   const auto ids = tokenizer.encode("a", EncodeOptions{.with_offsets = false}).ids;
   const auto is = [&](SpecialToken role, TokenId id) { return tokenizer.special_id(role) == id; };
-  metadata.emplace_back("tokenizer.ggml.add_bos_token", is(SpecialToken::bos, ids.front()));
+  metadata.emplace_back("tokenizer.ggml.add_bos_token", !ids.empty() && is(SpecialToken::bos, ids.front()));
   metadata.emplace_back("tokenizer.ggml.add_eos_token", ids.size() > 1 && is(SpecialToken::eos, ids.back()));
   if (model != "llama") return;
   const auto plain = tokenizer.encode("a");

@@ -67,12 +67,15 @@ std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohm
   // Without a pipeline, the named class of transformers 5 loads its vocabulary, as in transformers 4.
   const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
   if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);
-  TextLimits limits = settings.limits;
   constexpr std::array kWithSegments{"BertTokenizer",    "DebertaTokenizer", "DebertaV2Tokenizer",
                                      "ElectraTokenizer", "FNetTokenizer",    "MobileBertTokenizer"};
+  auto tokenizer = format->read(directory / format->file, settings);
+  TextLimits limits = tokenizer->limits();
+  limits.max_length = settings.max_length;
+  limits.truncates_left = settings.truncates_left.value_or(limits.truncates_left);
+  limits.pads_left = settings.pads_left.value_or(limits.pads_left);
   limits.gives_segments =
       settings.gives_segments.value_or(std::ranges::count(kWithSegments, settings.tokenizer_class) > 0);
-  auto tokenizer = format->read(directory / format->file, std::move(settings));
   tokenizer->set_limits(limits);
   return tokenizer;
 }

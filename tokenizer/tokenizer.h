@@ -28,7 +28,7 @@ namespace zoo {
 /// Role of a special token.
 enum class SpecialToken { bos, eos, unk, sep, pad, cls, mask };
 
-/// Settings of tokenizer_config.json for callers that truncate and pad.
+/// Settings of tokenizer_config.json, or of tokenizer.json, for callers that truncate and pad.
 struct TextLimits {
   std::optional<std::size_t> max_length;  // "model_max_length"; none: no limit
   bool truncates_left = false;            // "truncation_side"

@@ -96,7 +96,7 @@ class AnswerCollector {
 std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& asked) {
   if (model.tokenizer->limits().pads_left)
     throw Error(model.checkpoint.directory,
-                ": tokenizer_config.json says padding_side 'left': transformers then puts the context ",
+                ": its tokenizer's padding_side is 'left': transformers then puts the context ",
                 "before the question, which tzoo does not");
   constexpr std::size_t kUsualLength = 384, kUsualStride = 128;  // of transformers' pipeline
   const std::size_t limit = model.max_length();

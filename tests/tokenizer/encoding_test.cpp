@@ -123,6 +123,11 @@ TEST_CASE("Settings of vocab.txt directories are those of transformers") {
   // A token that the settings name and the vocabulary lacks gets the next id.
   CHECK(BertDirectory(words, R"({"cls_token": "[BOS]"})").load()->encode("the", EncodeOptions{}).ids ==
         test::Ids{12, 5, 3});
+  CHECK(ids(R"({"image_token": "<image>"})", "the<image>the") == test::Ids{5, 12, 5});
+  CHECK(BertDirectory(words, R"({"max_len": 6})").load()->limits().max_length == 6);
+  CHECK(BertDirectory(words, R"({"max_len": 6, "model_max_length": 8})").load()->limits().max_length == 8);
+  CHECK_THAT(test::message_of([&] { ids(R"({"split_special_tokens": true})", ""); }),
+             Catch::Contains("split_special_tokens is true"));
 }
 
 TEST_CASE("The end of a line in vocab.txt may be that of Windows") {

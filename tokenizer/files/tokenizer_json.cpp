@@ -124,6 +124,12 @@ Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings
   return pipeline;
 }
 
+// The direction of a section "truncation" or "padding", which transformers takes if tokenizer_config.json has
+// none.
+bool has_left_direction(const JsonSection& root, const char* section) {
+  return root.find(section) != nullptr && root.section(section).text("direction", "Right") == "Left";
+}
+
 std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, TokenizerSettings settings) {
   const JsonSection root(path, "", content);
   if (root.find("version") != nullptr) {
@@ -133,8 +139,14 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
   if (is_char(root)) return read_char(root);
   if (is_byte(root)) return std::make_unique<ByteTokenizer>();
   Pipeline pipeline = applied_pipeline(path, content, settings);
-  return std::make_unique<PipelineTokenizer>(
+  if (root.find("padding") != nullptr)
+    if (const auto pad = TokenRegistry(pipeline).find(root.section("padding").text("pad_token", "[PAD]")))
+      pipeline.roles.try_emplace(SpecialToken::pad, *pad);
+  auto tokenizer = std::make_unique<PipelineTokenizer>(
       std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
+  tokenizer->set_limits({.truncates_left = has_left_direction(root, "truncation"),
+                         .pads_left = has_left_direction(root, "padding")});
+  return tokenizer;
 }
 
 json pieces_json(const std::vector<EncodingTemplate::Piece>& pieces) {

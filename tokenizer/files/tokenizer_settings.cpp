@@ -35,6 +35,7 @@ AddedToken read_token(const JsonSection& section, const std::string& key, const 
   return token;
 }
 
+// A text under any other key that ends in "_token", such as image_token, is a special token too.
 void read_roles(const JsonSection& section, TokenizerSettings& settings) {
   for (const auto& [role, key] : kRoles) {
     const json* value = section.find(key);
@@ -43,11 +44,18 @@ void read_roles(const JsonSection& section, TokenizerSettings& settings) {
     settings.named.push_back(role);
     if (role == SpecialToken::mask) settings.mask_has_rules = value->is_object();
   }
+  for (const auto& [key, value] : section.object().items()) {
+    const bool is_token = value.is_string() || (value.is_object() && value.contains("__type"));
+    if (!is_token || !key.ends_with("_token")) continue;
+    if (std::ranges::none_of(kRoles, [&key = key](const RoleKey& role) { return role.key == key; }))
+      settings.additional_special_tokens.push_back(read_token(section, key, value));
+  }
 }
 
 // transformers uses the older key of tokenizer_config.json if the newer one has no tokens, and that of
 // special_tokens_map.json if no file has the newer one.
 void read_additional(const JsonSection& section, bool is_config, TokenizerSettings& settings) {
+  const std::size_t before = settings.additional_special_tokens.size();
   const auto read = [&](const char* key) {
     const json* tokens = section.find(key);
     if (tokens == nullptr || !tokens->is_structured()) return false;
@@ -57,7 +65,7 @@ void read_additional(const JsonSection& section, bool is_config, TokenizerSettin
   };
   if (read("extra_special_tokens")) settings.names_extra_tokens = true;
   const bool reads_older =
-      is_config ? settings.additional_special_tokens.empty() : !settings.names_extra_tokens;
+      is_config ? settings.additional_special_tokens.size() == before : !settings.names_extra_tokens;
   if (reads_older && read("additional_special_tokens") && is_config) settings.names_extra_tokens = true;
 }
 
@@ -108,6 +116,8 @@ void read_flags(const JsonSection& section, TokenizerSettings& settings) {
   read("legacy_behaviour", settings.legacy_behaviour);
   read("trim_offsets", settings.trim_offsets);
   read("clean_up_tokenization_spaces", settings.clean_up_tokenization_spaces);
+  if (section.flag("split_special_tokens", false))
+    section.fail("split_special_tokens", "is true: the zoo does not split special tokens");
   settings.split_by_punct = section.flag("split_by_punct", false);
   if (const json* names = section.find("model_input_names"); names != nullptr && names->is_array())
     settings.gives_segments = std::ranges::find(*names, "token_type_ids") != names->end();
@@ -136,24 +146,24 @@ bool has_byte_level(const fs::path& tokenizer_json) {
          read_model_file(tokenizer_json, kMostVocabulary).find("\"ByteLevel\"") != std::string::npos;
 }
 
-bool is_left(const JsonSection& section, const char* key) {
-  const std::string side = section.text(key, "right");
+std::optional<bool> is_left(const JsonSection& section, const char* key) {
+  if (section.find(key) == nullptr) return std::nullopt;
+  const std::string side = section.text(key);
   if (side != "left" && side != "right") section.fail(key, "is '", side, "': expected left or right");
   return side == "left";
 }
 
-TextLimits read_limits(const JsonSection& section) {
-  TextLimits limits;
+void read_limits(const JsonSection& section, TokenizerSettings& settings) {
   // transformers writes 1e30 for "no limit".
   constexpr double kNoLimit = 1e9;
-  if (const json* length = section.find("model_max_length")) {
+  const char* const key = section.find("model_max_length") != nullptr ? "model_max_length" : "max_len";
+  if (const json* length = section.find(key)) {
     if (!length->is_number() || length->get<double>() < 1)
-      section.fail("model_max_length", "is ", length->dump(), ": expected a number of tokens");
-    if (length->get<double>() < kNoLimit) limits.max_length = length->get<std::size_t>();
+      section.fail(key, "is ", length->dump(), ": expected a number of tokens");
+    if (length->get<double>() < kNoLimit) settings.max_length = length->get<std::size_t>();
   }
-  limits.truncates_left = is_left(section, "truncation_side");
-  limits.pads_left = is_left(section, "padding_side");
-  return limits;
+  settings.truncates_left = is_left(section, "truncation_side");
+  settings.pads_left = is_left(section, "padding_side");
 }
 
 using Piece = EncodingTemplate::Piece;
@@ -206,7 +216,7 @@ TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   read_additional(section, /*is_config=*/true, settings);
   read_decoder_table(section, settings);
   read_flags(section, settings);
-  settings.limits = read_limits(section);
+  read_limits(section, settings);
   return settings;
 }
 

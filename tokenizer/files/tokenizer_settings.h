@@ -39,8 +39,9 @@ struct TokenizerSettings {
   std::optional<bool> gives_segments;  // "model_input_names"
   std::optional<std::int64_t> extra_ids;
   std::optional<std::string> src_lang;
-  PipelineTokenizer::Files files;  // contents of the files, for a saved tokenizer
-  TextLimits limits;               // "model_max_length", "truncation_side", "padding_side"
+  PipelineTokenizer::Files files;                 // contents of the files, for a saved tokenizer
+  std::optional<std::size_t> max_length;          // "model_max_length", else "max_len"
+  std::optional<bool> truncates_left, pads_left;  // "truncation_side", "padding_side"; none: tokenizer.json's
 
   /// `config` is the content of config.json; null: not read yet. Throws Error naming the file and the key
   /// whose value has a wrong type, or is unknown to transformers.

@@ -126,3 +126,24 @@ TEST_CASE("Characters may have ids in any order, and a ByteLevel post-processor 
   bytes["post_processor"] = {{"type", "ByteLevel"}, {"trim_offsets", false}};
   CHECK(read_text(bytes.dump())->encode("A") == test::Ids{65});
 }
+
+// As transformers, which takes them from its sections "truncation" and "padding".
+TEST_CASE("Sides and the padding that no other file names are tokenizer.json's") {
+  const test::TemporaryDirectory directory;
+  json content = golden_file("../tokenizer_pipelines/wordpiece_uncased");
+  content["truncation"] = {{"direction", "Left"}, {"max_length", 8}, {"strategy", "LongestFirst"}};
+  content["padding"] = {{"direction", "Left"}, {"pad_token", "[MASK]"}};
+  test::write_bytes(directory / "tokenizer.json", content.dump());
+  test::write_bytes(directory / "tokenizer_config.json", R"({"cls_token": "[CLS]"})");
+  const auto by_sections = load_tokenizer(directory.path());
+  CHECK(by_sections->limits().truncates_left);
+  CHECK(by_sections->limits().pads_left);
+  CHECK_FALSE(by_sections->limits().max_length);
+  CHECK(by_sections->special_id(SpecialToken::pad) == 4);
+  test::write_bytes(directory / "tokenizer_config.json",
+                    R"({"pad_token": "[PAD]", "truncation_side": "right", "padding_side": "right"})");
+  const auto by_settings = load_tokenizer(directory.path());
+  CHECK_FALSE(by_settings->limits().truncates_left);
+  CHECK_FALSE(by_settings->limits().pads_left);
+  CHECK(by_settings->special_id(SpecialToken::pad) == 0);
+}

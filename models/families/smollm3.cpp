@@ -44,6 +44,12 @@ void write_rotary_layers(const C& config, nlohmann::json& json) {
     json["no_rope_layers"].push_back(config.rotates(i) ? 1 : 0);
 }
 
+void refuse_windows(const ConfigReader& reader, C& /*config*/) {
+  if (!reader.has("layer_types")) return;
+  for (const nlohmann::json& type : reader.at("layer_types"))
+    if (type != "full_attention") reader.refuse("layer_types", "expected full_attention for each layer");
+}
+
 C smollm3_3b() {
   C config = of_size(base(), {128256, 2048, 36, 16, 11008});
   config.max_positions = 65536;
@@ -58,19 +64,19 @@ Family family() {
       .description = "SmolLM3 (Bakouch et al., 2025): Llama with no positions in every fourth layer",
       .heads = decoder_heads("SmolLM3"),
       .base = base(),
-      .keys = {"SmolLM3",
-               concatenated({llama_keys(),
-                             rope_keys(),
-                             {
-                                 {.name = "no_rope_layers",
-                                  .read = read_rotary_layers,
-                                  .write = write_rotary_layers,
-                                  .by_layer = true},
-                                 attention_bias_key(),
-                                 ignored_keys({"layer_types", "max_window_layers", "sliding_window"}),
-                                 optional_key("mlp_bias", &C::feed_forward_bias),
-                                 expected_key("use_sliding_window", false),
-                             }})},
+      .keys = {"SmolLM3", concatenated({llama_keys(),
+                                        rope_keys(),
+                                        {
+                                            {.name = "no_rope_layers",
+                                             .read = read_rotary_layers,
+                                             .write = write_rotary_layers,
+                                             .by_layer = true},
+                                            attention_bias_key(),
+                                            {"layer_types", refuse_windows, {}},
+                                            ignored_keys({"max_window_layers", "sliding_window"}),
+                                            optional_key("mlp_bias", &C::feed_forward_bias),
+                                            expected_key("use_sliding_window", false),
+                                        }})},
       .presets = {{"smollm3-3b", "SmolLM3 3B", smollm3_3b()}},
       .weight_table = llama_weights,
   };

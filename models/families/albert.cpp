@@ -14,6 +14,7 @@ C base() {
   config.sharing = Sharing::kAllLayers;
   config.activation = Activation::kGeluTanh;
   config.embedding_dropout = config.attention_dropout = config.dropout = 0.0;
+  config.dropped_outputs = DroppedOutputs::kAttention;
   return config;
 }
 

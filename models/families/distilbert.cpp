@@ -8,6 +8,7 @@ namespace zoo::family::distilbert {
 C base() {
   C config = bert_base();  // no key says its layer_norm_eps
   config.type_vocab_size = 0;
+  config.dropped_outputs = DroppedOutputs::kFeedForward;
   config.classifier_dropout = 0.2;
   config.answer_dropout = 0.1;
   return config;

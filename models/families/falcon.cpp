@@ -30,6 +30,8 @@ void read_architecture(const ConfigReader& reader, C& config) {
   if (grouped && !parallel) reader.refuse("parallel_attn", "expected true with new_decoder_architecture");
   const std::int64_t norms = reader.get_int("num_ln_in_parallel_attn", grouped ? 2 : 1);
   if (norms != 1 && (norms != 2 || !grouped)) reader.refuse("num_ln_in_parallel_attn", "expected 1");
+  if (!parallel && config.attention_dropout != 0)  // the rate of the attention's output too
+    reader.refuse("attention_dropout", "expected 0 without parallel_attn");
   config.num_kv_heads = grouped                 ? reader.get_int("num_kv_heads", config.num_heads)
                         : is_set("multi_query") ? 1
                                                 : config.num_heads;
@@ -96,7 +98,8 @@ Family family() {
                     activation_key("activation"),
                     optional_key("layer_norm_epsilon", &C::layer_norm_eps),
                     optional_key("initializer_range", &C::initializer_range),
-                    optional_key("hidden_dropout", &C::dropout),
+                    // Of parallel sublayers it drops their sum.
+                    expected_key("hidden_dropout", 0.0),
                     optional_key("attention_dropout", &C::attention_dropout),
                     optional_key("bias", {&C::qkv_bias, &C::attention_output_bias, &C::feed_forward_bias}),
                     optional_key("tie_word_embeddings", &C::tie_word_embeddings),

@@ -52,6 +52,7 @@ constexpr Value kAttentions[] = {{"full", kPacked},
                                  {"linformer", kModules}};
 constexpr Value kQueryKeyNorms[] = {{"none", kPacked}, {"per_head", kPacked}, {"whole", kPacked}};
 constexpr Value kSharings[] = {{"none", kPacked}, {"all_layers", kPacked}};
+constexpr Value kDroppedOutputs[] = {{"all", kEvery}, {"feed_forward", kEvery}, {"attention", kEvery}};
 constexpr Value kInitialWeights[] = {{"normal", kEvery}, {"scaled_residuals", kEvery}, {"by_width", kEvery}};
 
 template <class Enum> std::string_view named(std::span<const Value> values, Enum value) {
@@ -227,6 +228,7 @@ constexpr Field kFields[] = {
     FIELD(attention_dropout, kEvery, Range::kRate),
     FIELD(activation_dropout, kEvery, Range::kRate),
     FIELD(dropout, kEvery, Range::kRate),
+    FIELD(dropped_outputs, kDroppedOutputs),
     FIELD(final_dropout, kEvery, Range::kRate),
     FIELD(layer_dropout, kEvery, Range::kRate),
     FIELD(decoder_layer_dropout, kEvery, Range::kRate),

@@ -17,7 +17,7 @@ ExpertsImpl::ExpertsImpl(const TransformerConfig& config)
       activation_(config.activation),
       weights_(config.expert_weights),
       inner_dropout_(config.activation_dropout),
-      output_dropout_(config.dropout) {
+      output_dropout_(config.feed_forward_output_dropout()) {
   const std::int64_t width = config.expert_width();
   const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
   router = register_module("router", Linear(config.hidden_size, count_, /*with_bias=*/false));

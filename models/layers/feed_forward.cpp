@@ -7,7 +7,7 @@ namespace zoo {
 FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
     : activation_(config.activation),
       inner_dropout_(config.activation_dropout),
-      output_dropout_(config.dropout) {
+      output_dropout_(config.feed_forward_output_dropout()) {
   const std::int64_t width = config.feed_forward_size();
   const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
   up = register_module("up", Linear(config.hidden_size, up_width, config.feed_forward_bias));

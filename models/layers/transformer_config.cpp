@@ -30,6 +30,7 @@ TransformerConfig TransformerConfig::resolved() const {
   all.intermediate_size = feed_forward_size();
   all.num_kv_heads = kv_heads();
   if (sliding_window == 0) all.window_layers.clear();
+  if (dropout == 0) all.dropped_outputs = DroppedOutputs::kAll;
   if (num_experts == 0) {
     const TransformerConfig none;
     all.experts_per_token = none.experts_per_token;

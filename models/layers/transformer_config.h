@@ -33,6 +33,11 @@ enum class NormPlacement { kPre, kPost, kSandwich, kBranchEnd };
 /// for both.
 enum class SublayerOrder { kSequential, kParallel, kParallelOneNorm };
 
+/// Sublayers whose outputs training drops before the residual sum. kAll: Vaswani et al. (2017). kFeedForward
+/// and kAttention: these alone, as transformers does in DistilBERT (Sanh et al., 2019) and ALBERT (Lan et
+/// al., 2020).
+enum class DroppedOutputs { kAll, kFeedForward, kAttention };
+
 /// RMSNorm of queries and keys before their product (Henry et al., 2020), with learned weights. kPerHead:
 /// over each head's D numbers; all heads share the weights. kWhole: over all heads of a token together.
 enum class QueryKeyNorm { kNone, kPerHead, kWhole };
@@ -219,6 +224,7 @@ struct TransformerConfig {
   double token_dropout = 0.0;          // the same for token classification
   double answer_dropout = 0.0;         // the same for question answering
   double initializer_range = 0.02;
+  DroppedOutputs dropped_outputs = DroppedOutputs::kAll;  // sublayers with `dropout`
   InitialWeights initial_weights = InitialWeights::kScaledResiduals;
 
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }
@@ -233,6 +239,14 @@ struct TransformerConfig {
   std::int64_t expert_width() const { return expert_size > 0 ? expert_size : feed_forward_size(); }
   bool has_experts(std::int64_t layer) const {
     return num_experts > 0 && (expert_layers.empty() || expert_layers[static_cast<std::size_t>(layer)]);
+  }
+
+  /// Dropout of a sublayer's output: attention, or feed-forward network or experts.
+  double attention_output_dropout() const {
+    return dropped_outputs == DroppedOutputs::kFeedForward ? 0.0 : dropout;
+  }
+  double feed_forward_output_dropout() const {
+    return dropped_outputs == DroppedOutputs::kAttention ? 0.0 : dropout;
   }
 
   double score_scale() const {

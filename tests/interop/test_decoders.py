@@ -90,10 +90,11 @@ def bloom(draw, layers):
 
 def falcon(draw, layers):
     grouped = draw.random() < 0.5
+    parallel = grouped or draw.random() < 0.5
     return dict(new_decoder_architecture=grouped, multi_query=draw.random() < 0.5,
                 **({} if grouped else {"num_kv_heads": None}), bias=draw.random() < 0.5,
-                parallel_attn=grouped or draw.random() < 0.5, num_ln_in_parallel_attn=draw.choice([None, 1, 2]) if grouped else None,
-                activation=draw.choice(["gelu", "relu"]), hidden_dropout=0.1)
+                parallel_attn=parallel, num_ln_in_parallel_attn=draw.choice([None, 1, 2]) if grouped else None,
+                activation=draw.choice(["gelu", "relu"]), **({} if parallel else {"attention_dropout": 0.0}))
 
 
 def gptj(draw, layers):

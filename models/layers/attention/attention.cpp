@@ -28,7 +28,7 @@ SelfAttentionImpl::SelfAttentionImpl(const TransformerConfig& config)
       dropout_(config.attention_dropout),
       scale_(config.position == PositionKind::kDisentangled ? config.score_scale() : config.attention_scale),
       softcap_(config.attention_softcap),
-      output_dropout_(config.dropout) {
+      output_dropout_(config.attention_output_dropout()) {
   const std::int64_t width = num_heads_ * head_dim_;
   const std::int64_t kv_width = num_kv_heads_ * head_dim_;
   qkv = register_module("qkv", Linear(config.hidden_size, width + 2 * kv_width, config.qkv_bias));
@@ -153,7 +153,7 @@ CrossAttentionImpl::CrossAttentionImpl(const TransformerConfig& config)
       head_dim_(config.head_size()),
       dropout_(config.attention_dropout),
       scale_(config.attention_scale),
-      output_dropout_(config.dropout) {
+      output_dropout_(config.attention_output_dropout()) {
   const std::int64_t width = num_heads_ * head_dim_;
   q = register_module("q", Linear(config.hidden_size, width, config.qkv_bias));
   kv = register_module("kv", Linear(config.hidden_size, 2 * num_kv_heads_ * head_dim_, config.qkv_bias));

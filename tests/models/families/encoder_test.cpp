@@ -269,6 +269,30 @@ TEST_CASE("dropout acts in training only, and before the classifier") {
                   model->forward({.input_ids = ids}).last_hidden_state));
 }
 
+// As in transformers.
+TEST_CASE("DistilBERT drops no output of attention, ALBERT none of the feed-forward network") {
+  const std::string attention = "attention.out", feed_forward = "feed_forward.down";
+  const auto is_random = [](const std::string& family, const std::string& silent) {
+    TransformerConfig config = config_of(family);
+    config.dropped_outputs = find_family(family).base.dropped_outputs;
+    config.dropout = 0.5;
+    const auto model = test::random_model(family, config, Head::kBase, 15);
+    const at::NoGradGuard no_grad;
+    for (const auto& parameter : model->named_parameters())
+      if (parameter.key().find(silent) != std::string::npos) parameter.value().zero_();
+    model->train();
+    const at::Tensor ids = words(config, 1, 5, 16);
+    const auto hidden = [&] { return model->forward({.input_ids = ids}).last_hidden_state; };
+    return !at::equal(hidden(), hidden());
+  };
+  CHECK_FALSE(is_random("distilbert", feed_forward));
+  CHECK(is_random("distilbert", attention));
+  CHECK_FALSE(is_random("albert", attention));
+  CHECK(is_random("albert", feed_forward));
+  CHECK(is_random("bert", attention));
+  CHECK(is_random("bert", feed_forward));
+}
+
 TEST_CASE("fresh weights are BERT's: normal with the configured deviation, no biases, nothing for padding") {
   TransformerConfig config = test::small_encoder_config();
   config.vocab_size = 300;

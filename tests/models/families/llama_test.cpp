@@ -238,6 +238,13 @@ TEST_CASE("relatives of Llama refuse by name what they do not compute") {
   CHECK_THAT(fault_of("gemma", {{"use_bidirectional_attention", true}}),
              Contains("use_bidirectional_attention"));
   CHECK_THAT(fault_of("smollm3", {{"no_rope_layers", {1, 2}}}), Contains("no_rope_layers"));
+  CHECK_THAT(fault_of("smollm3", {{"layer_types", {"full_attention", "sliding_attention"}}}),
+             Contains("'layer_types'"));
+  CHECK(fault_of("smollm3", {{"layer_types", {"full_attention", "full_attention"}}}) == "");
+  CHECK_THAT(fault_of("falcon", {{"hidden_dropout", 0.1}}), Contains("hidden_dropout"));
+  CHECK_THAT(fault_of("falcon", {{"parallel_attn", false}, {"attention_dropout", 0.1}}),
+             Contains("attention_dropout"));
+  CHECK(fault_of("falcon", {{"attention_dropout", 0.1}}) == "");
   CHECK_THAT(fault_of("opt", {{"word_embed_proj_dim", 8}}), Contains("word_embed_proj_dim"));
   CHECK_THAT(fault_of("opt", {{"_remove_final_layer_norm", true}}), Contains("_remove_final_layer_norm"));
 }

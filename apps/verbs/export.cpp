@@ -55,7 +55,7 @@ void check_together(ExportFlags& values) {
     if (!values.weights.empty()) throw UsageError("--weights needs --format gguf, packed or html");
     return;
   }
-  if (!gguf && values.dtype_given)
+  if (values.dtype_given)
     throw UsageError("--dtype does not go with --format ", values.format, "; --weights names the type");
   if (html && values.weights.empty()) values.weights = "int8";
   if (gguf && values.weights.empty()) values.weights = "f16";

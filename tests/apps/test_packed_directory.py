@@ -189,6 +189,7 @@ class PackedDirectory(CommandTest):
         words = ("export", "--model", self.model, "--output", self.packed, "--format")
         for more, needle in ((("packed",), "needs --weights float32, bfloat16, int8 or int4"),
                              (("packed", "--weights", "q8_0"), "not q8_0"), (("gguf", "--weights", "int8"), "not int8"),
+                             (("gguf", "--dtype", "float32"), "--dtype does not go with --format gguf; --weights names the type"),
                              (("packed", "--weights", "int8", "--verify"), "--verify"),
                              (("packed", "--weights", "int8", "--dtype", "bfloat16"), "--dtype"),
                              (("packed", "--weights", "int8", "--calibration", "kjv"), "--calibration needs"),

@@ -172,9 +172,12 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
 }
 
 std::string PeftAdapter::base_of(const fs::path& directory) {
-  const json config = read_json(directory / kAdapterConfig);
-  return ConfigReader(config, (directory / kAdapterConfig).string())
-      .get_string("base_model_name_or_path", "");
+  const json content = read_json(directory / kAdapterConfig);
+  const ConfigReader config(content, (directory / kAdapterConfig).string());
+  const std::string base = config.get_string("base_model_name_or_path", ""),
+                    revision = config.get_string("revision", "");
+  std::error_code ignored;
+  return base.empty() || revision.empty() || fs::exists(base, ignored) ? base : base + "@" + revision;
 }
 
 void PeftAdapter::read_tensors() {

@@ -47,7 +47,8 @@ class PeftAdapter {
   /// compute: another peft_type, an initialization that changes the base model, aLoRA, …
   explicit PeftAdapter(const std::filesystem::path& directory);
 
-  /// The model that it was trained on: a directory or a name on the hub; empty if the file does not say.
+  /// The model that it was trained on: a directory, which has no revision, or a name on the hub, with
+  /// "@REVISION" if the file names one; empty if the file does not say.
   static std::string base_of(const std::filesystem::path& directory);
 
   /// The head of its task_type; none: the model's own.

@@ -10,6 +10,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/write_bytes.h"
 
 using namespace zoo;
 namespace fs = std::filesystem;
@@ -160,6 +161,18 @@ TEST_CASE("what an adapter asks for and the zoo does not compute is refused by n
     copy.set(key, value);
     CHECK_NOTHROW(load_model({base_named("llama"), copy.path()}));
   }
+}
+
+TEST_CASE("the base model of an adapter has the revision that the file names") {
+  const test::TemporaryDirectory folder;
+  const auto base_of = [&](const std::string& config) {
+    test::write_bytes(folder / "adapter_config.json", config);
+    return PeftAdapter::base_of(folder.path());
+  };
+  CHECK(base_of(R"({"base_model_name_or_path": "owner/tiny", "revision": "v2"})") == "owner/tiny@v2");
+  CHECK(base_of(R"({"base_model_name_or_path": "owner/tiny", "revision": null})") == "owner/tiny");
+  CHECK(base_of(R"({"base_model_name_or_path": "..", "revision": "v2"})") == "..");
+  CHECK(base_of(R"({"revision": "v2"})") == "");
 }
 
 TEST_CASE("an adapter whose tensors do not fit its configuration or the model is refused") {

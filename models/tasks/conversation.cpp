@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "models/generation/decoding_batch.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -65,6 +66,14 @@ std::size_t Conversation::drop_turn() {
   const auto dropped = static_cast<std::size_t>(next - first);
   messages_.erase(first, next);
   return dropped;
+}
+
+std::int64_t conversation_context(const TransformerConfig& config, std::int64_t context,
+                                  std::optional<std::int64_t> max_length) {
+  std::int64_t limit = context_limit(config, context);
+  // Rotary positions have no limit, but training has shown the model no more than these.
+  if (context == 0 && config.max_positions > 0) limit = std::min(limit, config.max_positions);
+  return std::min(limit, max_length.value_or(limit));
 }
 
 }  // namespace zoo

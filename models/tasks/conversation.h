@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/layers/transformer_config.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
@@ -72,5 +74,10 @@ class Conversation {
   std::shared_ptr<const nlohmann::ordered_json> variables_;
   std::vector<ChatMessage> messages_;
 };
+
+/// Reader::context of a model: `context` tokens, or, if it is 0, as many as the model knows positions of; and
+/// at most `max_length`, as in GenerationSettings.
+std::int64_t conversation_context(const TransformerConfig& config, std::int64_t context,
+                                  std::optional<std::int64_t> max_length);
 
 }  // namespace zoo

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "data/base/error.h"
-#include "models/generation/decoding_batch.h"
 #include "models/generation/generate.h"
 #include "models/tasks/inference_loading.h"
 
@@ -58,11 +57,15 @@ GenerateSession TextGenerator::session_for(const GenerationSettings& settings) c
 }
 
 // As in transformers, a caller's max_new_tokens overrides the file's max_length.
+std::optional<std::int64_t> TextGenerator::max_length_of(const GenerationSettings& settings) const {
+  const bool overridden = settings.options.max_new_tokens > 0 && settings.max_length == settings_.max_length;
+  return overridden ? std::nullopt : settings.max_length;
+}
+
 GenerationOptions TextGenerator::options_for(const GenerationSettings& settings,
                                              std::size_t longest_prompt) const {
   GenerationOptions options = settings.generation_options();
-  const bool overrides = options.max_new_tokens > 0 && settings.max_length == settings_.max_length;
-  if (!overrides)
+  if (max_length_of(settings))
     options.max_new_tokens = settings.new_token_limit(static_cast<std::int64_t>(longest_prompt));
   return options;
 }
@@ -83,6 +86,7 @@ std::string TextGenerator::reply(Conversation& conversation, const std::string& 
   const auto answer = [&](const Conversation::Prompt& prompt) {
     GenerationOptions options = options_for(settings, prompt.ids.size());
     options.sampling.seed += conversation.messages().size();
+    options.beams.num_return_sequences = 1;
     options.keep_cache = true;  // the next prompt begins like this one
     complete(options, session);
     RowText text(session);
@@ -94,7 +98,8 @@ std::string TextGenerator::reply(Conversation& conversation, const std::string& 
     return text_of_row(result.ids[0], session);
   };
   return conversation.ask(message, {.tokenizer = *session.tokenizer,
-                                    .context = context_limit(model_->config(), settings.options.context),
+                                    .context = conversation_context(
+                                        model_->config(), settings.options.context, max_length_of(settings)),
                                     .max_new_tokens = options_for(settings, 1).max_new_tokens,
                                     .answer = answer});
 }

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,7 @@ class TextGenerator {
  private:
   TextGenerator(const CheckpointConfig& checkpoint, const ComputeOptions& compute);
   GenerateSession session_for(const GenerationSettings& settings) const;
+  std::optional<std::int64_t> max_length_of(const GenerationSettings& settings) const;
   GenerationOptions options_for(const GenerationSettings& settings, std::size_t longest_prompt) const;
 
   GenerationConfig config_;

@@ -123,6 +123,20 @@ class EvaluateSuite(CommandTest):
         self.assertEqual([(answer["text"], answer["exact_match"]) for answer in answers], [("", 1), ("", 0)])
         self.assertEqual(scores["exact_match"]["value"], 0.5)
 
+    def test_written_answers_of_beams(self):
+        """An answer is the best beam of its own question, also where the model's file asks for several."""
+        self.write_lines("asked.jsonl", [{"q": "the cat"}, {"q": "dog"}])
+        task = self.write_task(output_type="generate_until", data="asked.jsonl", doc_to_target="{{q}}", doc_to_choice=None,
+                               generation_kwargs={"until": ["."], "max_gen_toks": 5})
+        texts = []
+        for returned in (1, 3):
+            model = write_checkpoint(self.folder / f"beams{returned}", tokenizer=True,
+                                     generation={"num_beams": 3, "num_return_sequences": returned, "do_sample": False})
+            output = self.folder / "written.jsonl"
+            self.succeed("evaluate", "--model", model, "--suite", task, "--json", "--output", output)
+            texts.append([json.loads(line)["text"] for line in output.read_text().splitlines()])
+        self.assertEqual(texts[0], texts[1])
+
     def test_examples(self):
         """How many tokens a choice has does not depend on the examples, but what the context has does: 24 positions."""
         _, answers = self.evaluate(self.write_task(num_fewshot=2, fewshot_config={"sampler": "first_n"}))

@@ -357,6 +357,34 @@ class ChatTest(unittest.TestCase):
         alone = json.loads(self.chat("--messages", "-", "--json", stdin=json.dumps(last)).stdout)["text"][0]
         self.assertEqual(done.stdout.splitlines()[1], alone)
 
+    def test_max_length_counts_the_prompt_of_each_answer(self):
+        self.save_model()
+        self.template = self.write("t.jinja", "{% for m in messages %}{{ m.role[0] }} {{ m.content }} {% endfor %}")
+
+        def chat(*words, stdin):
+            done = tzoo("chat", "--model", str(self.directory), "--chat_template", str(self.template), "--temperature", "0",
+                        "--max_length", "30", *words, stdin=stdin)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done
+
+        message = "the " * 12  # two of them leave no room
+        alone = json.loads(chat("--messages", "-", "--json", stdin=json.dumps([{"role": "user", "content": message}])).stdout)
+        done = chat(stdin=f"{message}\n" * 3)
+        self.assertEqual(done.stdout.splitlines(), alone["text"] * 3)
+        self.assertEqual(done.stderr.count("note: the oldest 2 messages no longer fit"), 2)
+
+    def test_an_answer_is_the_best_of_the_beams(self):
+        self.save_model()
+        self.template = self.write("t.jinja", TEMPLATES["chatml"])
+        said = []
+        for returned in (1, 3):
+            (self.directory / "generation_config.json").write_text(
+                json.dumps({"num_beams": 3, "num_return_sequences": returned}))
+            found = json.loads(self.chat("--messages", "-", "--json", stdin='[{"role": "user", "content": "god"}]').stdout)
+            self.assertEqual(len(found["ids"]), 1)
+            said.append((found["ids"], self.chat(stdin="the earth\ngod\n").stdout))
+        self.assertEqual(said[0], said[1])
+
     def test_wrong_usage(self):
         for words, named in [(["--print_prompt"], "--messages"), (["--json"], "--messages"),
                              (["--num_samples", "2"], "--num_samples")]:

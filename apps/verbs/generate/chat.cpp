@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,6 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "models/generation/decoding_batch.h"
 #include "models/tasks/conversation.h"
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
@@ -36,11 +36,12 @@ class ChatSession {
  public:
   // Model and session must outlive this object.
   ChatSession(DecodingModel& model, const GenerateSession& session, Conversation conversation,
-              GenerationOptions options, bool color)
+              GenerationOptions options, std::optional<std::int64_t> max_length, bool color)
       : model_(model),
         session_(session),
         conversation_(std::move(conversation)),
         options_(std::move(options)),
+        max_length_(max_length),
         color_(color) {}
 
   // Answers a line, or obeys it if it is a command such as /reset. A line that ends in a backslash goes on
@@ -81,10 +82,12 @@ class ChatSession {
       if (prompt.dropped > 0)
         std::cerr << "note: the oldest " << prompt.dropped << " messages no longer fit: dropped\n";
       ++options_.sampling.seed;  // so that the same message gets another answer
-      return text_of_row(stream_reply(model_, session_, options_, prompt.ids, color_).ids[0], session_);
+      GenerationOptions options = options_;
+      if (max_length_) options.max_new_tokens = *max_length_ - std::ssize(prompt.ids);
+      return text_of_row(stream_reply(model_, session_, options, prompt.ids, color_).ids[0], session_);
     };
     conversation_.ask(text, {.tokenizer = *session_.tokenizer,
-                             .context = context_limit(model_.config(), options_.context),
+                             .context = conversation_context(model_.config(), options_.context, max_length_),
                              .max_new_tokens = options_.max_new_tokens,
                              .answer = reply});
   }
@@ -93,6 +96,7 @@ class ChatSession {
   const GenerateSession& session_;
   Conversation conversation_;
   GenerationOptions options_;
+  std::optional<std::int64_t> max_length_;  // of a prompt and its answer, in tokens
   bool color_;
   std::string unfinished_;
 };
@@ -193,7 +197,8 @@ int run_chat(const Arguments& arguments) {
     answer_once(*model, flags, session, options, prompts[0]);
     return 0;
   }
-  ChatSession chatting(*model, session, Conversation(format, request), options, flags.color);
+  ChatSession chatting(*model, session, Conversation(format, request), options, flags.max_length,
+                       flags.color);
   answer_lines([&](const std::string& line) { return chatting.take(line); });
   return 0;
 }

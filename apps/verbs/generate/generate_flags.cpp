@@ -183,6 +183,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   check(values);
   check_choice_of_tokens(flags, values);
   apply_generation_config(values, flags);
+  if (values.interactive) values.options.beams.num_return_sequences = 1;
   return true;
 }
 
@@ -217,6 +218,7 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   check_chat(values, chat);
   if (chat.print_prompt) return true;
   apply_generation_config(values, flags);
+  values.options.beams.num_return_sequences = 1;
   return true;
 }
 

@@ -146,6 +146,7 @@ struct Writer {
     }
     session.stop = StopStrings(std::move(ends));
     options.max_new_tokens = task.max_gen_toks;
+    options.beams.num_return_sequences = 1;
     complete(options, session);
   }
   GenerateSession session;

@@ -117,6 +117,46 @@ TEST_CASE("A model's replies are what it writes after the prompt of its template
   CHECK(once == model.generate({"bfdc"}, settings)[0]);
 }
 
+TEST_CASE("A reply is the best beam, whatever number of them is returned") {
+  const Chatter saved;
+  TextGenerator model(saved.directory.path());
+  GenerationSettings settings = model.settings();
+  settings.options.max_new_tokens = 6;
+  settings.options.beams = {.num_beams = 3, .num_return_sequences = 3};
+  Conversation conversation = model.conversation();
+  std::string parts;
+  const std::string reply = model.reply(conversation, "fgh", settings, [&parts](std::string_view part) {
+    parts += part;
+    return true;
+  });
+  CHECK(reply == model.generate({"bfghdc"}, settings)[0]);
+  CHECK(parts == reply);
+}
+
+TEST_CASE("A reply and its prompt have at most max_length tokens: older turns are dropped") {
+  const Chatter saved;
+  TextGenerator model(saved.directory.path());
+  GenerationSettings settings = model.settings();
+  settings.temperature = 0;
+  settings.max_length = 20;
+  Conversation conversation = model.conversation();
+  CHECK(model.reply(conversation, "fgh", settings).size() == 14);
+  for (const char* message : {"i", "k"})
+    CHECK(model.reply(conversation, message, settings) ==
+          model.generate({"b" + std::string(message) + "dc"}, settings)[0]);
+}
+
+TEST_CASE("A conversation takes the positions that its model knows, unless a context is given") {
+  TransformerConfig config = test::small_config();
+  config.max_positions = 64;
+  config.position = PositionKind::kRotary;
+  CHECK(conversation_context(config, 0, std::nullopt) == 64);
+  CHECK(conversation_context(config, 100, std::nullopt) == 100);
+  CHECK(conversation_context(config, 0, 20) == 20);
+  config.position = PositionKind::kLearned;
+  CHECK(conversation_context(config, 100, 80) == 64);
+}
+
 TEST_CASE("A model without a chat template holds no conversation") {
   const Chatter saved;
   std::filesystem::remove(saved.directory / "chat_template.jinja");

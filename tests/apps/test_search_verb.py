@@ -104,6 +104,7 @@ class SearchVerb(CommandTest):
         picture = self.write("0.png", b"\x89PNG\xff\0")
         table = self.write("9.jsonl", '{"loss": 1}\n')
         self.write("empty.txt", "")
+        (self.notes / "loop").symlink_to("loop")
         result = run(*self.words("--json"))
         self.assertEqual((result.code, len(result.out.splitlines())), (0, len(found)))
         self.assertEqual(result.err, f"note: passed over 2 of 4 files; the first: invalid UTF-8 in {picture} at byte 0 (line 1)\n")

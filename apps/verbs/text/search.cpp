@@ -126,9 +126,10 @@ class SearchedFiles {
     auto each = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
     for (; each != fs::recursive_directory_iterator(); ++each) {
       const fs::path& path = each->path();
-      const bool is_index = !index.empty() && fs::exists(index) && fs::equivalent(path, index);
+      std::error_code error;  // such as a link to itself
+      const bool is_index = !index.empty() && fs::exists(index) && fs::equivalent(path, index, error);
       if (is_index || path.filename().string().starts_with(".")) each.disable_recursion_pending();
-      else if (each->is_regular_file() && each->file_size() > 0) files_.insert(path);
+      else if (each->is_regular_file(error) && each->file_size(error) > 0 && !error) files_.insert(path);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "models/generation/continuous_batch.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -182,11 +183,6 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   row.tokens = work->request->prompts[work->entered / samples];
   row.given = row.tokens.size();
   row.state = work->first_state;
-  work->entered += static_cast<std::size_t>(row.samples);
-  if (work->entered == work->rows()) {
-    const std::lock_guard lock(mutex_);
-    std::erase(queue_, work);
-  }
   session_->adapt(session_->rows() - 1, work->request->adapter);
   if (!work->request->scores_prompt) {
     const auto held = session_->reuse(session_->rows() - 1, row.tokens);
@@ -194,6 +190,11 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
     row.read = static_cast<std::size_t>(held);
     if (work->request->on_reuse && row.number % samples == 0)
       work->request->on_reuse(row.number / samples, held);
+  }
+  work->entered += static_cast<std::size_t>(row.samples);
+  if (work->entered == work->rows()) {
+    const std::lock_guard lock(mutex_);
+    std::erase(queue_, work);
   }
   row.work = std::move(work);
   rows_.push_back(std::move(row));
@@ -223,7 +224,15 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   };
   for (BatchRow& row : rows_) read_next(row);
   for (; next && budget > 0 && (scoring || !scores(*next)); next = next_work()) {
-    enter(next);
+    try {
+      enter(next);
+    } catch (const Error& error) {  // the model has no such adapter
+      fail(*next, error);
+      std::vector<std::int64_t> kept(rows_.size());  // not the row that was added for it
+      std::iota(kept.begin(), kept.end(), 0);
+      if (!kept.empty()) session_->select(kept);
+      continue;
+    }
     read_next(rows_.back());
   }
   return tokens;
@@ -231,6 +240,7 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
 
 void ContinuousBatch::read() {
   const Tokens tokens = next_tokens();
+  if (tokens.empty()) return;
   const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) {
     return row.reads() && row.work->request->scores_prompt;
   });
@@ -325,7 +335,8 @@ void ContinuousBatch::fail(BatchWork& work, const std::exception& error) {
 void ContinuousBatch::fail_all(const std::exception& error) {
   std::vector<std::shared_ptr<BatchWork>> works;
   for (const BatchRow& row : rows_) works.push_back(row.work);
-  if (works.empty()) works.push_back(next_work());  // the one for which no session could begin
+  if (works.empty())  // no session could begin for the next one, or it could not enter
+    if (const auto next = next_work()) works.push_back(next);
   for (const auto& work : works) fail(*work, error);
   rows_.clear();
   session_.reset();

@@ -194,6 +194,27 @@ TEST_CASE("A constraint without memory fails one request, not its neighbours") {
   CHECK(good.ids == alone(*models.decoder, good));
 }
 
+TEST_CASE("An adapter that the model lacks fails one request, not its neighbours") {
+  const Models models(GENERATE(true, false));
+  ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 60, .piece = 8});
+  const GenerationOptions options{.max_new_tokens = 10, .sampling = {.temperature = 0}};
+  Client good({prompt_of(4, 1)}, options), later({prompt_of(5, 3)}, options);
+  Client first({prompt_of(4, 2)}, options), bad({prompt_of(4, 2)}, options, 2);
+  first.request->adapter = bad.request->adapter = 3;
+  for (const Client* client : {&first, &good, &bad, &later}) REQUIRE(batch.submit(client->request));
+  run(batch);
+  for (const Client* client : {&first, &bad}) CHECK_THAT(client->failure, Contains("adapter"));
+  for (const Client* client : {&good, &later}) {
+    CHECK(client->failure.empty());
+    CHECK(client->ids == alone(*models.decoder, *client));
+  }
+  Client alone_in_it({prompt_of(4, 2)}, options);
+  alone_in_it.request->adapter = 1;
+  REQUIRE(batch.submit(alone_in_it.request));
+  run(batch);
+  CHECK_THAT(alone_in_it.failure, Contains("adapter"));
+}
+
 TEST_CASE("Rules that leave no token fail one request, not its neighbours") {
   const Models models(true);
   ContinuousBatch batch(*models.decoder, {.slots = 4, .context = 60, .piece = 8});

@@ -254,8 +254,9 @@ void apply_generation_config(GenerationSettings& settings, const GenerationConfi
                          given("typical_p") || given("draft_model") || given("prompt_lookup_num_tokens") ||
                          given("num_samples");
   const bool greedy_asked = given("temperature") && settings.temperature == 0.0;
+  const bool beams_asked = given("num_beams") && settings.options.beams.num_beams > 1;
   if (!way_asked || greedy_asked || given("num_beams")) defaults.set_beams(settings);
-  if (!greedy_asked) defaults.set_sampling(settings);
+  if (!greedy_asked && (way_asked || !beams_asked)) defaults.set_sampling(settings);
   defaults.set_history(settings);
   defaults.set_ends(settings);
   defaults.refuse_unsupported(settings);

@@ -234,6 +234,14 @@ class Endings(Generated):
         self.assertEqual(drawn[0], drawn[1])
         self.assertNotEqual(drawn[0], drawn[2])
 
+    def test_flags_of_beams_that_the_file_asks_for(self):
+        model = write_checkpoint(self.path("searched"), vocab_size=len(CHARS), generation={"num_beams": 3})
+        flags = ["generate", "--input_ids", "[[1, 2]]", "--json", "--max_new_tokens", 8, "--length_penalty", -2]
+        of_file = json.loads(self.succeed(*flags, "--model", model))
+        model = write_checkpoint(self.path("plain"), vocab_size=len(CHARS))
+        self.assertEqual(of_file["scores"], json.loads(self.succeed(*flags, "--model", model, "--num_beams", 3))["scores"])
+        self.fails(2, ["--model", model, "--prompt", "a", "--num_beams", 1, "--length_penalty", -2], "--length_penalty")
+
     def test_log_probabilities_of_the_model_itself(self):
         flags = ["--model", self.chars, "--prompt", "ab", "--json", "--logprobs", "--max_new_tokens", 12]
         greedy = json.loads(self.succeed("generate", *flags, "--temperature", 0))

@@ -169,6 +169,7 @@ class Refusals(unittest.TestCase):
             self.assertEqual(by_file, json.loads(tzoo(*words, *flags).stdout)["ids"])
             beams = json.loads(tzoo(*words, "--temperature", "0").stdout)["ids"]
             self.assertNotEqual(by_file, beams)
+            self.assertEqual(json.loads(tzoo(*words, "--num_beams", "3").stdout)["ids"], beams)  # the flag asks for a search alone
 
 
 class Gpt2(DecodingParity, unittest.TestCase):

@@ -130,9 +130,13 @@ void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (beams && values.num_samples > 1)
     throw UsageError(
         "--num_samples: cannot be combined with --num_beams; --num_return_sequences gives several beams");
-  for (const char* flag : {"length_penalty", "early_stopping", "num_return_sequences"}) {
-    if (!beams && flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
-  }
+}
+
+// After generation_config.json, which may have num_beams.
+void check_beams(const Flags& flags, const GenerateFlags& values) {
+  if (values.options.beams.num_beams > 1) return;
+  for (const char* flag : {"length_penalty", "early_stopping", "num_return_sequences"})
+    if (flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
 }
 
 void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
@@ -183,6 +187,7 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   check(values);
   check_choice_of_tokens(flags, values);
   apply_generation_config(values, flags);
+  check_beams(flags, values);
   if (values.interactive) values.options.beams.num_return_sequences = 1;
   return true;
 }
@@ -218,6 +223,7 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   check_chat(values, chat);
   if (chat.print_prompt) return true;
   apply_generation_config(values, flags);
+  check_beams(flags, values);
   values.options.beams.num_return_sequences = 1;
   return true;
 }

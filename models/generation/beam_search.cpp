@@ -137,8 +137,10 @@ class BeamSearch : public TokenLoop {
                .decoder_start_token_id = options_.decoder_start_token_id}) {
     const std::size_t prompts = task.prompts.size();
     for (const auto prompt : c10::irange(prompts)) searches_.emplace_back(prompt, options_.beams);
-    states_.assign(rows_.size(), rules_.first_state());
-    for (const auto row : c10::irange(rows_.size())) given_.push_back(rows_.tokens(row).size());
+    for (const auto row : c10::irange(rows_.size())) {
+      given_.push_back(rows_.tokens(row).size());
+      states_.push_back(rules_.first_state(given_.back()));
+    }
     found_.resize(prompts);
     if (options_.beams.sample) sampler_.emplace(options_.sampling, prompts, candidates_per_beam());
   }
@@ -226,7 +228,8 @@ class BeamSearch : public TokenLoop {
       beam.found.score = values.const_data_ptr<float>()[c];
       beam.found.ids.push_back(id);
       if (own_.defined()) beam.found.log_probabilities.push_back(own_[beam.row][id].item<double>());
-      beam.state = rules_.next_state(states_[static_cast<std::size_t>(beam.row)], id);
+      const auto row = static_cast<std::size_t>(beam.row);
+      beam.state = rules_.next_state(states_[row], id, rows_.tokens(row).size());
       beam.ends = length_ == options_.max_new_tokens || rules_.ends(beam.found.ids, beam.state);
       found.push_back(std::move(beam));
     }

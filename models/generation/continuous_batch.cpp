@@ -36,7 +36,7 @@ void append(BatchRow& row, const ScoredToken& token) {
   const BatchRequest& request = *work.request;
   row.tokens.push_back(token.id);
   row.new_ids.push_back(token.id);
-  row.state = work.rules.next_state(row.state, token.id);
+  row.state = work.rules.next_state(row.state, token.id, row.tokens.size() - 1);
   if (request.on_token) request.on_token(row.number, token);
   if (work.rules.ends(row.new_ids, row.state)) {
     row.end(RowEnd::kStop);
@@ -356,7 +356,7 @@ BatchWork::BatchWork(std::shared_ptr<BatchRequest> given, std::int64_t vocab_siz
     : request(std::move(given)),
       rules(request->options, vocab_size),
       sampler(request->options.sampling, rows()),
-      first_state(request->only_prompt ? 0 : rules.first_state()) {}
+      first_state(request->only_prompt ? 0 : rules.first_state(/*length=*/0)) {}
 
 void BatchRow::score_prompt(const at::Tensor& logits) {
   const BatchRequest& request = *work->request;

@@ -102,7 +102,7 @@ class DraftedRow {
         row_(row),
         given_(first.size()),
         tokens_(first),
-        states_{rules.first_state()},
+        states_{rules.first_state(given_)},
         prompt_(model.config().shape == Shape::kEncoderDecoder ? prompt : TokenIds()),
         lookup_(options.prompt_lookup_num_tokens),
         target_(model, prompt, most_tokens(), options) {
@@ -193,7 +193,7 @@ class DraftedRow {
   }
 
   void push(TokenId id) {
-    states_.push_back(rules_.next_state(states_.back(), id));
+    states_.push_back(rules_.next_state(states_.back(), id, tokens_.size()));
     tokens_.push_back(id);
   }
 

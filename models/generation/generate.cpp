@@ -21,13 +21,12 @@ class RunningRows {
   // Rows before the first new token.
   RunningRows(const GenerationOptions& options, const LogitsRules& rules, const DecodingBatch& rows,
               GenerationResult& result)
-      : options_(options),
-        rules_(rules),
-        result_(result),
-        numbers_(rows.size()),
-        states_(rows.size(), rules.first_state()) {
+      : options_(options), rules_(rules), result_(result), numbers_(rows.size()) {
     std::iota(numbers_.begin(), numbers_.end(), 0);
-    for (std::size_t b = 0; b < rows.size(); ++b) given_.push_back(rows.tokens(b).size());
+    for (std::size_t b = 0; b < rows.size(); ++b) {
+      given_.push_back(rows.tokens(b).size());
+      states_.push_back(rules.first_state(given_[b]));
+    }
     result.ids.resize(rows.size());
     if (options.log_probabilities) result.log_probabilities.resize(rows.size());
   }
@@ -60,10 +59,10 @@ class RunningRows {
         token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
         result_.log_probabilities[token.row].push_back(token.log_probability);
       }
-      states_[b] = rules_.next_state(states_[b], token.id);
-      result_.ids[token.row].push_back(token.id);
-      if (!rules_.ends(result_.ids[token.row], states_[b]))
-        step.going.push_back(static_cast<std::int64_t>(b));
+      TokenIds& ids = result_.ids[token.row];
+      states_[b] = rules_.next_state(states_[b], token.id, given_[b] + ids.size());
+      ids.push_back(token.id);
+      if (!rules_.ends(ids, states_[b])) step.going.push_back(static_cast<std::int64_t>(b));
       if (on_token && !on_token(token)) step.wanted = false;
     }
     if (step.going.size() < numbers_.size()) keep(step.going);

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 namespace zoo {
 
@@ -18,9 +19,18 @@ at::Tensor LogitsRules::apply(const at::Tensor& scores, const RowHistories& rows
   const at::Tensor filtered = apply_filters(filters_, scores, rows);
   if (!options_.constraint) return filtered;
   std::vector<at::Tensor> masks;
-  for (std::size_t b = 0; b < states.size(); ++b)
-    masks.push_back(options_.constraint->mask(states[b], options_.max_new_tokens - rows[b].new_tokens()));
+  for (std::size_t b = 0; b < states.size(); ++b) {
+    const std::int64_t left = options_.max_new_tokens - rows[b].new_tokens() - (forces_last() ? 1 : 0);
+    const bool forced = forces_first(rows[b].tokens->size()) || (forces_last() && left == 0);
+    masks.push_back(forced ? at::zeros({filtered.size(1)}) : options_.constraint->mask(states[b], left));
+  }
   return filtered + at::stack(masks).to(filtered.device());
+}
+
+std::int64_t LogitsRules::first_state(std::size_t length) const {
+  if (!options_.constraint) return 0;
+  const std::int64_t forced = (forces_first(length) ? 1 : 0) + (forces_last() ? 1 : 0);
+  return options_.constraint->begin(options_.max_new_tokens - forced);
 }
 
 bool LogitsRules::ends(const TokenIds& new_ids, std::int64_t state) const {

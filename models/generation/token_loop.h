@@ -49,15 +49,16 @@ class LogitsRules {
   LogitsRules(const GenerationOptions& options, std::int64_t vocab_size);
 
   /// Scores [B, V] of the rows' next tokens, with -inf for forbidden tokens. states[b] is the constraint's
-  /// state after row b's tokens; may be empty without a constraint.
+  /// state after row b's tokens; may be empty without a constraint. A forced token is no part of the text
+  /// that the constraint sees.
   at::Tensor apply(const at::Tensor& scores, const RowHistories& rows,
                    const std::vector<std::int64_t>& states) const;
 
-  std::int64_t first_state() const {
-    return options_.constraint ? options_.constraint->begin(options_.max_new_tokens) : 0;
-  }
-  std::int64_t next_state(std::int64_t state, TokenId id) const {
-    return options_.constraint ? options_.constraint->next(state, id) : 0;
+  /// State of a row of `length` tokens, none of them new.
+  std::int64_t first_state(std::size_t length) const;
+  /// State after `id`, which follows a row of `length` tokens.
+  std::int64_t next_state(std::int64_t state, TokenId id, std::size_t length) const {
+    return options_.constraint && !forces_first(length) ? options_.constraint->next(state, id) : state;
   }
 
   /// True if the row ends with its last new token, whatever max_new_tokens is; `state` is the constraint's
@@ -65,6 +66,12 @@ class LogitsRules {
   bool ends(const TokenIds& new_ids, std::int64_t state) const;
 
  private:
+  // True if the token after a row of `length` tokens is forced_bos_token_id.
+  bool forces_first(std::size_t length) const {
+    return length == 1 && options_.history.forced_bos_token_id.has_value();
+  }
+  bool forces_last() const { return !options_.history.forced_eos_token_ids.empty(); }
+
   const GenerationOptions& options_;
   LogitsFilters filters_;
 };

@@ -26,8 +26,8 @@ class TextConstraint : public TokenConstraint {
   std::int64_t begin(std::int64_t tokens) const override {
     const std::int64_t needed = automaton_->distance(automaton_->begin());
     if (needed > tokens)
-      throw FieldError("the shortest text that fits the constraint takes ", needed, " tokens, more than ",
-                       Field{"max_new_tokens"}, ", which is ", tokens);
+      throw FieldError("the shortest text that fits the constraint takes ", needed, " tokens, more than the ",
+                       tokens, " that ", Field{"max_new_tokens"}, " leaves");
     return automaton_->begin();
   }
 

@@ -218,19 +218,24 @@ TEST_CASE("A context that the options limit slides to half of it") {
              Contains("8 tokens") && Contains("7 tokens"));
 }
 
+namespace {
+
+// Four tokens, each the one after the last.
+class Counting : public TokenConstraint {
+ public:
+  std::int64_t begin(std::int64_t) const override { return 0; }
+  at::Tensor mask(std::int64_t state, std::int64_t) const override {
+    at::Tensor mask = at::full({13}, -std::numeric_limits<float>::infinity(), at::kFloat);
+    if (state < 4) mask[state + 3].zero_();
+    return mask;
+  }
+  std::int64_t next(std::int64_t state, TokenId) const override { return state + 1; }
+  bool complete(std::int64_t state) const override { return state == 4; }
+};
+
+}  // namespace
+
 TEST_CASE("Drafts end where a constraint is complete") {
-  // Four tokens, each the one after the last.
-  class Counting : public TokenConstraint {
-   public:
-    std::int64_t begin(std::int64_t) const override { return 0; }
-    at::Tensor mask(std::int64_t state, std::int64_t) const override {
-      at::Tensor mask = at::full({13}, -std::numeric_limits<float>::infinity(), at::kFloat);
-      if (state < 4) mask[state + 3].zero_();
-      return mask;
-    }
-    std::int64_t next(std::int64_t state, TokenId) const override { return state + 1; }
-    bool complete(std::int64_t state) const override { return state == 4; }
-  };
   const auto model = tiny_model();
   ModuleDecoder draft(*model);
   GenerationOptions options = greedy(9);
@@ -240,6 +245,19 @@ TEST_CASE("Drafts end where a constraint is complete") {
   else options.draft = &draft;
   options.draft_tokens = 4;
   CHECK(generate(*model, {{3, 4, 5, 6, 7, 3}}, options).ids[0] == Ids{3, 4, 5, 6});
+}
+
+TEST_CASE("A constraint leaves forced tokens out of the text") {
+  const auto model = tiny_model();
+  ModuleDecoder draft(*model);
+  GenerationOptions options = greedy(6);
+  options.constraint = std::make_shared<Counting>();
+  options.history.forced_bos_token_id = 9;
+  options.history.forced_eos_token_ids = {1};
+  const int way = GENERATE(0, 1, 2);
+  if (way == 1) options.beams.num_beams = 2;
+  if (way == 2) options.draft = &draft;
+  CHECK(generate(*model, {{3}}, options).ids[0] == Ids{9, 3, 4, 5, 6});
 }
 
 TEST_CASE("A prompt as long as the context is continued") {

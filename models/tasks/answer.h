@@ -16,7 +16,8 @@
 
 namespace zoo {
 
-/// Rules of transformers' question answering pipeline (4.49, its last version).
+/// Rules of transformers' question answering pipeline as in 4.49; later versions also add up the scores of
+/// equal answers, out of more spans of each window. Version 5 has no such pipeline.
 struct AnswerRules {
   std::int64_t max_answer_length = 15;  // tokens
   std::int64_t top_k = 1;

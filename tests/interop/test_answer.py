@@ -1,5 +1,5 @@
-"""tzoo answer beside transformers' question answering pipeline, whose last version (4.49) is written out here: version 5
-has none."""
+"""tzoo answer beside transformers' question answering pipeline as in 4.49, which is written out here: later versions also
+add up the scores of equal answers, and version 5 has no such pipeline."""
 
 import tempfile
 import unittest

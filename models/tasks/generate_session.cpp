@@ -72,13 +72,18 @@ void complete(GenerationOptions& options, const GenerateSession& session) {
     // Each token has at least one byte, except special tokens.
     const std::size_t enough = 2 * stop.longest() + 8;
     const std::size_t first = ids.size() > enough ? ids.size() - enough : 0;
-    return stop.find(text_ids.text_of(ids, first)).has_value();
+    return stop.find(text_ids.text_after_others(ids, first)).has_value();
   };
 }
 
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session) {
-  std::string text = TextIds(session).text_of(ids);
-  if (const auto stop = session.stop.find(text)) text.resize(*stop);
+  const TextIds text_ids(session);
+  std::string text = text_ids.text_of(ids);
+  if (session.stop.empty()) return replace_invalid_utf8(text);
+  // A stop string may begin with the space that the text has lost.
+  const std::string added = text_ids.text_after_others(ids);
+  const std::size_t lost = added.ends_with(text) ? added.size() - text.size() : 0;
+  if (const auto stop = session.stop.find(lost > 0 ? added : text)) text.resize(std::max(*stop, lost) - lost);
   return replace_invalid_utf8(text);
 }
 
@@ -87,10 +92,23 @@ bool TextIds::contains(TokenId id) const {
 }
 
 std::string TextIds::text_of(const TokenIds& ids, std::size_t first) const {
+  return tokenizer_.decode(those_with_text(ids, first));
+}
+
+std::string TextIds::text_after_others(const TokenIds& ids, std::size_t first) const {
+  TokenIds kept = those_with_text(ids, first);
+  if (kept.empty()) return {};
+  const std::string before = tokenizer_.decode(TokenIds{kept[0]});
+  kept.insert(kept.begin(), kept[0]);
+  const std::string text = tokenizer_.decode(kept);
+  return text.starts_with(before) ? text.substr(before.size()) : text_of(ids, first);
+}
+
+TokenIds TextIds::those_with_text(const TokenIds& ids, std::size_t first) const {
   TokenIds kept;
   for (std::size_t i = first; i < ids.size(); ++i)
     if (contains(ids[i])) kept.push_back(ids[i]);
-  return tokenizer_.decode(kept);
+  return kept;
 }
 
 void add_end_tokens(GenerateSession& session, const ChatFormat& format) {

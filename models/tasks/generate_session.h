@@ -69,8 +69,12 @@ class TextIds {
   bool contains(TokenId id) const;
   /// Decodes the ids from index `first` on, skipping those without text.
   std::string text_of(const TokenIds& ids, std::size_t first = 0) const;
+  /// What the ids add to a text, with the space at its beginning that some tokenizers drop.
+  std::string text_after_others(const TokenIds& ids, std::size_t first = 0) const;
 
  private:
+  TokenIds those_with_text(const TokenIds& ids, std::size_t first) const;
+
   TokenIds ends_;
   const Tokenizer& tokenizer_;
 };

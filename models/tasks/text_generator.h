@@ -51,9 +51,9 @@ class TextGenerator {
   /// An empty conversation, in the form of the model's chat template. Throws Error if it has none.
   Conversation conversation() const;
 
-  /// The answer to a message, which joins the conversation with it; `on_text` gets its parts as they are
-  /// written, and ends it by returning false. The seed changes with each message, so that a message sent
-  /// twice gets two answers. Throws as generate() and Conversation::ask().
+  /// The answer (of beams the best) to a message, which joins the conversation with it; `on_text` gets its
+  /// parts as they are written, and ends it by returning false. The seed changes with each message, so that a
+  /// message sent twice gets two answers. Throws as generate() and Conversation::ask().
   std::string reply(Conversation& conversation, const std::string& message,
                     const GenerationSettings& settings,
                     const std::function<bool(std::string_view)>& on_text = {});

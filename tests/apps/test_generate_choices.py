@@ -209,6 +209,18 @@ class Endings(Generated):
         shown = run("generate", "--model", self.chars, "--prompt", "a", *flags, "--stop", stop)
         self.assertEqual(shown.out, "a" + whole[:begin] + "\n")
 
+    def test_a_stop_string_begins_with_a_space_that_the_tokenizer_drops(self):
+        model = write_checkpoint(self.path("spaces"), vocab_size=4)
+        metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+        write_json(model, "tokenizer.json", {
+            "version": "1.0", "added_tokens": [], "pre_tokenizer": metaspace, "decoder": metaspace,
+            "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "▁": 2, "▁a": 3}, "merges": [["▁", "a"]]}})
+        flags = ["generate", "--model", model, "--prompt", "b", "--regex", " a(b)+", "--suppress_tokens", "[2]", "--json",
+                 "--temperature", 0, "--max_new_tokens", 12]
+        self.assertEqual(json.loads(self.succeed(*flags))["ids"][0][:2], [3, 1])
+        stopped = json.loads(self.succeed(*flags, "--stop", " a"))
+        self.assertEqual((stopped["ids"], stopped["text"]), ([[3]], [""]))
+
     def test_a_stop_string_across_the_bytes_of_characters(self):
         # Byte tokens that write "zé世" whatever the model thinks of them.
         flags = ["--regex", "zé世[ab]+", "--temperature", 0, "--max_new_tokens", 12]

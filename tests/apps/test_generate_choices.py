@@ -212,6 +212,7 @@ class Endings(Generated):
     def test_a_stop_string_begins_with_a_space_that_the_tokenizer_drops(self):
         model = write_checkpoint(self.path("spaces"), vocab_size=4)
         metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+        write_json(model, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"})
         write_json(model, "tokenizer.json", {
             "version": "1.0", "added_tokens": [], "pre_tokenizer": metaspace, "decoder": metaspace,
             "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "▁": 2, "▁a": 3}, "merges": [["▁", "a"]]}})

@@ -4,7 +4,6 @@ import concurrent.futures
 import http.client
 import json
 import os
-import re
 import resource
 import signal
 import socket
@@ -245,12 +244,6 @@ class Limits(ServeTest):
             answers = list(clients.map(lambda _: server.request("POST", "/v1/embeddings", body), range(8)))
         self.assertEqual({status for status, *_ in answers}, {200, 429})
         self.assert_refused(next(answer for answer in answers if answer[0] == 429), 429, "too many requests wait")
-
-    def test_numbers_of_metrics_have_all_digits(self):
-        for _ in range(5):
-            self.assert_alive()
-        sums = re.findall(r"^tzoo_request_seconds_sum\S* (\S+)$", self.server.request("GET", "/metrics")[1], re.MULTILINE)
-        self.assertGreater(max(len(value.split("e")[0].replace(".", "").lstrip("0")) for value in sums), 7)
 
     def test_garbage(self):
         for data in (b"\x00" * 100 + b"\r\n\r\n", b"hello\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",

@@ -262,7 +262,7 @@ class Api(ServeTest):
                 self.assertEqual(error["type"], "invalid_request_error")
         error = self.refused(400, "4000", prompt="a", max_tokens=4001)
         self.assertEqual((error["param"], error["code"]), ("max_tokens", "context_length_exceeded"))
-        self.refused(400, "takes 60 tokens, more than 'max_tokens', which is 3", param="max_tokens",
+        self.refused(400, "takes 60 tokens, more than the 3 that 'max_tokens' leaves", param="max_tokens",
                      prompt="a", regex="(bcd){20}", max_tokens=3)
 
     def test_looking_inside_names_the_field(self):

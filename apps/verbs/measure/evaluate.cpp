@@ -52,12 +52,13 @@ std::optional<std::filesystem::path> run_config_of(const std::filesystem::path& 
 }
 
 // The words, then the flags of the run that `flags` has too and that are not given: its data and how it was
-// evaluated. The adapter that it began with is part of what it saved.
+// evaluated. The adapter that it began with is part of what it saved; its --weights were those below another.
 std::vector<std::string> words_of_run(const std::filesystem::path& run_config, const Flags& flags,
                                       std::vector<std::string> words) {
   const nlohmann::json run = read_json(run_config), own = flags.resolved();
   for (const auto& [key, value] : run.items()) {
-    const bool left_out = key == "device" || key == "dtype" || key == "threads" || key == "adapter";
+    const bool left_out =
+        key == "device" || key == "dtype" || key == "threads" || key == "adapter" || key == "weights";
     if (left_out || !own.contains(key) || flags.given(key)) continue;
     for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value})) {
       if (!item.is_null())

@@ -157,9 +157,9 @@ GgufOutput rope_factors(const TransformerConfig& config) {
 
 // Settings of training, which GGUF lacks and which do not change the model's output.
 bool is_of_training(std::string_view field) {
-  constexpr std::array kOthers{"initializer_range", "initial_weights", "trains_padding",
-                               "num_labels",        "label_names",     "problem_type",
-                               "pad_token_id",      "router_loss",     "router_loss_weight"};
+  constexpr std::array kOthers{"initializer_range", "initial_weights",   "dropped_outputs", "trains_padding",
+                               "num_labels",        "label_names",       "problem_type",    "pad_token_id",
+                               "router_loss",       "router_loss_weight"};
   return field.ends_with("dropout") || std::find(kOthers.begin(), kOthers.end(), field) != kOthers.end();
 }
 

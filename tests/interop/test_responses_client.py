@@ -35,7 +35,7 @@ class Forecast(pydantic.BaseModel):
 
 
 def byte_pieces(others=()):
-    """A tokenizer like Llama's whose text is all pieces of bytes, but for other pieces: with these, words begin with "▁"."""
+    """A tokenizer like Llama's with a piece for each byte; with other pieces too, words begin with "▁"."""
     vocabulary = {piece: i for i, piece in enumerate(["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *others])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<unk>", byte_fallback=True))
     steps = [tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse()]

@@ -38,8 +38,8 @@ void check(const HardNegativeOptions& options) {
   require_in(at_least(1), "num_negatives", options.count);
   require_in(at_least(0), "range_min", options.skipped);
   require_in(at_least(1), "batch_size", options.batch_size);
-  if (options.absolute_margin) require_in(at_least(0), "absolute_margin", *options.absolute_margin);
-  if (options.relative_margin) require_in(at_least(0), "relative_margin", *options.relative_margin);
+  require_in(at_least(0), "absolute_margin", options.absolute_margin);
+  require_in(at_least(0), "relative_margin", options.relative_margin);
 }
 
 }  // namespace

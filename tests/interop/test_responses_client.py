@@ -221,7 +221,7 @@ class ResponsesTest(ServeTest):
     def test_the_error_of_a_stream(self):
         server = Server("--model", self.server.process.args[self.server.process.args.index("--model") + 1], "--seconds", 0.01)
         self.addCleanup(server.close)
-        data = server.request("POST", "/v1/responses", {"input": "a", "max_output_tokens": 3800, "stream": True})[1]
+        data = server.request("POST", "/v1/responses", {"input": "a", "max_output_tokens": 3800, "temperature": 0, "stream": True})[1]
         self.assertRegex(data, r'"type":"error","sequence_number":\d+,"code":null,"message":"the request took longer than 0.01 seconds","param":null')
 
     def test_structured_output(self):

@@ -1,6 +1,7 @@
 """tzoo train on several ranks, by each launcher: they learn what one process does with as large a batch, and end together."""
 
 import contextlib
+import fcntl
 import json
 import math
 import os
@@ -62,9 +63,9 @@ class ParallelTest(unittest.TestCase):
         values = {**SMALL, "dataset": self.text, "out_dir": self.folder / name, **more}
         return [PROGRAM, "train", *(str(word) for key, value in values.items() for word in (f"--{key}", value))]
 
-    def start(self, words, cwd=None, **variables):
+    def start(self, words, cwd=None, stderr=subprocess.PIPE, **variables):
         environment = {**CLEAN, **{name: str(value) for name, value in variables.items()}}
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd)
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment, cwd=cwd)
         self.addCleanup(self.end, process)
         return process
 
@@ -120,7 +121,7 @@ class ParallelTest(unittest.TestCase):
         """Process ids of the ranks of tzoo's own launcher, by rank."""
         ids = {}
         for path in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, KeyError):  # the program has not begun, or has ended
                 if int((path / "stat").read_text().rpartition(")")[2].split()[1]) == process.pid:
                     variables = dict(word.split("=", 1) for word in (path / "environ").read_text().split("\0") if "=" in word)
                     ids[int(variables["RANK"])] = int(path.name)
@@ -474,9 +475,21 @@ class ParallelTest(unittest.TestCase):
         self.assert_one_error(self.run_alone(self.words("other", restart=1)), "--restart", "--processes", code=2)
         # No start mends a flag.
         self.assert_one_error(self.train("other", 2, restart=2, labels="a"), "error: --labels: only for the task ", code=2)
-        done = self.train("other", 2, restart=2, documents="pack")
-        self.assertIn("--documents pack: ", done.stderr)
-        self.assertNotIn("restart", done.stderr)
+        # Rank 0, which waits to print its error, has told the other, which ends first.
+        read, write = (open(end, mode, encoding="utf-8") for end, mode in zip(os.pipe(), ("r", "w")))
+        begin, full = "2 ranks, started by tzoo train --processes\n", 4096
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, full)
+        print("." * (full - len(begin)), end="", file=write, flush=True)
+        launcher = self.start(self.words("other", processes=2, restart=2, documents="pack"), stderr=write)
+        write.close()
+        for ranks in ([0, 1], [0]):
+            while sorted(self.children(launcher)) != ranks and launcher.poll() is None:
+                time.sleep(0.02)
+        with read:
+            said = read.read().lstrip(".")
+        self.assertEqual(launcher.wait(), 2, said)
+        self.assertTrue(said.startswith(f"{begin}error: --documents pack: "), said)
+        self.assertNotIn("restart", said)
 
     def test_a_rank_that_hangs_is_named_after_the_timeout(self):
         ranks = self.start_ranks(torchrun, [self.words("run", **ENDLESS, rank_timeout=2)] * 2)

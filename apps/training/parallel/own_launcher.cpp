@@ -92,6 +92,7 @@ class Process {
   bool lives() const { return pid_ > 0; }
   int status() const { return status_; }  // of waitpid
   bool failed() const { return !lives() && !(WIFEXITED(status_) && is_good(WEXITSTATUS(status_))); }
+  bool refused_flags() const { return !lives() && WIFEXITED(status_) && WEXITSTATUS(status_) == kUsage; }
 
   void signal(int number) const {
     if (lives()) ::kill(pid_, number);
@@ -171,7 +172,7 @@ std::vector<Process> start(const std::vector<std::string>& words, std::int64_t c
 struct End {
   int signal = 0;         // that has stopped all
   std::string failure;    // of the first rank that failed
-  bool is_usage = false;  // that failure: the flags are wrong, and would be at another start
+  bool is_usage = false;  // a rank found the flags wrong, which they would be at another start
   int first = 0;          // rank 0's status of waitpid
 
   // Rank 0 has printed the failure.
@@ -199,13 +200,14 @@ End run_once(const std::vector<std::string>& words, std::int64_t count, std::int
     for (Process& process : processes) {
       if (!process.ended() || !process.failed() || !end.failure.empty()) continue;
       end.failure = process.failure();
-      end.is_usage = WIFEXITED(process.status()) && WEXITSTATUS(process.status()) == kUsage;
       deadline = steady_clock::now() + kGrace;
       set_end(store, end.failure);
     }
     if (steady_clock::now() > deadline)
       for (const Process& process : processes) process.signal(SIGKILL);
   }
+  // Not of the first that failed: a rank whose flags are wrong tells the others before it ends.
+  end.is_usage = std::ranges::any_of(processes, &Process::refused_flags);
   end.first = processes.front().status();
   return end;
 }

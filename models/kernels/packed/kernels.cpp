@@ -11,6 +11,7 @@ namespace {
 // Each header uses the previous ones.
 // clang-format off
 #include "models/kernels/packed/product.h"
+#include "models/kernels/packed/group_product.h"
 #include "models/kernels/packed/prepare.h"
 #include "models/kernels/packed/attend.h"
 #include "models/kernels/packed/probe.h"

@@ -36,7 +36,7 @@ bool has_avx_vnni() {
 bool has_amx_bf16() {
   static const bool has = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;
-    constexpr unsigned kAmx = 1U << 22 | 1U << 24;  // BF16, tiles
+    constexpr unsigned kAmx = 1U << 22 | 1U << 24 | 1U << 25;  // BF16, tiles, bytes
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmx) != kAmx) return false;
     constexpr long kAskForState = 0x1023, kTiles = 18;
     return ::syscall(SYS_arch_prctl, kAskForState, kTiles) == 0;

@@ -4,7 +4,7 @@ namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
 
 struct Float {
-  using Dot = FloatDot;
+  using Product = DotProduct<FloatDot>;
   static constexpr std::size_t kElements = 1;
 
   // The rows themselves if they fill tiles; otherwise a zero-padded copy.

@@ -7,6 +7,9 @@
 // linker might use an inline function compiled for one of them in the rest of the program.
 namespace zoo::kernels {
 
+/// Positions of a head, at most: its weights in float32 take a quarter of a core's L2 cache.
+constexpr std::size_t kLongest = 256;
+
 /// One head's slice of a [T, 3C] projection: row t of the queries is at q + t * stride, and so on.
 struct Head {
   const float *q, *k, *v;
@@ -41,6 +44,6 @@ struct HeadAttention {
 const HeadAttention& float_attention();
 
 /// Products round their factors to bfloat16; sums and softmax are float32. Needs has_bfloat16_products().
-extern const HeadAttention mixed_attention;
+const HeadAttention& mixed_attention();
 
 }  // namespace zoo::kernels

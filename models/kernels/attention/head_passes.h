@@ -7,11 +7,10 @@
 #include "models/kernels/tile.h"
 
 // Forward and backward pass of head_attention.h for both precisions. Everything is inlined (vector.h). A
-// Precision has kElements, the numbers in a word; Dot; the layouts of a factor: left() [T, D / kElements],
-// right() [T / kElements, D] and right_transposed() [D / kElements, T]; and Weights.
+// Precision has kElements, the numbers in a word; the layouts of a factor: left() [T, D / kElements],
+// right() [T / kElements, D] and right_transposed() [D / kElements, T]; Weights; and Product, which
+// multiplies kRows rows at a time.
 namespace zoo::kernels {
-
-constexpr std::size_t kRows = 4;  // of a tile: four vectors of columns fill half of the registers
 
 /// Word k of row i is at data[i * row + k * word].
 struct Left {
@@ -49,21 +48,24 @@ struct Pieces {
 };
 
 /// c = a b for kRows rows, summed over the words [begin, end).
-template <class Dot>
-ZOO_INLINE void multiply_rows(const Left& a, const Right& b, std::size_t begin, std::size_t end, float* c,
-                              std::size_t c_row, std::size_t columns) {
-  for_vectors<kWidestTile<kRows>>(0, vectors_of(columns), [&](auto width, std::size_t v) {
-    Lanes sums[kRows][width()] = {};
-    add_products<Dot>({.rows = a.data + begin * a.word,
-                       .row = a.row * sizeof(Word),
-                       .word = a.word * sizeof(Word),
-                       .columns = b.data + begin * b.row + v * kLanes,
-                       .depth = b.row * sizeof(Word),
-                       .words = end - begin},
-                      sums);
-    write_rows(ColumnMask<width()>(width() * kLanes), c + v * kLanes, c_row, sums);
-  });
-}
+template <class Dot> struct DotProduct {
+  static constexpr std::size_t kRows = 4;  // four vectors of columns fill half of the registers
+
+  static ZOO_INLINE void multiply(const Left& a, const Right& b, std::size_t begin, std::size_t end, float* c,
+                                  std::size_t c_row, std::size_t columns) {
+    for_vectors<kWidestTile<kRows>>(0, vectors_of(columns), [&](auto width, std::size_t v) {
+      Lanes sums[kRows][width()] = {};
+      add_products<Dot>({.rows = a.data + begin * a.word,
+                         .row = a.row * sizeof(Word),
+                         .word = a.word * sizeof(Word),
+                         .columns = b.data + begin * b.row + v * kLanes,
+                         .depth = b.row * sizeof(Word),
+                         .words = end - begin},
+                        sums);
+      write_rows(ColumnMask<width()>(width() * kLanes), c + v * kLanes, c_row, sums);
+    });
+  }
+};
 
 /// Rows [length, width] of results, and memory for a tile that the rows do not fill.
 struct Results {
@@ -72,15 +74,15 @@ struct Results {
   float* memory;  // [kRows, padded(width)]
 
   /// Sets the existing rows among i … i + kRows - 1 to a b.
-  template <class Dot>
+  template <class Product>
   ZOO_INLINE void set(std::size_t i, const Left& a, const Right& b, std::size_t begin,
                       std::size_t end) const {
     const std::size_t columns = padded(width);
     float* rows = data + i * stride;
-    if (i + kRows <= length && columns == width)
-      return multiply_rows<Dot>(a, b, begin, end, rows, stride, columns);
-    multiply_rows<Dot>(a, b, begin, end, memory, columns, columns);
-    for (std::size_t r = 0; r < kRows && i + r < length; ++r)
+    if (i + Product::kRows <= length && columns == width)
+      return Product::multiply(a, b, begin, end, rows, stride, columns);
+    Product::multiply(a, b, begin, end, memory, columns, columns);
+    for (std::size_t r = 0; r < Product::kRows && i + r < length; ++r)
       std::memcpy(rows + r * stride, memory + r * columns, width * sizeof(float));
   }
 };
@@ -123,8 +125,8 @@ struct TwoRows {
 };
 
 template <class Precision> struct Passes {
-  static constexpr std::size_t E = Precision::kElements;
-  using Dot = typename Precision::Dot;
+  using Product = typename Precision::Product;
+  static constexpr std::size_t E = Precision::kElements, kRows = Product::kRows;
   using Weights = typename Precision::Weights;
 
   static std::size_t weights_size(std::size_t length) { return padded(length) * padded(length) / E; }
@@ -151,7 +153,7 @@ template <class Precision> struct Passes {
     // Computes some rows at a time, from scores to output, while they are in the L1 cache.
     for (std::size_t i = 0; i < head.length; i += kRows) {
       const std::size_t seen = padded(i + kRows);
-      multiply_rows<Dot>({q.data + i * q.row, q.row, q.word}, k, 0, D / E, scores, T, seen);
+      Product::multiply({q.data + i * q.row, q.row, q.word}, k, 0, D / E, scores, T, seen);
       for (std::size_t r = 0; r < kRows; r += 2) {
         float *first = scores + r * T, *second = first + T;
         const float low = causal_softmax(first, i + r, scale_of(head)),
@@ -159,7 +161,7 @@ template <class Precision> struct Passes {
         for (std::size_t j = 0; j < seen; j += kLanes)
           chosen.store(i + r, j, load(first + j) * low, load(second + j) * high);
       }
-      results.template set<Dot>(i, chosen.left(i), v, 0, (i + kRows) / E);
+      results.template set<Product>(i, chosen.left(i), v, 0, (i + kRows) / E);
     }
   }
 
@@ -182,24 +184,24 @@ template <class Precision> struct Passes {
     // dV = P^T dO. Rows past the data are zero in dO.
     const Right dO = Precision::right(out, right);
     for (std::size_t j = 0; j < head.length; j += kRows)
-      results(gradient.v).template set<Dot>(j, {weights + j, 1, T}, dO, j / E, end);
+      results(gradient.v).template set<Product>(j, {weights + j, 1, T}, dO, j / E, end);
 
     // dP = dO V^T, then dS, and dQ = dS K.
     const Left dO_rows = Precision::left(out, left);
     const Right v = Precision::right_transposed(rows(head.v), transposed),
                 k = Precision::right(rows(head.k), right);
     for (std::size_t i = 0; i < head.length; i += kRows) {
-      multiply_rows<Dot>({dO_rows.data + i * dO_rows.row, dO_rows.row, dO_rows.word}, v, 0, D / E, scores, T,
-                         padded(i + kRows));
+      Product::multiply({dO_rows.data + i * dO_rows.row, dO_rows.row, dO_rows.word}, v, 0, D / E, scores, T,
+                        padded(i + kRows));
       for (std::size_t r = 0; r < kRows; r += 2)
         softmax_gradient(chosen, scores + r * T, i + r, scale_of(head), dS);
-      results(gradient.q).template set<Dot>(i, dS.left(i), k, 0, (i + kRows) / E);
+      results(gradient.q).template set<Product>(i, dS.left(i), k, 0, (i + kRows) / E);
     }
 
     // dK = dS^T Q.
     const Right q = Precision::right(rows(head.q), right);
     for (std::size_t j = 0; j < head.length; j += kRows)
-      results(gradient.k).template set<Dot>(j, {dS.words + j, 1, T}, q, j / E, end);
+      results(gradient.k).template set<Product>(j, {dS.words + j, 1, T}, q, j / E, end);
   }
 
   static constexpr HeadAttention kernel{weights_size, scratch_size, forward, backward};

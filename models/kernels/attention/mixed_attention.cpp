@@ -1,10 +1,14 @@
 #include "models/kernels/attention/head_passes.h"
+#include "models/kernels/cpu.h"
+#if defined(__AVX512BF16__)
+#include "models/kernels/amx.h"
+#endif
 
 namespace zoo::kernels {
 namespace {
 
-struct Mixed {
-  using Dot = PairDot;
+template <class UsedProduct> struct Mixed {
+  using Product = UsedProduct;
   static constexpr std::size_t kElements = 2;
 
   // Two columns are a pair.
@@ -53,7 +57,7 @@ struct Mixed {
       return {low_half(pairs), high_half(pairs)};
     }
     ZOO_INLINE void store(std::size_t i, std::size_t j, const Lanes& low, const Lanes& high) const {
-      Word* first = tile + i % kRows * length / 2 + j / 2;
+      Word* first = tile + i % Product::kRows * length / 2 + j / 2;
       kernels::store(first, to_bfloat16(low));
       kernels::store(first + length / 2, to_bfloat16(high));
       kernels::store(words + i / 2 * length + j, zip(low, high));
@@ -62,8 +66,54 @@ struct Mixed {
   };
 };
 
+#if defined(__AVX512BF16__)
+struct AmxProduct {
+  static constexpr std::size_t kRows = kTileSide;
+
+  ZOO_AMX static void multiply(const Left& a, const Right& b, std::size_t begin, std::size_t end, float* c,
+                               std::size_t c_row, std::size_t columns) {
+    constexpr std::size_t kMost = kLongest / 2;
+    alignas(64) Word turned[kTileSide * kMost];
+    const std::size_t words = end - begin;
+    TileProduct product{a.data + begin * a.word, a.row * sizeof(Word), b.data + begin * b.row,
+                        b.row * sizeof(Word), words};
+    if (a.word > 1) {
+      turn(a.data + begin * a.word, a.word, words, turned, kMost);
+      product.rows = turned;
+      product.row = kMost * sizeof(Word);
+    }
+    settle();
+    ShapedTiles tiles(words);
+    tiles.set_height(kTileSide);
+    std::size_t v = 0;
+    for (; v + 4 <= columns / kLanes; v += 4) set<4>(product, v, c, c_row);
+    if (columns / kLanes - v >= 2) {
+      set<2>(product, v, c, c_row);
+      v += 2;
+    }
+    if (v < columns / kLanes) set<1>(product, v, c, c_row);
+  }
+
+ private:
+  template <std::size_t V>
+  ZOO_AMX ZOO_INLINE static void set(TileProduct product, std::size_t v, float* c, std::size_t c_row) {
+    product.columns = static_cast<const Word*>(product.columns) + v * kLanes;
+    clear_tiles<V>();
+    add_tiles<Bfloat16Tiles, V>(product);
+    store_tiles<V>(c + v * kLanes, c_row * sizeof(float));
+  }
+};
+
+constexpr HeadAttention amx_attention = Passes<Mixed<AmxProduct>>::kernel;
+#else
+constexpr HeadAttention amx_attention = Passes<Mixed<DotProduct<PairDot>>>::kernel;
+#endif
+constexpr HeadAttention pair_attention = Passes<Mixed<DotProduct<PairDot>>>::kernel;
+
 }  // namespace
 
-const HeadAttention mixed_attention = Passes<Mixed>::kernel;
+const HeadAttention& mixed_attention() {
+  return instruction_set() == InstructionSet::kAmxBf16 ? amx_attention : pair_attention;
+}
 
 }  // namespace zoo::kernels

@@ -16,9 +16,6 @@
 namespace zoo::kernels {
 namespace {
 
-// A head's weights of 256 x 256 floats take a quarter of a core's L2 cache.
-constexpr std::int64_t kLongest = 256;
-
 // A qkv projection [B, T, 3C] of `heads` heads, whose B T rows are sequences one after another.
 struct QkvHeads {
   struct Sequence {
@@ -107,7 +104,7 @@ class CausalSelfAttention : public torch::autograd::Function<CausalSelfAttention
   }
 
  private:
-  static const HeadAttention& kernel_of(bool mixed) { return mixed ? mixed_attention : float_attention(); }
+  static const HeadAttention& kernel_of(bool mixed) { return mixed ? mixed_attention() : float_attention(); }
 };
 
 }  // namespace
@@ -116,7 +113,7 @@ bool has_short_attention(const at::Tensor& qkv, at::IntArrayRef documents) {
   if (!qkv.is_cpu() || qkv.scalar_type() != at::kFloat || qkv.dim() != 3 || !has_training_kernels())
     return false;
   const auto longest = std::max_element(documents.begin(), documents.end());
-  return (documents.empty() ? qkv.size(1) : *longest) <= kLongest;
+  return (documents.empty() ? qkv.size(1) : *longest) <= static_cast<std::int64_t>(kLongest);
 }
 
 at::Tensor causal_self_attention(const at::Tensor& qkv, std::int64_t num_heads, at::IntArrayRef documents) {

@@ -189,7 +189,57 @@ template <std::size_t R> ZOO_INLINE void attend_tile(const Attention& a, std::si
   mix_values<PairDot, R>(a, halves, row_bytes, scores, sums, result);
 }
 
+#if defined(__AMX_TILE__)
+// A tile of AMX of queries, at most 16, with a cache of bfloat16.
+void attend_by_amx(const Attention& a, std::size_t query, std::size_t height) {
+  const std::size_t columns = padded(a.head_dim), query_bytes = columns * 2, key_words = (a.head_dim + 1) / 2;
+  const std::size_t begin = first_visible(a, query) / kPanelOutputs * kPanelOutputs;
+  Scores scores{reinterpret_cast<float*>(a.scratch), 0, begin, visible_to(a, query + height - 1)};
+  scores.row = (scores.end - begin + kPanelOutputs - 1) / kPanelOutputs * kPanelOutputs;
+  std::byte* halves = a.scratch + height * scores.row * sizeof(float);  // queries, then weights
+  for (std::size_t r = 0; r < height; ++r)
+    copy_as_bfloats(a.queries + (query + r) * a.query_row, a.head_dim, halves + r * query_bytes);
+  ShapedTiles tiles(key_words);
+  tiles.set_height(height);
+  for (std::size_t position = begin; position < scores.end; position += kPanelOutputs) {
+    clear_tiles<kPanelVectors>();
+    add_tiles<Bfloat16Tiles, kPanelVectors>({halves, query_bytes,
+                                             a.cache.keys + position * key_words * sizeof(std::uint32_t),
+                                             kPanelVectors * sizeof(Words), key_words});
+    store_tiles<kPanelVectors>(scores.data + position - begin, scores.row * sizeof(float));
+  }
+  const std::size_t row_bytes = scores.row * 2, words = (scores.end - begin + 1) / 2;
+  float sums[kTileSide];
+  for (std::size_t r = 0; r < height; ++r) {
+    float* row = scores.data + r * scores.row;
+    sums[r] = softmax(a, query + r, row, scores);
+    copy_as_bfloats(row, padded(scores.end - begin), halves + r * row_bytes);
+  }
+  settle();
+  tiles.set_words(words);
+  tiles.set_height(height);
+  for_vectors<kPanelVectors>(0, columns / kLanes, [&](auto vectors, std::size_t v) {
+    constexpr std::size_t V = decltype(vectors)::value;
+    clear_tiles<V>();
+    add_tiles<Bfloat16Tiles, V>(
+        {halves, row_bytes, a.cache.values + begin * columns * 2 + v * sizeof(Words), columns * 4, words});
+    TileSums<V> mixed;
+    store_tiles<V>(mixed.of, V * sizeof(Lanes));
+    for (std::size_t r = 0; r < height; ++r) {
+      Lanes row[1][V];
+      read_rows(ColumnMask<V>(V * kLanes), mixed.of + r * mixed.kRow, mixed.kRow, row);
+      write_mixed(a, v, {sums[r]}, row, a.result + (query + r) * a.result_row);
+    }
+  });
+}
+#endif
+
 void attend(const Attention& a) {
+#if defined(__AMX_TILE__)
+  if (a.type == WeightType::kBfloat16)
+    return for_tall_tiles(a.query_count,
+                          [&](std::size_t query, std::size_t height) { attend_by_amx(a, query, height); });
+#endif
   const auto tile = [&](auto tall, std::size_t query) { attend_tile<decltype(tall)::value>(a, query); };
   if (a.type == WeightType::kBfloat16) return for_rows<PairDot::kTallest>(0, a.query_count, tile);
   for_rows<kTallTile>(0, a.query_count, tile);

@@ -23,7 +23,7 @@ ZOO_DECLARE(neon_bf16)
 
 namespace {
 
-constexpr std::size_t kLongestTile = 6;
+constexpr std::size_t kLongestTile = 16;
 
 std::size_t up_to_multiple(std::size_t value, std::size_t of) { return (value + of - 1) / of * of; }
 

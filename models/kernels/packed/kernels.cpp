@@ -1,6 +1,9 @@
 // The inference kernels, compiled once for each instruction set. Everything is inlined or in that set's
 // namespace, so that the linker cannot merge code of two sets.
 #include "models/kernels/activations.h"
+#if defined(__AMX_TILE__)
+#include "models/kernels/amx.h"
+#endif
 #include "models/kernels/elementary.h"
 #include "models/kernels/packed/inference_kernels.h"
 #include "models/kernels/tile.h"
@@ -11,6 +14,7 @@ namespace {
 // Each header uses the previous ones.
 // clang-format off
 #include "models/kernels/packed/product.h"
+#include "models/kernels/packed/amx_product.h"
 #include "models/kernels/packed/group_product.h"
 #include "models/kernels/packed/prepare.h"
 #include "models/kernels/packed/attend.h"

@@ -90,7 +90,7 @@ template <class Row> void write_row(const Row& row, const PreparedRows& to, std:
   } else if (to.type == WeightType::kBfloat16) {
     for (std::size_t k = 0; k < padded; k += kLanes) {
       const Lanes x = k < row.width ? row.at(k) : Lanes{};
-      if (kMultipliesPairs) store_bfloats(data + k * kBfloat16Bytes, x);
+      if (kBfloat16Bytes == 2) store_bfloats(data + k * kBfloat16Bytes, x);
       else store(data + k * kBfloat16Bytes, low_half(rounded_to_bfloat16(x)));
     }
   } else {

@@ -51,7 +51,11 @@ ZOO_INLINE void end_part(const PackedProduct& p, bool is_last, std::size_t row, 
 
 // Dot of a bfloat16 weight, and bytes of a number of its rows.
 using Bfloat16Dot = std::conditional_t<kMultipliesPairs, PairDot, FloatPairDot>;
+#if defined(__AMX_TILE__)
+constexpr std::size_t kBfloat16Bytes = 2;
+#else
 constexpr std::size_t kBfloat16Bytes = kMultipliesPairs ? 2 : 4;
+#endif
 
 // Bytes in a row for a word of a column.
 template <class Dot> constexpr std::size_t kRowWord = std::is_same_v<Dot, FloatPairDot> ? 8 : 4;

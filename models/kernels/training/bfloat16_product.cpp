@@ -3,6 +3,9 @@
 #include "models/kernels/activations.h"
 #include "models/kernels/cpu.h"
 #include "models/kernels/tile.h"
+#if defined(__AVX512BF16__)
+#include "models/kernels/amx.h"
+#endif
 
 namespace zoo::kernels {
 namespace {
@@ -205,97 +208,6 @@ template <class F> ZOO_INLINE void with_vectors(std::size_t columns, const F& f)
 }
 
 #if defined(__AVX512BF16__)
-// AMX multiplies tiles of 16 rows and 16 pairs by tiles of 16 pairs and 16 columns, as panels hold them.
-#define ZOO_AMX __attribute__((target("amx-tile,amx-bf16")))
-
-constexpr std::size_t kAmxSide = 16;  // rows, pairs or columns of a tile
-
-// Shapes of the tiles in the processor's format: 0 to 3 sum the vectors of a panel, 4 holds rows, 5 columns;
-// 6 and 7 are the same for the last pairs of the depth.
-struct alignas(64) AmxShapes {
-  std::uint8_t palette = 1, start = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-
-  AmxShapes(std::size_t height, std::size_t last_pairs) {
-    for (std::size_t tile = 0; tile < 5; ++tile) set(tile, height, kAmxSide);
-    set(5, kAmxSide, kAmxSide);
-    if (last_pairs == 0) return;
-    set(6, height, last_pairs);
-    set(7, last_pairs, kAmxSide);
-  }
-  void set(std::size_t tile, std::size_t height, std::size_t words) {
-    rows[tile] = static_cast<std::uint8_t>(height);
-    row_bytes[tile] = static_cast<std::uint16_t>(words * sizeof(Pair));
-  }
-};
-
-// GCC does not know that the tile intrinsics access memory: a compiler barrier.
-ZOO_INLINE void settle() { asm volatile("" ::: "memory"); }
-
-constexpr std::size_t kTurned = 128;  // pairs of rows that are transposed at a time
-
-// Transposes rows of pairs out of a factor by panels.
-void turn(const Pair* from, std::size_t stride, std::size_t pairs, Pair* rows) {
-  for (std::size_t pair = 0; pair < pairs; pair += kLanes) {
-    Lanes block[kLanes] = {};
-    for (std::size_t i = 0; i < kLanes && pair + i < pairs; ++i) block[i] = load(from + (pair + i) * stride);
-    transpose(block);
-    for (std::size_t r = 0; r < kLanes; ++r) store(rows + r * kTurned + pair, block[r]);
-  }
-}
-
-ZOO_AMX void add_amx(const Pair* rows, std::size_t stride, const Pair* columns, std::size_t pairs) {
-  constexpr std::size_t kPanelBytes = kPairPanel * sizeof(Pair);
-  for (; pairs >= kAmxSide; pairs -= kAmxSide, rows += kAmxSide, columns += kAmxSide * kPairPanel) {
-    _tile_loadd(4, rows, stride * sizeof(Pair));
-    _tile_loadd(5, columns, kPanelBytes);
-    _tile_dpbf16ps(0, 4, 5);
-    _tile_loadd(5, columns + kAmxSide, kPanelBytes);
-    _tile_dpbf16ps(1, 4, 5);
-    _tile_loadd(5, columns + 2 * kAmxSide, kPanelBytes);
-    _tile_dpbf16ps(2, 4, 5);
-    _tile_loadd(5, columns + 3 * kAmxSide, kPanelBytes);
-    _tile_dpbf16ps(3, 4, 5);
-  }
-  if (pairs == 0) return;
-  _tile_loadd(6, rows, stride * sizeof(Pair));
-  _tile_loadd(7, columns, kPanelBytes);
-  _tile_dpbf16ps(0, 6, 7);
-  _tile_loadd(7, columns + kAmxSide, kPanelBytes);
-  _tile_dpbf16ps(1, 6, 7);
-  _tile_loadd(7, columns + 2 * kAmxSide, kPanelBytes);
-  _tile_dpbf16ps(2, 6, 7);
-  _tile_loadd(7, columns + 3 * kAmxSide, kPanelBytes);
-  _tile_dpbf16ps(3, 6, 7);
-}
-
-// Products of up to 16 rows and a panel. [16, 64]
-ZOO_AMX void sum_amx(const PairProduct& p, const Part& part, std::size_t row, float* sums) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  const Pair *rows = rows_of(p, part, row), *columns = columns_of(p, part);
-  if (p.a.row == 1) {
-    alignas(64) Pair turned[kAmxSide * kTurned];
-    for (std::size_t pair = 0; pair < part.pairs; pair += kTurned) {
-      const std::size_t pairs = part.pairs - pair < kTurned ? part.pairs - pair : kTurned;
-      turn(rows + pair * p.a.pair, p.a.pair, pairs, turned);
-      settle();
-      add_amx(turned, kTurned, columns + pair * kPairPanel, pairs);
-    }
-  } else {
-    add_amx(rows, p.a.row, columns, part.pairs);
-  }
-  constexpr std::size_t kRowBytes = kPairPanel * sizeof(float);
-  _tile_stored(0, sums, kRowBytes);
-  _tile_stored(1, sums + kAmxSide, kRowBytes);
-  _tile_stored(2, sums + 2 * kAmxSide, kRowBytes);
-  _tile_stored(3, sums + 3 * kAmxSide, kRowBytes);
-  settle();
-}
-
 template <std::size_t V>
 void end_amx(const PairProduct& p, const Part& part, std::size_t row, std::size_t height, const float* sums) {
   for (std::size_t r = 0; r < height; r += 2, sums += 2 * kPairPanel) {
@@ -310,28 +222,50 @@ void end_amx(const PairProduct& p, const Part& part, std::size_t row, std::size_
   }
 }
 
-ZOO_AMX void multiply_amx(const PairProduct& p, const Part& part, const PairRegion& region) {
-  alignas(64) float sums[kAmxSide * kPairPanel];
+// Rows of pairs, `stride` apart, from `row` of the result on, and a part of a panel.
+ZOO_AMX void multiply_tiles(const PairProduct& p, const Part& part, std::size_t row, std::size_t last_row,
+                            const Pair* rows, std::size_t stride) {
+  constexpr std::size_t kDepth = kPairPanel * sizeof(Pair);
+  alignas(64) float sums[kTileSide * kPairPanel];
   const std::size_t columns = columns_of_panel(p.columns, part.panel);
-  std::size_t height = 0;
-  for (std::size_t row = region.first_row; row < region.last_row; row += height) {
-    const std::size_t left = region.last_row - row, next = left < kAmxSide ? left : kAmxSide;
-    if (next != height) {
-      height = next;
-      const AmxShapes shapes(height, part.pairs % kAmxSide);
-      settle();
-      _tile_loadconfig(&shapes);
-    }
-    sum_amx(p, part, row, sums);
+  ShapedTiles tiles(part.pairs);
+  for (; row < last_row; row += kTileSide, rows += kTileSide * stride) {
+    const std::size_t left = last_row - row, height = left < kTileSide ? left : kTileSide;
+    tiles.set_height(height);
+    clear_tiles<kPanelVectors>();
+    add_tiles<Bfloat16Tiles, kPanelVectors>(
+        {rows, stride * sizeof(Pair), columns_of(p, part), kDepth, part.pairs});
+    store_tiles<kPanelVectors>(sums, kDepth);
     with_vectors(columns, [&](auto vectors) { end_amx<vectors()>(p, part, row, height, sums); });
   }
-  _tile_release();
 }
+
+// The same for a left factor by panels: pairs of many rows are turned at a time, for all panels.
+void multiply_turned(const PairProduct& p, const PairRegion& region) {
+  constexpr std::size_t kRows = 512, kPairs = 128;
+  alignas(64) Pair turned[kRows * kPairs];
+  for (std::size_t row = region.first_row; row < region.last_row; row += kRows) {
+    const std::size_t last = region.last_row - row < kRows ? region.last_row : row + kRows;
+    for (std::size_t pair = 0; pair < p.pairs; pair += kPairs) {
+      Part part{region.first_panel, pair, p.pairs - pair < kPairs ? p.pairs - pair : kPairs};
+      for (std::size_t r = row; r < last; r += kTileSide)
+        turn(rows_of(p, part, r), p.a.pair, part.pairs, turned + (r - row) * kPairs, kPairs);
+      settle();
+      for (; part.panel < region.last_panel; ++part.panel) multiply_tiles(p, part, row, last, turned, kPairs);
+    }
+  }
+}
+bool uses_amx() { return instruction_set() == InstructionSet::kAmxBf16; }
+#else
+bool uses_amx() { return false; }
+void multiply_turned(const PairProduct&, const PairRegion&) {}
 #endif
 
 void multiply_rows(const PairProduct& p, const Part& part, const PairRegion& region) {
 #if defined(__AVX512BF16__)
-  if (instruction_set() == InstructionSet::kAmxBf16) return multiply_amx(p, part, region);
+  if (uses_amx())
+    return multiply_tiles(p, part, region.first_row, region.last_row, rows_of(p, part, region.first_row),
+                          p.a.row);
 #endif
   std::size_t end = 0;
   for (std::size_t row = region.first_row; row < region.last_row; row = end) {
@@ -346,6 +280,7 @@ void multiply_rows(const PairProduct& p, const Part& part, const PairRegion& reg
 }  // namespace
 
 void multiply(const PairProduct& p, const PairRegion& region) {
+  if (uses_amx() && p.a.row == 1) return multiply_turned(p, region);
   // Sums that are packed immediately cannot be continued.
   const std::size_t deepest = p.result != nullptr ? kDeepest : p.pairs;
   for (std::size_t panel = region.first_panel; panel < region.last_panel; ++panel) {

@@ -4,6 +4,7 @@
 #include "tests/models/kernels/inference_kernels.h"
 
 using namespace zoo::kernels;
+using zoo::test::find_kernels;
 using zoo::test::Floats;
 using zoo::test::random_floats;
 
@@ -83,8 +84,8 @@ double attention_error(const InferenceKernels& kernels, const AttentionCase& c) 
 }  // namespace
 
 FOR_EVERY_INSTRUCTION_SET("Every instruction set attends over a cache") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   for (const auto type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8}) {
     const double limit = type == WeightType::kBfloat16 ? 3e-2 : 1e-5;
@@ -100,8 +101,8 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set attends over a cache") {
 }
 
 FOR_EVERY_INSTRUCTION_SET("A cache of bytes keeps each key and value to half a step of its own") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   constexpr std::size_t kHeadDim = 20, kPositions = 70;
   Floats keys = random_floats(kPositions * kHeadDim, 11), values = random_floats(kPositions * kHeadDim, 12);

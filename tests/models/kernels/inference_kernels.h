@@ -8,7 +8,24 @@
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 
+#if defined(__x86_64__)
+namespace zoo::kernels::emulated_amx {
+extern const InferenceKernels kernels;
+}
+#endif
+
 namespace zoo::test {
+
+/// Kernels of this set, or nullptr if it does not run. AMX, which few machines have, is emulated elsewhere.
+inline const kernels::InferenceKernels* find_kernels(kernels::InstructionSet set) {
+  const auto* found = kernels::find_inference_kernels(set);
+#if defined(__x86_64__)
+  if (found == nullptr && set == kernels::InstructionSet::kAmxBf16 &&
+      kernels::find_inference_kernels(kernels::InstructionSet::kAvx2) != nullptr)
+    return &kernels::emulated_amx::kernels;
+#endif
+  return found;
+}
 
 using Floats = std::vector<float>;
 

@@ -6,6 +6,7 @@
 #include <random>
 
 using namespace zoo::kernels;
+using zoo::test::find_kernels;
 using zoo::test::Floats;
 using zoo::test::random_floats;
 
@@ -183,8 +184,8 @@ double gelu_tanh(double x) {
 }  // namespace
 
 FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies packed weights of every type") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   for (const auto type :
        {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
@@ -199,9 +200,64 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies packed weights of ev
   }
 }
 
+namespace {
+
+// Of random rows by a random weight [100, 198].
+Floats products(const InferenceKernels& kernels, WeightType type, std::size_t rows, std::size_t row_count) {
+  constexpr std::size_t kOutputs = 100, kInputs = 198;
+  const Packed packed = pack(type, random_floats(kOutputs * kInputs, 1), kOutputs, kInputs);
+  const Floats x = random_floats(rows * kInputs, 2), bias = random_floats(kOutputs, 3);
+  const Prepared prepared =
+      prepare(kernels, type, {.input = x.data(), .input_row = kInputs, .width = kInputs}, rows);
+  Floats result(rows * kOutputs);
+  for (std::size_t row = 0; row < rows; row += row_count) {
+    PreparedRows some = prepared.rows;
+    some.data += row * some.row_bytes;
+    some.scales += row * scales_in_row(type, kInputs);
+    some.sums += row * sums_in_row(type, kInputs);
+    kernels.multiply({.weight = &packed.weight,
+                      .rows = some,
+                      .row_count = std::min(row_count, rows - row),
+                      .result = result.data() + row * kOutputs,
+                      .result_row = kOutputs,
+                      .bias = bias.data()},
+                     0, kOutputs);
+  }
+  return result;
+}
+
+}  // namespace
+
+FOR_EVERY_INSTRUCTION_SET("A row's product has the same bits beside any other rows") {
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
+  REQUIRE(kernels != nullptr);
+  for (const auto type :
+       {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8, WeightType::kInt4}) {
+    const Floats alone = products(*kernels, type, 37, 1);
+    for (const std::size_t rows : {3, 7, 16, 37}) {
+      CAPTURE(static_cast<int>(type), rows);
+      CHECK((products(*kernels, type, 37, rows) == alone));
+    }
+  }
+}
+
+#if defined(__x86_64__)
+TEST_CASE("AMX as it is emulated has the bits of other CPUs in int8, and of CPUs with AMX in bfloat16") {
+  const InferenceKernels *other = find_inference_kernels(InstructionSet::kAvx2),
+                         *real = find_inference_kernels(InstructionSet::kAmxBf16);
+  ZOO_NEEDS(other != nullptr, "avx2");
+  CHECK((products(emulated_amx::kernels, WeightType::kInt8, 37, 37) ==
+         products(*other, WeightType::kInt8, 37, 37)));
+  if (real == nullptr) return;
+  for (const auto type : {WeightType::kBfloat16, WeightType::kInt8})
+    CHECK((products(emulated_amx::kernels, type, 37, 37) == products(*real, type, 37, 37)));
+}
+#endif
+
 FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of every format") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   const Blocks few = random_blocks(6 * kPanelOutputs - 23, 96), deep = random_blocks(6 * kPanelOutputs, 2048);
   for (const std::size_t rows : {1, 2, 3, 4, 6, 9, 17, 30}) {
@@ -246,8 +302,8 @@ TEST_CASE("Scales of blocks are rounded to float16 with their zero points, and r
 }
 
 FOR_EVERY_INSTRUCTION_SET("A product activates its results") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   const Packed packed = pack(WeightType::kFloat32, {1, 2, 3, 4, 5, 6}, 3, 2);
   const Floats x{0.5F, -0.25F};
@@ -319,8 +375,8 @@ TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
 }
 
 FOR_EVERY_INSTRUCTION_SET("An input that is much larger than the others costs only its group their digits") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   constexpr std::size_t kInputs = 2 * kByteGroup + 21;
   Floats x = random_floats(kInputs, 8);
@@ -338,8 +394,8 @@ FOR_EVERY_INSTRUCTION_SET("An input that is much larger than the others costs on
 }
 
 FOR_EVERY_INSTRUCTION_SET("Rows are normalised and gated on their way into a product") {
-  ZOO_NEEDS(find_inference_kernels(Set) != nullptr, name_of(Set));
-  const InferenceKernels* kernels = find_inference_kernels(Set);
+  ZOO_NEEDS(find_kernels(Set) != nullptr, name_of(Set));
+  const InferenceKernels* kernels = find_kernels(Set);
   REQUIRE(kernels != nullptr);
   // Mean 2.5, variance 1.25; mean of squares 7.5.
   const Floats x{1, 2, 3, 4}, weight{1, 1, 2, 2}, bias{0, 1, 0, 1};

@@ -69,6 +69,7 @@ class SchemaReader {
   explicit SchemaReader(const Json& root) : branches_(root) {}
 
   PatternPtr read(const Json& schema, const std::string& place) {
+    if (++depth_ > kDeepest) refuse_schema(place, "schemas are nested too deeply");
     std::vector<PatternPtr> parts;
     for (const Json& branch : branches_.of(schema, place)) {
       if (branch.contains("enum")) {
@@ -77,10 +78,14 @@ class SchemaReader {
         for (const std::string& type : types_of(branch)) parts.push_back(value(branch, type, place));
       }
     }
+    --depth_;
     return choice(std::move(parts));
   }
 
  private:
+  static constexpr int kDeepest = 200;
+  static constexpr std::size_t kMostProperties = 5'000;  // of objects inside one another
+
   PatternPtr value(const Json& branch, const std::string& type, const std::string& place) {
     if (type == "string") return string(branch);
     if (type == "integer") return integer(branch);
@@ -130,6 +135,10 @@ class SchemaReader {
                  : object_of(any(place == "#" ? kLevelsOfRoot : kLevels));
     const Json properties = branch.value("properties", Json::object());
     const Json required = branch.value("required", Json::array());
+    // Each property's pattern is inside that of the property before it.
+    properties_ += properties.size();
+    if (properties_ > kMostProperties)
+      refuse_schema(place, "more than " + std::to_string(kMostProperties) + " properties inside one another");
     for (const Json& name : required) {
       if (!properties.contains(name.get<std::string>()))
         refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
@@ -147,10 +156,13 @@ class SchemaReader {
       const PatternPtr next = sequence({literal(","), written});
       rest = sequence({needed ? next : optional(next), rest});
     }
+    properties_ -= properties.size();
     return sequence({literal("{"), first, literal("}")});
   }
 
   SchemaBranches branches_;
+  int depth_ = 0;
+  std::size_t properties_ = 0;
 };
 
 }  // namespace

@@ -314,15 +314,19 @@ const Json& SchemaBranches::target(const std::string& reference, const std::stri
 }
 
 // True if a reference inside `value`, or inside the target of such a reference, leads to `goal`.
-bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<const Json*>& seen) const {
+bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<const Json*>& seen,
+                              int depth) const {
+  constexpr int kDeepestWalk = 2'000;  // parts and references inside one another
   if (!value.is_structured()) return false;
+  if (depth > kDeepestWalk) refuse_schema("#", "schemas are nested too deeply");
   if (value.is_object() && value.contains("$ref") && value["$ref"].is_string()) {
     const Json* next = find(value["$ref"].get<std::string>());
     if (next == goal) return true;
-    if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen)) return true;
+    if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen, depth + 1))
+      return true;
   }
   return std::any_of(value.begin(), value.end(),
-                     [&](const Json& part) { return leads_to(part, goal, seen); });
+                     [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });
 }
 
 }  // namespace zoo

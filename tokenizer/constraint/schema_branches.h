@@ -41,7 +41,8 @@ class SchemaBranches {
 
   const SchemaJson* find(const std::string& reference) const;
   const SchemaJson& target(const std::string& reference, const std::string& place);
-  bool leads_to(const SchemaJson& value, const SchemaJson* goal, std::set<const SchemaJson*>& seen) const;
+  bool leads_to(const SchemaJson& value, const SchemaJson* goal, std::set<const SchemaJson*>& seen,
+                int depth = 0) const;
   void count_merge(const SchemaJson& a, const SchemaJson& b, const std::string& place);
   Branches product(const Branches& a, const Branches& b, const std::string& place);
   Branches alternatives(const SchemaJson& list, const char* key, const Branches& branches,

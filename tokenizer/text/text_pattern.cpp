@@ -15,9 +15,9 @@ struct TextPattern::Regex {
 
 namespace {
 
-// In ICU's unit, some ten thousand backtracking steps: a second for the matches of a text. Oniguruma has a
-// limit, too.
-constexpr std::int32_t kTimeLimit = 1000;
+// In ICU's unit, some ten thousand backtracking steps: a second for the matches of a text, and as long as
+// ordinary expressions take for twenty times its bytes. Oniguruma has a limit, too.
+constexpr std::size_t kTimeLimit = 1000, kBytesOfUnit = 500, kLongest = 1 << 30;
 
 // Called by ICU after each tick; keeps the number.
 UBool U_CALLCONV keep_ticks(const void* context, std::int32_t ticks) {
@@ -67,7 +67,8 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   utext_openUTF8(&utext, text.data(), static_cast<std::int64_t>(text.size()), &status);
   const std::unique_ptr<icu::RegexMatcher> matcher(regex_->pattern->matcher(status));
   require(status, regex_->expression);
-  matcher->setTimeLimit(kTimeLimit, status);
+  matcher->setTimeLimit(
+      static_cast<std::int32_t>(std::min(kTimeLimit + text.size() / kBytesOfUnit, kLongest)), status);
   std::int32_t ticks = 0;
   matcher->setMatchCallback(keep_ticks, &ticks, status);
   matcher->reset(&utext);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kGrowth = 32, kShortest = std::size_t{1} << 20;
 // Limits for all steps together.
 constexpr std::size_t kWrittenGrowth = 256, kWrittenShortest = std::size_t{1} << 24;
-constexpr std::int32_t kTicks = 2000;
+constexpr std::size_t kTicks = 2000, kBytesOfTick = 500;
 
 thread_local TextWork* counted = nullptr;
 
@@ -37,8 +37,8 @@ void TextWork::wrote(std::size_t bytes) {
 }
 
 void TextWork::searched(std::int32_t ticks) {
-  ticks_ += std::min(ticks, kTicks + 1);
-  if (ticks_ > kTicks)
+  ticks_ += static_cast<std::size_t>(ticks);
+  if (ticks_ > kTicks + given_ / kBytesOfTick)
     throw Error(name_, " of tokenizer.json: the expressions take too many steps for a text of ", given_,
                 " bytes");
 }

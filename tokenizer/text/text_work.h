@@ -33,7 +33,7 @@ class TextWork {
 
  private:
   std::size_t given_, written_ = 0;
-  std::int32_t ticks_ = 0;
+  std::size_t ticks_ = 0;
   std::string_view name_ = "the tokenizer";
   TextWork* outer_;
 };

@@ -130,6 +130,29 @@ TEST_CASE("Long lists are combined at once, and too many values are refused") {
   CHECK_FALSE(allows(texts.dump(), R"("b")"));
 }
 
+TEST_CASE("Chains of references and properties are refused before they fill the stack") {
+  using Json = nlohmann::ordered_json;
+  constexpr int kHops = 150'000;
+  Json hops{{"$ref", "#/enum/0"}, {"enum", Json::array()}}, steps = hops;
+  for (int i = 1; i < kHops; ++i) {
+    const Json next{{"$ref", "#/enum/" + std::to_string(i)}};
+    hops["enum"].push_back(next);
+    steps["enum"].push_back({{"properties", {{"a", next}}}});
+  }
+  for (Json* schema : {&hops, &steps}) {
+    (*schema)["enum"].push_back({{"type", "null"}});
+    CHECK_THAT(refusal_of_schema(schema->dump()), Contains("nested too deeply"));
+  }
+  Json inner{{"type", "null"}};
+  for (int level = 0; level < 80; ++level) {
+    Json object{{"additionalProperties", false}, {"properties", Json::object()}};
+    for (int i = 0; i < 100; ++i) object["properties"]["k" + std::to_string(i)] = false;
+    object["properties"]["z"] = inner;
+    inner = object;
+  }
+  CHECK_THAT(refusal_of_schema(inner.dump()), Contains("5000 properties inside one another"));
+}
+
 TEST_CASE("Bounds that no text or list fits leave values of other types") {
   const std::string length = R"({"minLength": 3, "maxLength": 0, "maximum": 5})";
   CHECK(allows(length, "5"));

@@ -55,6 +55,18 @@ TEST_CASE("A part of an expression without an equal is named") {
   CHECK_THAT(refusal("(?:" + std::string(100000, '(')), Contains("nested too deeply"));
 }
 
+TEST_CASE("An ordinary expression splits a text of any length") {
+  // Of Qwen3.5's kind: alternatives that are no known spelling.
+  const TextPattern pattern = TextPattern::regex(
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| "
+      "?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+");
+  std::string text;
+  for (int i = 0; i < 3'000'000; ++i) text += "1.2, ";
+  std::vector<ByteRange> matches;
+  pattern.find(text, matches);
+  CHECK(matches.back().end == text.size());
+}
+
 TEST_CASE("A match that takes too many steps is refused with the expression") {
   const TextPattern pattern = TextPattern::regex("(a+)+$|(a|aa)+b");
   std::vector<ByteRange> matches;

@@ -134,7 +134,10 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {
-  return ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
+  const auto own = names.own;  // in this file alone, a query may be the anchor
+  auto examples = ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
+  names.own = own;
+  return examples;
 }
 
 std::vector<SentenceExample> parse_rankings(std::string_view text, const std::string& name,

@@ -31,6 +31,12 @@ TEST_CASE("A table without a header has its columns in their order, one with a h
   CHECK(named[0].fields == std::vector<std::string>{"a", "b", ""});
 }
 
+TEST_CASE("Two columns of one name by --columns are refused") {
+  zoo::FileColumns names{.own = {{"body", "source"}}};
+  CHECK_THAT(message_of([&] { parse_records("source\ttarget\tbody\na\tb\tc\n", "t.tsv", kPairs, names); }),
+             Catch::Contains("t.tsv, line 1: two columns are 'source' by"));
+}
+
 TEST_CASE("A table with commas is RFC 4180's: quoted fields hold commas, quotes and line breaks") {
   const auto records = parse_records(
       "target,source\r\n\"a \"\"b\"\", c\",\"two\nlines\"\r\nd,e\r\n\"f\",\"g\"\r\n\r\n", "t.csv", kPairs);

@@ -42,6 +42,12 @@ TEST_CASE("anchors, positives and negatives of tables and objects") {
   CHECK_FALSE(objects[0].score);
 }
 
+TEST_CASE("a query of one file renames nothing in the next") {
+  zoo::FileColumns names;
+  CHECK(zoo::parse_sentences("query\tpositive\na\tb\n", "x.tsv", names)[0].texts == Texts{"a", "b"});
+  CHECK(zoo::parse_sentences("c\td\n", "y.tsv", names)[0].texts == Texts{"c", "d"});
+}
+
 TEST_CASE("pairs with a score") {
   CHECK(parsed("a\tb\t-0.5\n", "x.tsv")[0].score == -0.5);
   CHECK(parsed("score\tsentence2\tsentence1\n3\tb\ta\n", "x.tsv")[0].texts == Texts{"a", "b"});

@@ -46,6 +46,7 @@ at::Tensor DisagreementLoss::similarity(const ModelOutput& output) const {
     const at::Tensor& heads = kind_ == Disagreement::kSubspaces ? each.values : each.outputs;
     layers.push_back(subspace_similarity(heads.to(at::kFloat)));
   }
+  if (layers.empty()) return at::zeros_like(output.loss);  // LayerDrop has left out all
   at::Tensor sum = layers.front();
   for (std::size_t i = 1; i < layers.size(); ++i) sum = sum + layers[i];
   return sum / static_cast<double>(layers.size());

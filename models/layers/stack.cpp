@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/rand.h>
 
 #include "models/layers/attention/positions.h"
@@ -172,7 +173,8 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
-// The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts.
+// The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts. The
+// result has the router's logits beside each position, if they are asked for.
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
   std::vector<at::Tensor> inputs{x};
@@ -187,9 +189,15 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
     std::size_t next = 1;
     for (at::Tensor* tensor : {&self.mask.bias, &self.distances.vectors, &other.memory})
       if (tensor->defined()) *tensor = given[next++];
-    return block(self.layer).forward(given[0], self, other);
+    at::Tensor logits;
+    self.router_logits = self.router_logits != nullptr ? &logits : nullptr;
+    const at::Tensor y = block(self.layer).forward(given[0], self, other);
+    return logits.defined() ? at::cat({y.flatten(0, 1), logits}, 1) : y;
   };
-  return recompute(part, inputs, leaves_of(block(context.layer)));
+  at::Tensor result = recompute(part, inputs, leaves_of(block(context.layer)));
+  if (context.router_logits == nullptr) return result;
+  *context.router_logits = result.slice(1, x.size(2));
+  return result.slice(1, 0, x.size(2)).reshape_as(x);
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
@@ -211,7 +219,7 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     x = x.masked_fill(padding.squeeze(1), 0.0);
 
   const bool recomputes = recomputes_blocks_ && at::GradMode::is_enabled() && inputs.cache == nullptr &&
-                          !inputs.output_attentions && !inputs.output_heads && !inputs.output_router_logits;
+                          !inputs.output_attentions && !inputs.output_heads;
   const bool hooked = is_hooked(inputs);
   std::optional<LayerHook> hook;
   StackOutput output;
@@ -226,6 +234,8 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
       context.mask =
           with_bias(context.mask, bucket_bias(block(context.layer).attention->position_bias, buckets));
     context.rotary = config_.rotates(context.layer) ? &*known[window]->rotary : nullptr;
+    const bool routes = inputs.output_router_logits && config_.has_experts(context.layer);
+    context.router_logits = routes ? &output.router_logits.emplace_back() : nullptr;
     if (recomputes) {
       x = run_recomputed(x, context, cross);
       continue;
@@ -234,8 +244,6 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
     if (inputs.output_attentions && config_.cross_attention)
       cross.weights = &output.cross_attentions.emplace_back();
     if (inputs.output_heads) context.heads = &output.heads.emplace_back();
-    const bool routes = inputs.output_router_logits && config_.has_experts(context.layer);
-    context.router_logits = routes ? &output.router_logits.emplace_back() : nullptr;
     if (hooked) {
       auto* record = inputs.output_activations ? &output.activations.emplace_back() : nullptr;
       context.hook = cross.hook = &hook.emplace(inputs.interventions, config_.shape, context.layer, record);

@@ -457,6 +457,12 @@ class ParallelTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"restart 1 of 1: rank {killed} on {socket.gethostname()} was killed by signal 9", done.stderr)
             self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name)))
+        # What is of the start alone does not keep it from going on: the run has what it set.
+        launcher = self.start([*self.words("deep", **flags, processes=2, restart=1), "--depth", "1"])
+        self.await_checkpoint("deep", launcher)
+        os.kill(self.children(launcher)[1], signal.SIGKILL)
+        done = self.finish(launcher)
+        self.assertEqual(done.returncode, 0, done.stderr)
         # A run of before is none of this start: it is refused at each of its attempts, or with --overwrite replaced at the first.
         before = self.weights("whole")
         done = self.finish(self.start(self.words("whole", **flags, processes=2, restart=1, seed=3)))

@@ -319,6 +319,20 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         self.assertTrue(before.equal(self.model.state_dict()["encoder.layer.0.attention.self.query.weight"]))
         self.assertGreater((after - before).abs().max().item(), 0)
         self.assertLess(self.metrics(run)[-1]["train_loss"], self.metrics(run)[0]["train_loss"])
+        self.sentence_directory()
+        done, run = self.train(PAIRS, "--lora_rank", "2", model="sentences", steps=1)
+        self.assertIn("note: with --lora_rank the weights of a Dense or LayerNorm module stay as they are", done.stderr)
+
+    def test_numbers_that_are_not_finite_rank_nothing(self):
+        weights = safetensors.torch.load_file(self.root / "bert/model.safetensors")
+        weights["embeddings.word_embeddings.weight"][:] = math.nan
+        (self.root / "nan").mkdir()
+        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+            (self.root / "nan" / name).write_bytes((self.root / "bert" / name).read_bytes())
+        safetensors.torch.save_file(weights, self.root / "nan/model.safetensors", {"format": "pt"})
+        for records in (TRIPLETS, SCORED):
+            done = tzoo("evaluate", "--model", str(self.root / "nan"), "--dataset", self.rows(records), "--task", "embedding")
+            self.assertEqual((done.returncode, done.stderr.count("error: the vector of a text is not finite")), (1, 1), done.stderr)
 
 
 if __name__ == "__main__":

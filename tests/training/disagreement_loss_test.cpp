@@ -36,6 +36,15 @@ TEST_CASE("the penalty is a weight times the heads' similarity, the mean over th
   CHECK(loss_with(model, Disagreement::kPositions, 0) == Approx(plain.loss.item<double>()).epsilon(1e-5));
 }
 
+TEST_CASE("an update whose layers are all left out has no penalty") {
+  TransformerConfig config = test::small_config();
+  config.layer_dropout = 1 - 1e-12;  // always
+  const auto model = test::random_gpt(config, 4);
+  model->train();
+  const auto kind = GENERATE(Disagreement::kPositions, Disagreement::kOutputs);
+  CHECK(loss_with(model, kind, 0.5) == loss_with(model, kind, 0));
+}
+
 TEST_CASE("subspaces and outputs: the values and what the heads make of them") {
   const at::NoGradGuard no_grad;
   TransformerConfig config = test::small_config();

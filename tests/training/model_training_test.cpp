@@ -91,6 +91,23 @@ TEST_CASE("Recomputed blocks give the same gradients bit for bit, dropout and au
   CHECK(after.equal(at::rand({1})));  // what is drawn afterwards is the same, too
 }
 
+TEST_CASE("Blocks with experts are recomputed beside the balance of the experts") {
+  at::manual_seed(1);
+  zoo::TransformerConfig config = tiny("mixtral", 0.2);
+  config.num_experts = 4;
+  config.router_loss = true;
+  config.router_loss_weight = 0.5;
+  const auto model = build_model(zoo::find_family("mixtral"), config, zoo::Head::kCausalLm, 1);
+  model->train();
+  const zoo::ModelInputs inputs = random_inputs(3);
+  const auto dtype = GENERATE(at::kFloat, at::kBFloat16);
+  const auto kept = gradients(*model, inputs, dtype);
+  zoo::recompute_blocks(*model, true);
+  CHECK(is_recomputed(model->forward(inputs).loss));
+  const auto recomputed = gradients(*model, inputs, dtype);
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(kept[i].equal(recomputed[i]));
+}
+
 TEST_CASE("Blocks are recomputed in evaluation mode, too, as preferences are learnt in") {
   at::manual_seed(1);
   const auto model = build_model(zoo::find_family("gpt2"), tiny("gpt2", 0.2), zoo::Head::kCausalLm, 1);

@@ -24,6 +24,7 @@ std::vector<double> ranks_of(std::span<const double> values) {
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   std::vector<double> ranks(values.size());
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    ++end;  // NaN equals nothing
     while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
     for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = static_cast<double>(begin + end + 1) / 2;
   }

@@ -167,6 +167,7 @@ void load_generators(const std::filesystem::path& directory, c10::Device device)
   const SafetensorsFile file(directory / kGeneratorsFile);
   file.verify();
   for (auto& [name, generator] : default_generators(device)) {
+    if (!file.contains(name)) continue;  // of another device: it is as the seed has made it
     const at::Tensor state = file.tensor(name);
     try {
       const std::lock_guard<std::mutex> lock(generator.mutex());

@@ -101,6 +101,9 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     if (takes_scores(options_.loss.loss))
       batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
     if (measured && measured_rows_ < kMostMeasuredRows) {
+      for (const at::Tensor& vectors : {batch.anchors, batch.documents})
+        if (!vectors.isfinite().all().item<bool>())
+          throw Error("the vector of a text is not finite: nothing can be ranked by it");
       measured_rows_ += batch.anchors.size(0);
       const auto kept = [&](const at::Tensor& x) {
         const at::Tensor used = x.detach().slice(1, 0, options_.truncate_dim).cpu();
@@ -366,6 +369,11 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
   if (cut > 0)
     std::cerr << "note: " << cut << " texts are cut to " << *embedders.queries.max_length() << " tokens\n";
   return std::make_unique<EmbeddingObjective>(model_, std::move(embedders), std::move(rows), options);
+}
+
+bool EmbeddingTask::has_weights() const {
+  return std::ranges::any_of(embedder_->modules(),
+                             [](const auto& module) { return !module->weights().empty(); });
 }
 
 void EmbeddingTask::save(const fs::path& directory) const {

@@ -83,6 +83,8 @@ class RankingObjective final : public RowObjective<RankingRow> {
         model_->forward(batch_of(*model_, *tokenizer_, device, pairs)).logits.squeeze(1).to(at::kFloat);
     if (measured) {
       const at::Tensor known = logits.detach().to(at::kCPU, at::kDouble).contiguous();
+      if (!known.isfinite().all().item<bool>())
+        throw Error("the logit of a pair is not finite: nothing can be ranked by it");
       const double* logit = known.const_data_ptr<double>();
       for (const RankingRow* row : rows)
         for (const double label : row->labels) measured_[row->query].emplace_back(*logit++, label);

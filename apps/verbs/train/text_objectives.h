@@ -70,6 +70,9 @@ class EmbeddingTask {
   /// --matryoshka_dims above the vectors'. `data` must outlive the objective.
   std::unique_ptr<Objective> objective(const TaskData& data, const BatchPlan& plan) const;
 
+  /// True if a module behind the model, such as a Dense, has weights.
+  bool has_weights() const;
+
   /// Writes the modules' weights into a saved directory, and the files of Sentence-Transformers if it lacks
   /// them.
   void save(const std::filesystem::path& directory) const;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -78,12 +80,26 @@ bool goes_on(const TrainFlags& flags) {
          (!is_first_rank() || read_file(file) == launch_id());
 }
 
+// Without flags of the start alone: the run has what they set.
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words) {
+  const std::set<std::string> of_start{"depth", "tokens_per_parameter", "recipe"};
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string name = words[i].substr(0, words[i].find('='));
+    std::ranges::replace(name, '-', '_');
+    if (!name.starts_with("__") || !of_start.contains(name.substr(2))) kept.push_back(words[i]);
+    else if (words[i].find('=') == std::string::npos) ++i;  // its value
+  }
+  kept.insert(kept.end(), {"--init_from", "resume"});
+  return kept;
+}
+
 // A resumed run keeps the flags of its start; those given again override them, where they may.
 std::optional<ParsedFlags> parse_with_run_config(Arguments arguments) {
   auto parsed = parse(arguments);
   if (!parsed) return parsed;
   if (goes_on(parsed->values)) {
-    arguments.words.insert(arguments.words.end(), {"--init_from", "resume"});
+    arguments.words = words_to_go_on(arguments.words);
   } else if (parsed->values.init_from != "resume") {
     return parsed;
   }
@@ -297,6 +313,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   std::optional<EmbeddingTask> embedding;
   if (task == Task::kEmbedding) embedding.emplace(flags, *start.checkpoint, loaded, device);
   const auto adapters = adapt(flags, start.checkpoint, loaded);
+  if (adapters && embedding && embedding->has_weights())
+    std::cerr << "note: with --lora_rank the weights of a Dense or LayerNorm module stay as they are\n";
   std::unique_ptr<Batches> batches;
   std::unique_ptr<Objective> objective;
   NamedTensors reference;  // of the task preference

@@ -9,7 +9,7 @@ const bertText = (text, { clean_text: cleans = true, handle_chinese_chars: chine
   if (strips ?? lowers) text = text.normalize("NFD").replace(/\p{Mn}/gu, "");
   return lowers ? lowercase(text) : text;
 };
-const patternOf = ({ String: text, Regex: expression }) => (expression ? regexOf(expression) : text);
+const patternOf = (pattern) => (typeof pattern === "string" ? pattern : pattern.Regex ? regexOf(pattern.Regex) : pattern.String);  // older files have a text
 
 // sentencepiece's table: a double-array trie (darts-clone) from bytes to the texts that replace them.
 const charsmapOf = (base64) => {

@@ -64,10 +64,10 @@ CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::
   return result;
 }
 
-// Name of the source in the header: its name on the hub, or the path as it was given.
-std::string source_name(const fs::path& source) {
-  const std::string name = model_name(source);
-  return name.find('/') == std::string::npos ? source.string() : name;
+// Name of a model or adapter in the header: its name on the hub, or the path as it was given.
+fs::path name_in_header(const fs::path& given) {
+  const fs::path name = model_name(given);
+  return name.has_parent_path() ? name : given;
 }
 
 }  // namespace
@@ -83,7 +83,9 @@ Exported export_packed(const ModelPath& source, const fs::path& target, const st
   check_export_target(source, target);
   AtomicDirectory directory(target);
   ModelFiles(checkpoint).write(directory.path());
-  save_packed(checkpoint, weight_type_named(weights).value(), source_name(source), directory.path(), text);
+  ModelPath named(name_in_header(source));
+  if (!source.adapter.empty()) named.adapter = name_in_header(source.adapter);
+  save_packed(checkpoint, weight_type_named(weights).value(), named, directory.path(), text);
   text.progress = nullptr;
   check_packed_weights(read_checkpoint_config(directory.path()));
   const SafetensorsFile file(directory.path() / PackedParts::kFile);

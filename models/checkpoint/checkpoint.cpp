@@ -173,7 +173,10 @@ void CheckpointConfig::merge(const PeftAdapter& adapter) {
     const std::string theirs = names.own(name.theirs.front());
     const bool is_head = name.ours == "score.weight" || name.ours.ends_with("_classifier.weight");
     if (!is_head || !files_->contains(theirs)) continue;
-    const auto count = static_cast<std::size_t>(files_->entry(theirs).shape.front());
+    const std::vector<std::int64_t>& shape = files_->entry(theirs).shape;
+    // Another shape does not tell the number of labels; the check of shapes names it.
+    if (shape.size() != 2 || shape.back() == 0) continue;
+    const auto count = static_cast<std::size_t>(shape.front());
     if (count == config.label_names.size()) continue;
     TransformerConfig labelled = config;
     std::vector<std::string> labels;

@@ -43,9 +43,10 @@ PackedParts::PackedParts(const fs::path& directory) : directory_(directory), pat
                 "export --format packed' wrote");
   weights_ = says("weights");
   source_ = says("source");
+  if (const std::string adapter = says("adapter"); !adapter.empty()) adapter_ = " --adapter " + adapter;
   if (says("layout") != kLayout)
     throw Error(path_, ": has layout '", says("layout"), "' of packed weights, and this tzoo reads layout ",
-                kLayout, "; renew it: tzoo export --model ", source_.empty() ? "DIR" : source_,
+                kLayout, "; renew it: tzoo export --model ", source_.empty() ? "DIR" : source_, adapter_,
                 " --format packed --weights ", weights_, says("calibration").empty() ? "" : " --calibration ",
                 says("calibration"), " --output ", directory.string());
   files_ = std::make_shared<const WeightFiles>(std::move(file));
@@ -119,7 +120,7 @@ void PackedParts::require_all_taken() const {
 void PackedParts::refuse_modules() const {
   throw Error(directory_,
               " holds weights packed for inference, which modules do not read; expected the model ",
-              "that they were exported from", source_.empty() ? "" : ", ", source_);
+              "that they were exported from", source_.empty() ? "" : ", ", source_, adapter_);
 }
 
 }  // namespace zoo

@@ -30,7 +30,7 @@ std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTab
 /// The file of a directory that `tzoo export --format packed` wrote: weights in the layout of the inference
 /// kernels, which use them from the mapped file, and the weights that are not packed, in their own type. Both
 /// have the names of the model's parameters; a packed one has an ending. Its header has "format", "layout",
-/// "weights" (their type) and "source" (the original checkpoint).
+/// "weights" (their type), "source" (the original checkpoint) and, if one was merged into it, "adapter".
 class PackedParts {
  public:
   static constexpr const char *kFile = "packed.safetensors", *kFormat = "tzoo-packed", *kLayout = "2";
@@ -69,6 +69,7 @@ class PackedParts {
 
   std::filesystem::path directory_, path_;
   std::string weights_, source_;
+  std::string adapter_;  // as it follows the source in a command: " --adapter DIR"; empty: none
   std::shared_ptr<const WeightFiles> files_;
   std::map<const c10::TensorImpl*, std::string> names_;  // of the model's weights
   std::set<std::string> beside_;                         // names that are not packed parts

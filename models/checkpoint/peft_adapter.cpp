@@ -45,11 +45,21 @@ std::vector<std::string> names_under(const char* key, const ConfigReader& config
   return names;
 }
 
+// Each module asks for each pattern, of which there may be one for each module: compiled once.
 bool fits_expression(const std::string& pattern, const std::string& name, const ConfigReader& config) {
+  constexpr std::size_t kLongest = 4096, kMost = 10'000;  // the compiler recurses for each term
+  thread_local std::map<std::string, std::regex> compiled;
   try {
-    return std::regex_match(name, std::regex(pattern));
+    if (compiled.size() > kMost) compiled.clear();
+    auto found = compiled.find(pattern);
+    if (found == compiled.end()) {
+      if (pattern.size() > kLongest) throw std::regex_error(std::regex_constants::error_complexity);
+      found = compiled.emplace(pattern, std::regex(pattern)).first;
+    }
+    return std::regex_match(name, found->second);
   } catch (const std::regex_error&) {
-    throw Error(config.source(), ": '", pattern, "' is not a regular expression that the zoo reads");
+    throw Error(config.source(), ": '", pattern.substr(0, 100),
+                "' is not a regular expression that the zoo reads");
   }
 }
 

@@ -1,3 +1,5 @@
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "data/base/atomic_file.h"
@@ -14,16 +16,20 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   std::map<std::string, std::string> with_checksums = metadata;
   with_checksums[kChecksums] = std::string(kChecksumDigits * (1 + tensors.size()), '0');
   header["__metadata__"] = with_checksums;
+  // Its [] would look at all names before.
+  nlohmann::ordered_json::object_t::Container& entries = header.get_ref<nlohmann::ordered_json::object_t&>();
+  std::set<std::string> names;
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     const char* dtype = safetensors_name(tensor.scalar_type());
     if (dtype == nullptr)
       throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
     if (name == "__metadata__") throw Error(path, ": '__metadata__' cannot be the name of a tensor");
-    if (header.contains(name)) throw Error(path, ": two tensors are named '", name, "'");
-    header[name] = {{"dtype", dtype},
-                    {"shape", tensor.sizes().vec()},
-                    {"data_offsets", {offset, offset + tensor.nbytes()}}};
+    if (!names.insert(name).second) throw Error(path, ": two tensors are named '", name, "'");
+    nlohmann::ordered_json entry{{"dtype", dtype},
+                                 {"shape", tensor.sizes().vec()},
+                                 {"data_offsets", {offset, offset + tensor.nbytes()}}};
+    entries.emplace_back(name, std::move(entry));
     offset += tensor.nbytes();
   }
   std::string text = header.dump();

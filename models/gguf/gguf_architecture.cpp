@@ -74,6 +74,8 @@ class ArchitectureKeys {
     if (!reader_.is(full.c_str(), value)) reader_.refuse(full.c_str(), why);
   }
 
+  [[noreturn]] void refuse(const char* key, const char* why) { reader_.refuse(known(key).c_str(), why); }
+
   std::string text(const char* key) { return reader_.get_string(known(key).c_str(), ""); }
 
   // What changes no number.
@@ -143,13 +145,19 @@ void read_rope(const GgufFile& file, ArchitectureKeys& keys, json& config) {
     keys.expect("rope.scaling.type", nullptr, "expected none or linear");
   json factor = keys.number("rope.scaling.factor", type == "linear");
   const json older = keys.number("rope.scale_linear", false);
+  const char* of_factor = factor.is_null() ? "rope.scale_linear" : "rope.scaling.factor";
   if (factor.is_null()) factor = older;
   if (type != "none" && !factor.is_null() && factor != 1)
     config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
   keys.ignore("rope.scaling.original_context_length");  // of other scalings
   keys.ignore("rope.scaling.finetuned");
   keys.ignore("tensor_data_layout");
-  if (const auto* factors = find_tensor(file, "rope_freqs.weight")) read_rope_factors(file, *factors, config);
+  const auto* factors = find_tensor(file, "rope_freqs.weight");
+  if (factors == nullptr) return;
+  // llama.cpp applies both scalings; the zoo has one.
+  if (config.contains("rope_scaling"))
+    keys.refuse(of_factor, "a scaling of rotary positions beside that of the tensor 'rope_freqs.weight'");
+  read_rope_factors(file, *factors, config);
 }
 
 void complete_decoder(const GgufFile& file, const std::string& name, ArchitectureKeys& keys, json& config) {

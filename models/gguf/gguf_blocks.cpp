@@ -128,8 +128,10 @@ const Decoder& decoder_of(std::string_view type) {
   return *std::ranges::find(kDecoders, type, &Decoder::type);
 }
 
-void put_half(float value, char* to) {
+void put_scale(float value, char* to) {
   const c10::Half half = value;
+  if (std::isinf(static_cast<float>(half)))
+    throw Error("has numbers beyond the range of its blocks' scales; bf16 or f32 holds them");
   std::memcpy(to, &half, sizeof half);
 }
 
@@ -137,7 +139,7 @@ void to_q8_0(const float* from, char* block) {
   float largest = 0;
   for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(from[i]));
   const float d = largest / 127, inverse = d == 0 ? 0 : 1 / d;
-  put_half(d, block);
+  put_scale(d, block);
   for (int i = 0; i < 32; ++i) block[2 + i] = static_cast<char>(std::round(from[i] * inverse));
 }
 
@@ -146,7 +148,7 @@ void to_q4_0(const float* from, char* block) {
   const float largest =
       *std::max_element(from, from + 32, [](float a, float b) { return std::abs(a) < std::abs(b); });
   const float d = largest / -8, inverse = d == 0 ? 0 : 1 / d;
-  put_half(d, block);
+  put_scale(d, block);
   const auto bits = [&](int i) { return std::min(15, static_cast<int>(from[i] * inverse + 8.5F)); };
   for (int i = 0; i < 16; ++i) block[2 + i] = static_cast<char>(bits(i) | bits(i + 16) << 4);
 }

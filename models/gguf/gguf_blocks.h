@@ -18,7 +18,8 @@ at::Tensor dequantized(const GgufType& type, const std::byte* blocks, const std:
 void append_blocks(const GgufType& type, const std::byte* blocks, std::size_t count, BlockRows& rows);
 
 /// Blocks of the type, Q8_0 or Q4_0, nearest to the tensor's numbers: the bytes that ggml's reference writes.
-/// Rows must be a multiple of the block. Throws Error for numbers that are not finite.
+/// Rows must be a multiple of the block. Throws Error for numbers that are not finite or too large
+/// for a scale in float16.
 std::string quantized(const GgufType& type, const at::Tensor& tensor);
 
 }  // namespace zoo

@@ -72,7 +72,7 @@ const char* name_of(kernels::WeightType type) {
   return kNames[static_cast<int>(type)];
 }
 
-void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const std::string& source,
+void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const ModelPath& source,
                  const std::filesystem::path& directory, const CalibrationText& text) {
   // Weights merged with an adapter's are packed as computed, not rounded to the files' type first.
   const at::ScalarType dtype =
@@ -98,14 +98,15 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
   }
   write_json(directory / "config.json", complete_json(checkpoint));
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
-  write_safetensors(directory / PackedParts::kFile, tensors_of(loaded, table, made),
-                    {{"format", PackedParts::kFormat},
-                     {"layout", PackedParts::kLayout},
-                     {"weights", name_of(type)},
-                     {"panel_outputs", std::to_string(kernels::kPanelOutputs)},
-                     {"group_inputs", std::to_string(kernels::kGroup)},
-                     {"source", source},
-                     {"calibration", text.name}});
+  std::map<std::string, std::string> metadata{{"format", PackedParts::kFormat},
+                                              {"layout", PackedParts::kLayout},
+                                              {"weights", name_of(type)},
+                                              {"panel_outputs", std::to_string(kernels::kPanelOutputs)},
+                                              {"group_inputs", std::to_string(kernels::kGroup)},
+                                              {"source", source.string()},
+                                              {"calibration", text.name}};
+  if (!source.adapter.empty()) metadata["adapter"] = source.adapter.string();
+  write_safetensors(directory / PackedParts::kFile, tensors_of(loaded, table, made), metadata);
 }
 
 }  // namespace zoo

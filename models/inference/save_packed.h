@@ -30,9 +30,9 @@ struct CalibrationText {
 };
 
 /// Writes the weights of `checkpoint` packed as `type`, in the format of PackedParts, and its config.json
-/// into a directory. `source` names the checkpoint in messages. Panels begin at multiples of 64 bytes. Throws
-/// Error if packed kernels do not run the model.
-void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const std::string& source,
+/// into a directory. `source` names the checkpoint and its adapter in messages. Panels begin at multiples of
+/// 64 bytes. Throws Error if packed kernels do not run the model.
+void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, const ModelPath& source,
                  const std::filesystem::path& directory, const CalibrationText& text = {});
 
 }  // namespace zoo

@@ -212,6 +212,7 @@ class AdapterTest(unittest.TestCase):
                                    atol=1e-5 * float(expected.abs().max()))
         done = self.run_verb("forward", "--model", self.root / "packed", "--adapter", self.adapter, *words, code=1)
         self.assertIn("packed for inference", done)
+        self.assertIn(f"exported from, {self.base} --adapter {self.adapter}", done)
         # Merged with weights of 16 bits, they are packed as computed.
         save_file({name: tensor.bfloat16() for name, tensor in load_file(self.base / "model.safetensors").items()},
                   self.base / "model.safetensors", {"format": "pt"})

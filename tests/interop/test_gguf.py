@@ -247,6 +247,24 @@ class ReadTest(unittest.TestCase):
         self.refused("blk.0.attn_sinks.weight", extra=[("blk.0.attn_sinks.weight", np.zeros(4, np.float32))])
         self.refused("rope_freqs.weight", "Llama 3", extra=[("rope_freqs.weight", np.linspace(1, 3, 16, dtype=np.float32))])
 
+    def test_two_scalings_of_rotary_positions_are_refused(self):
+        scaled = {"model": "llama, scaled", "extra": extras(MODELS["llama, scaled"][1]())}
+        for key in ("llama.rope.scaling.factor", "llama.rope.scale_linear"):
+            with self.subTest(key=key):
+                self.refused(f"'{key}' is 2.0", "'rope_freqs.weight'", add=lambda writer: writer.add_float32(key, 2.0), **scaled)
+
+        def linear(factor):
+            def keys(writer):
+                writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+                writer.add_rope_scaling_factor(factor)
+            return keys
+
+        self.refused("'llama.rope.scaling.factor'", "'rope_freqs.weight'", add=linear(2.0), **scaled)
+        cls, config = MODELS["llama, scaled"]
+        write(self.path, hf.random_model(cls, config(), 1), add=linear(1.0), extra=scaled["extra"])  # which scales nothing
+        done = tzoo("inspect", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_types_that_the_zoo_does_not_read(self):
         writer = gguf.GGUFWriter(self.path, "llama")
         writer.add_tensor("token_embd.weight", np.zeros((4, 84), np.uint8), raw_dtype=TYPES.Q2_K)
@@ -673,13 +691,29 @@ class WriteTest(unittest.TestCase):
         # Numbers that a type does not hold.
         self.save("llama")
         file = os.path.join(self.source, "model.safetensors")
-        tensors = load_file(file)
+        tensors = {name: tensor.clone() for name, tensor in load_file(file).items()}  # the file is written again
         tensors["model.layers.0.mlp.down_proj.weight"][0, 0] = 1e5
         save_file(tensors, file, {"format": "pt"})
         done = self.export("f16")
         self.assertEqual(done.returncode, 1)
         self.assertIn("beyond the range of f16", done.stderr)
         self.assertEqual(self.export("bf16").returncode, 0)
+        name = "model.layers.0.mlp.down_proj.weight"
+        for weights, fits, number in (("q8_0", 8e6, -9e6), ("q4_0", 5e5, 6e5)):  # scales are the largest / 127 and / -8
+            tensors[name][0, 0] = fits
+            save_file(tensors, file, {"format": "pt"})
+            done = self.export(weights)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.remove(self.path)
+            tensors[name][0, 0] = number
+            save_file(tensors, file, {"format": "pt"})
+            done = self.export(weights)
+            with self.subTest(weights=weights):
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("down_proj.weight' has numbers beyond the range of its blocks' scales; bf16 or f32 holds them", done.stderr)
+                self.assertFalse(os.path.exists(self.path))
+        tensors[name][0, 0] = 1e5
+        save_file(tensors, file, {"format": "pt"})
         done = tzoo("export", "--model", self.source, "--format", "huggingface", "--dtype", "float16", "--output", os.path.join(self.folder, "half"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("'model.layers.0.mlp.down_proj.weight' has numbers that float16 does not hold", done.stderr)

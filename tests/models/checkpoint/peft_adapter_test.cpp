@@ -192,6 +192,8 @@ TEST_CASE("an adapter whose tensors do not fit its configuration or the model is
     CHECK_THAT(copy.fault("llama"), Contains("is none of the target_modules"));
     copy.set("target_modules", "(?P<name>.*)");
     CHECK_THAT(copy.fault("llama"), Contains("'(?P<name>.*)' is not a regular expression"));
+    copy.set("target_modules", std::string(100'000, '('));
+    CHECK_THAT(copy.fault("llama"), Contains("(((' is not a regular expression"));
   }
   SECTION("no B") {
     copy.change("lora_B");
@@ -217,6 +219,16 @@ TEST_CASE("an adapter whose tensors do not fit its configuration or the model is
   SECTION("another model") {
     CHECK_THAT(copy.fault("gpt2"), Contains("does not fit the model: unexpected"));
     CHECK_THAT(copy.fault("llama-tied"), Contains("mismatched") && Contains("expected [8, 8], found [4, 8]"));
+  }
+  SECTION("a classifier that is no matrix or has no columns") {
+    const std::string name = "base_model.model.score.weight";
+    Copy classes("llama-classes");
+    classes.change("score.weight", {{name, at::ones({1000, 0})}});
+    CHECK_THAT(classes.fault("llama"), Contains("score.weight: expected [2, 8], found [1000, 0]"));
+    classes.change("score.weight", {{name, at::ones({1000})}});
+    CHECK_THAT(classes.fault("llama"), Contains("score.weight: expected [2, 8], found [1000]"));
+    classes.change("score.weight", {{name, at::ones({})}});
+    CHECK_THAT(classes.fault("llama"), Contains("score.weight: expected [2, 8], found []"));
   }
   SECTION("files that are missing") {
     fs::rename(copy.path() / "adapter_model.safetensors", copy.path() / "adapter_model.bin");

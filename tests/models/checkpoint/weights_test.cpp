@@ -118,6 +118,16 @@ TEST_CASE("a tied copy that is equal is accepted") {
   CHECK_NOTHROW(load_model(checkpoint.path()));
 }
 
+TEST_CASE("tensors without numbers are compared at once, however many rows they claim") {
+  const test::TemporaryDirectory directory;
+  const at::Tensor rows = at::empty({std::int64_t{1} << 60, 0}),
+                   others = at::empty({std::int64_t{1} << 59, 0});
+  write_safetensors(directory / "model.safetensors", {{"a", rows}, {"b", rows}, {"c", others}});
+  const WeightFiles files(directory.path());
+  CHECK(files.equal("a", "b"));
+  CHECK_FALSE(files.equal("a", "c"));
+}
+
 TEST_CASE("the causal masks in old checkpoints are ignored, with and without the prefix") {
   Checkpoint checkpoint;
   checkpoint.tensors.emplace_back("transformer.h.0.attn.bias", at::ones({1, 1, 16, 16}, at::kByte));

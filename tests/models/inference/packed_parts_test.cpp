@@ -23,8 +23,8 @@ namespace {
 // The checkpoint's weights, packed, in a directory of their own.
 class PackedDirectory {
  public:
-  PackedDirectory(const fs::path& source, WeightType type) {
-    save_packed(read_checkpoint_config(source), type, "the source", path());
+  PackedDirectory(const ModelPath& source, WeightType type, const ModelPath& name = "the source") {
+    save_packed(read_checkpoint_config(source), type, name, path());
   }
 
   const fs::path& path() const { return directory_.path(); }
@@ -205,4 +205,19 @@ TEST_CASE("Modules refuse a directory of packed weights and name its source") {
   CHECK_THAT(test::error_of([&] { inspect_weights(read_checkpoint_config(packed.path())); }), refused);
   const LoadedModel loaded = load_model(packed.path(), {.stored = true});
   CHECK_THAT(test::error_of([&] { loaded.stored->load_all(); }), refused);
+}
+
+TEST_CASE("A directory of packed weights names the adapter that was merged into its source") {
+  const fs::path peft = fs::path(ZOO_SOURCE_DIR) / "tests/golden/peft";
+  const ModelPath source(peft / "bases/llama", peft / "llama-rslora"),
+      name(fs::path("the source"), fs::path("its adapter"));
+  const PackedDirectory packed(source, WeightType::kInt8, name);
+  CHECK(SafetensorsFile(packed.file()).metadata().at("adapter") == "its adapter");
+  CHECK_THAT(test::error_of([&] { load_model(packed.path()); }),
+             Catch::Contains("exported from, the source --adapter its adapter"));
+  packed.change([](auto&, auto& metadata) { metadata["layout"] = "0"; });
+  CHECK_THAT(packed.fault(),
+             Catch::Contains("--model the source --adapter its adapter --format packed --weights int8"));
+  CHECK_FALSE(
+      SafetensorsFile(PackedDirectory(kLlama, WeightType::kInt8).file()).metadata().contains("adapter"));
 }

@@ -177,7 +177,8 @@ ColumnPositions find_columns(const Row& first, const std::string& name, const Co
   for (const std::string& column : names) {
     const auto found = std::ranges::find(ours, column);
     if (!in_file.own.empty() && std::ranges::count(ours, column) > 1)
-      throw FieldError(name, ", line ", first.number, ": two columns are '", column, "' by ", Field{"columns"});
+      throw FieldError(name, ", line ", first.number, ": two columns are '", column, "' by ",
+                       Field{"columns"});
     places.of_column.push_back(found == ours.end() ? -1 : found - ours.begin());
   }
   const auto required = places.of_column.begin() + static_cast<std::ptrdiff_t>(columns.required.size());

@@ -135,7 +135,8 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {
   const auto own = names.own;  // in this file alone, a query may be the anchor
-  auto examples = ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
+  auto examples =
+      ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
   names.own = own;
   return examples;
 }

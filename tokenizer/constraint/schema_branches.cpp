@@ -322,8 +322,7 @@ bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<cons
   if (value.is_object() && value.contains("$ref") && value["$ref"].is_string()) {
     const Json* next = find(value["$ref"].get<std::string>());
     if (next == goal) return true;
-    if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen, depth + 1))
-      return true;
+    if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen, depth + 1)) return true;
   }
   return std::any_of(value.begin(), value.end(),
                      [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });

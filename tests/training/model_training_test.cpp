@@ -99,7 +99,8 @@ TEST_CASE("Blocks with experts are recomputed beside the balance of the experts"
   config.router_loss_weight = 0.5;
   const auto model = build_model(zoo::find_family("mixtral"), config, zoo::Head::kCausalLm, 1);
   model->train();
-  const zoo::ModelInputs inputs = random_inputs(3);
+  zoo::ModelInputs inputs = random_inputs(3);
+  inputs.loss.router = true;
   const auto dtype = GENERATE(at::kFloat, at::kBFloat16);
   const auto kept = gradients(*model, inputs, dtype);
   zoo::recompute_blocks(*model, true);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <immintrin.h>
 
@@ -15,7 +16,7 @@
 // depend on the number of rows.
 namespace zoo::kernels {
 
-// Only code that the CPU's tiles run may be compiled for them.
+// Of functions that use tiles: only a CPU with AMX runs them.
 #define ZOO_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8")))
 
 constexpr std::size_t kTileSide = 16;  // rows, words or columns of a tile

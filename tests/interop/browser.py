@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import time
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -82,8 +83,11 @@ class Browser:
         return WebDriverWait(self.driver, seconds, ignored_exceptions=[Exception]).until(lambda _: holds())
 
     def hindrances(self):
-        """See HINDRANCES."""
-        return self.script(HINDRANCES)
+        """See HINDRANCES. What keys scroll is known a moment after the sizes have changed (dom.js)."""
+        end = time.monotonic() + 2
+        while (found := self.script(HINDRANCES)) and time.monotonic() < end:
+            time.sleep(0.05)
+        return found
 
     def faults(self):
         """What the console has said since the last call: errors and warnings."""

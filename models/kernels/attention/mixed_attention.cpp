@@ -66,6 +66,8 @@ template <class UsedProduct> struct Mixed {
   };
 };
 
+constexpr HeadAttention pair_attention = Passes<Mixed<DotProduct<PairDot>>>::kernel;
+
 #if defined(__AVX512BF16__)
 struct AmxProduct {
   static constexpr std::size_t kRows = kTileSide;
@@ -106,9 +108,8 @@ struct AmxProduct {
 
 constexpr HeadAttention amx_attention = Passes<Mixed<AmxProduct>>::kernel;
 #else
-constexpr HeadAttention amx_attention = Passes<Mixed<DotProduct<PairDot>>>::kernel;
+constexpr HeadAttention amx_attention = pair_attention;
 #endif
-constexpr HeadAttention pair_attention = Passes<Mixed<DotProduct<PairDot>>>::kernel;
 
 }  // namespace
 

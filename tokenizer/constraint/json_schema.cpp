@@ -69,7 +69,7 @@ class SchemaReader {
   explicit SchemaReader(const Json& root) : branches_(root) {}
 
   PatternPtr read(const Json& schema, const std::string& place) {
-    if (++depth_ > kDeepest) refuse_schema(place, "schemas are nested too deeply");
+    if (++depth_ > SchemaBranches::kDeepest) refuse_schema(place, "schemas are nested too deeply");
     std::vector<PatternPtr> parts;
     for (const Json& branch : branches_.of(schema, place)) {
       if (branch.contains("enum")) {
@@ -83,7 +83,6 @@ class SchemaReader {
   }
 
  private:
-  static constexpr int kDeepest = 200;
   static constexpr std::size_t kMostProperties = 5'000;  // of objects inside one another
 
   PatternPtr value(const Json& branch, const std::string& type, const std::string& place) {

@@ -17,7 +17,7 @@ namespace {
 using Json = SchemaJson;
 
 constexpr std::size_t kMostBranches = 1000;
-constexpr int kMostSchemas = 100'000, kDeepest = 200;
+constexpr int kMostSchemas = 100'000;
 constexpr std::size_t kMostMerged = 5'000'000;  // of work_of(): some seconds
 
 // For a quick search of a long list. Ignores the order of properties; 1 equals 1.0.

@@ -30,6 +30,8 @@ const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root
 /// own_constraints(). Branches that no value fits are dropped.
 class SchemaBranches {
  public:
+  static constexpr int kDeepest = 200;  // schemas inside one another
+
   explicit SchemaBranches(const SchemaJson& root) : root_(root) {}
 
   /// Throws Error naming the unsupported keyword and its location: recursive references, and oneOf whose

@@ -87,8 +87,9 @@ struct RecomputedCall : torch::CustomClassHolder {
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
   // `tensors`: the inputs, then the parameters.
-  static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList tensors,
-                            const RecomputedPart& part, std::int64_t inputs) {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
+                                                at::TensorList tensors, const RecomputedPart& part,
+                                                std::int64_t inputs) {
     const auto count = static_cast<std::size_t>(inputs);
     context->saved_data["call"] =
         c10::IValue::make_capsule(c10::make_intrusive<RecomputedCall>(part, count, tensors[0].device()));
@@ -105,13 +106,13 @@ class Recompute : public torch::autograd::Function<Recompute> {
       if (i < call.inputs) tensors[i] = tensors[i].detach().requires_grad_(tensors[i].requires_grad());
       if (tensors[i].requires_grad()) wanted.push_back(tensors[i]);
     }
-    at::Tensor output;
+    torch::autograd::variable_list outputs;
     {
       const at::AutoGradMode with_graph(true);
       const RandomAndAutocastScope scope(call.state);
-      output = call.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(call.inputs)});
+      outputs = call.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(call.inputs)});
     }
-    const auto found = torch::autograd::grad({output}, wanted, {gradients[0]}, /*retain_graph=*/false,
+    const auto found = torch::autograd::grad(outputs, wanted, gradients, /*retain_graph=*/false,
                                              /*create_graph=*/false, /*allow_unused=*/true);
     torch::autograd::variable_list result(tensors.size() + 2);  // no gradient for `part` and `inputs`
     std::size_t next = 0;
@@ -123,8 +124,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
 
 }  // namespace
 
-at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
-                     const std::vector<at::Tensor>& parameters) {
+std::vector<at::Tensor> recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
+                                  const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> tensors = inputs;
   tensors.insert(tensors.end(), parameters.begin(), parameters.end());
   return Recompute::apply(at::TensorList(tensors), part, static_cast<std::int64_t>(inputs.size()));

@@ -16,15 +16,15 @@
 namespace zoo {
 
 /// Computes part of a model from its input tensors, in an order of its own.
-using RecomputedPart = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
+using RecomputedPart = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs)>;
 
 /// Gradient checkpointing: returns part(inputs), keeps only the inputs for the backward pass and computes the
 /// rest again (Chen et al., 2016, "Training deep nets with sublinear memory cost"). Dropout and autocast
 /// repeat, so that the gradients equal those of part(inputs) bit for bit; under autocast alone, those of
 /// parameters that several parts read are summed in float32, not in the narrower type. `parameters` are the
 /// leaves that the part reads besides its inputs; every input is defined.
-at::Tensor recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
-                     const std::vector<at::Tensor>& parameters);
+std::vector<at::Tensor> recompute(const RecomputedPart& part, const std::vector<at::Tensor>& inputs,
+                                  const std::vector<at::Tensor>& parameters);
 
 /// Switches gradient checkpointing of every TransformerStack in the module: where gradients are computed,
 /// the activations of one block at a time are kept, at the cost of a second forward pass.

@@ -4,7 +4,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/rand.h>
 
 #include "models/layers/attention/positions.h"
@@ -173,8 +172,7 @@ BlockImpl& TransformerStackImpl::block(std::int64_t layer) const {
   return *blocks->ptr(own)->as<BlockImpl>();
 }
 
-// The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts. The
-// result has the router's logits beside each position, if they are asked for.
+// The graph tracks the block's own tensors; inputs without a gradient are copied with the contexts.
 at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfAttentionContext& context,
                                                 const CrossAttentionContext& cross) const {
   std::vector<at::Tensor> inputs{x};
@@ -191,13 +189,13 @@ at::Tensor TransformerStackImpl::run_recomputed(const at::Tensor& x, const SelfA
       if (tensor->defined()) *tensor = given[next++];
     at::Tensor logits;
     self.router_logits = self.router_logits != nullptr ? &logits : nullptr;
-    const at::Tensor y = block(self.layer).forward(given[0], self, other);
-    return logits.defined() ? at::cat({y.flatten(0, 1), logits}, 1) : y;
+    std::vector<at::Tensor> results{block(self.layer).forward(given[0], self, other)};
+    if (logits.defined()) results.push_back(logits);
+    return results;
   };
-  at::Tensor result = recompute(part, inputs, leaves_of(block(context.layer)));
-  if (context.router_logits == nullptr) return result;
-  *context.router_logits = result.slice(1, x.size(2));
-  return result.slice(1, 0, x.size(2)).reshape_as(x);
+  const std::vector<at::Tensor> results = recompute(part, inputs, leaves_of(block(context.layer)));
+  if (context.router_logits != nullptr) *context.router_logits = results[1];
+  return results[0];
 }
 
 StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {

@@ -149,8 +149,8 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
       const std::vector<const Encoding*> piece(
           first, first + static_cast<std::ptrdiff_t>(std::min(size, texts.size() - begin)));
-      parts.push_back(recompute([&embedder, piece](const auto&) { return embedder.vectors_of(piece); }, {},
-                                model_->parameters()));
+      const auto part = [&embedder, piece](const auto&) { return std::vector{embedder.vectors_of(piece)}; };
+      parts.push_back(recompute(part, {}, model_->parameters()).front());
     }
     return at::cat(parts);
   }

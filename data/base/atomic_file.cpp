@@ -66,7 +66,7 @@ void remove_leftovers(const fs::path& target) {
 
 // Where a directory is while another one takes its place, on a file system that cannot exchange two names.
 fs::path aside_of(const fs::path& target) {
-  return target.parent_path() / ("." + target.filename().string() + ".tmp-old");
+  return target.parent_path() / ("." + target.filename().string() + std::string(kReplaced));
 }
 
 // False, with errno, if the old directory is still in its place.
@@ -194,11 +194,9 @@ AtomicDirectory::AtomicDirectory(fs::path target)
   if (is_other_than(fs::file_type::directory, target_))
     throw Error("cannot write ", target_, ": it is not a directory");
   std::error_code error;
+  put_back_replaced(target_);
   remove_leftovers(target_);
   fs::remove_all(temporary_, error);
-  // Of a process that was killed in replace_in_two_steps().
-  if (const fs::path aside = aside_of(target_); fs::exists(target_, error)) fs::remove_all(aside, error);
-  else fs::rename(aside, target_, error);
   make_directories(temporary_);
   lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
@@ -222,6 +220,12 @@ void AtomicDirectory::commit() {
   const bool done = replaces && lacks ? replace_in_two_steps(target_, temporary_) : result == 0;
   if (!done) fail(target_, errno);
   sync_directory(parent_of(target_));
+}
+
+void put_back_replaced(const fs::path& target) {
+  std::error_code ignored;
+  if (const fs::path aside = aside_of(target); fs::exists(target, ignored)) fs::remove_all(aside, ignored);
+  else fs::rename(aside, target, ignored);
 }
 
 void make_directories(const fs::path& path) {

@@ -60,8 +60,9 @@ std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
 /// in one step. A kill at any instant leaves either the old or the new directory under the name; where the
-/// file system cannot exchange names (NFS) there may be none, and the next AtomicDirectory puts the old one
-/// back. Leftovers of killed processes for the same target are removed first.
+/// file system cannot exchange names (NFS) there may be none, and the next AtomicDirectory or
+/// put_back_replaced() puts the old one back. Leftovers of killed processes for the same target are removed
+/// first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);
@@ -76,6 +77,12 @@ class AtomicDirectory {
   std::filesystem::path target_, temporary_;
   int lock_ = -1;
 };
+
+/// Puts back what a process that was killed in AtomicDirectory::commit() had moved out of the target's place
+/// to
+/// `.TARGET` with this ending, on a file system that cannot exchange names; removes it if the place is taken.
+inline constexpr std::string_view kReplaced = ".tmp-old";
+void put_back_replaced(const std::filesystem::path& target);
 
 /// Creates `path` and its parents, durable across a power cut. Throws Error naming it.
 void make_directories(const std::filesystem::path& path);

@@ -77,11 +77,13 @@ class Run:
         assert newest >= self.newest, f"step {self.newest} is lost, the newest is {newest}"
         # A step more than are kept may be there, of a kill between the writing and the removing.
         assert len(steps) <= KEPT + 1, steps
-        assert (self.folder / "best").exists() or not self.had_best, "best/ is lost"
-        for name in ("best", "final"):
-            if (self.folder / name).exists():
-                check_files(self.folder / name, model)
-        self.newest, self.had_best = newest, (self.folder / "best").exists()
+        # Where the disk cannot exchange two names, a kill may leave the one that was to be replaced beside its place.
+        best = next((best for best in (self.folder / "best", self.folder / ".best.tmp-old") if best.exists()), None)
+        assert best or not self.had_best, "best/ is lost"
+        for folder in (best, self.folder / "final"):
+            if folder and folder.exists():
+                check_files(folder, model)
+        self.newest, self.had_best = newest, best is not None
 
     def weights(self):
         return [(self.folder / name / "model.safetensors").read_bytes() for name in ("final", "best")]

@@ -46,3 +46,16 @@ TEST_CASE("What a killed run has left half-written is removed and is no checkpoi
   run.clean();
   CHECK_FALSE(fs::exists(directory / "checkpoints/.step-00000005.tmp-123"));
 }
+
+TEST_CASE("What a killed run was replacing is put back") {
+  const zoo::test::TemporaryDirectory directory;
+  const zoo::RunDirectory run(directory.path(), 2);
+  fs::create_directories(directory / ".best.tmp-old/of-best");
+  fs::create_directories(directory / "checkpoints/.step-00000005.tmp-old/of-step");
+  fs::create_directories(directory / "final");
+  fs::create_directories(directory / ".final.tmp-old");
+  run.clean();
+  CHECK(fs::exists(directory / "best/of-best"));
+  CHECK(fs::exists(directory / "checkpoints/step-00000005/of-step"));
+  CHECK_FALSE(fs::exists(directory / ".final.tmp-old"));
+}

@@ -89,7 +89,12 @@ void RunDirectory::clean() const {
       const bool half_written = name.find(".tmp-") != std::string::npos || name.compare(0, 5, ".old-") == 0;
       if (name[0] == '.' && half_written) leftovers.push_back(entry.path());
     }
-    for (const fs::path& path : leftovers) fs::remove_all(path, ignored);
+    for (const fs::path& path : leftovers) {
+      const std::string name = path.filename().string();
+      if (name.ends_with(kReplaced))
+        put_back_replaced(folder / name.substr(1, name.size() - 1 - kReplaced.size()));
+      else fs::remove_all(path, ignored);
+    }
   }
 }
 

@@ -49,7 +49,7 @@ class RunDirectory {
   /// True if that would remove the file or directory.
   bool discards(const std::filesystem::path& path) const;
 
-  /// Removes half-written files of a killed run.
+  /// Removes half-written files of a killed run, and puts back what it was replacing.
   void clean() const;
 
   using Fill = std::function<void(const std::filesystem::path&)>;

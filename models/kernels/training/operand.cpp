@@ -50,6 +50,24 @@ Shape shape_of(const TensorProduct& p) {
   return {left ? p.a.columns : p.a.rows, right ? p.b.rows : p.b.columns, left ? p.a.rows : p.a.columns};
 }
 
+constexpr std::size_t kManyRows = 64 * kTileRows;  // of a thread
+
+// Each part of the rows copies all columns of b, and each part of the columns all rows of a transposed a.
+bool shares_rows(const MatrixProduct& p, std::size_t threads) {
+  const auto most = [&](std::size_t count, std::size_t unit) {
+    const std::size_t units = (count + unit - 1) / unit;
+    return (units + threads - 1) / threads * unit;
+  };
+  // Copies and reads cost as much as this many rows or columns more.
+  const std::size_t of_b = p.b.column == 1 ? 8 : 24, of_a = p.a.row == 1 ? 8 : 2;
+  const auto cost = [&](std::size_t rows, std::size_t columns) {
+    return rows * columns + of_b * columns + of_a * rows;
+  };
+  // A thread that is late holds up the others for a part at most: with few panels that is long.
+  const bool coarse = p.columns < 4 * threads * kPanelColumns && p.rows >= kManyRows * threads;
+  return coarse || cost(most(p.rows, kTileRows), p.columns) <= cost(p.rows, most(p.columns, kPanelColumns));
+}
+
 void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Team& team) {
   const Shape shape = shape_of(p);
   MatrixProduct product{.rows = shape.rows,
@@ -68,8 +86,9 @@ void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Tea
     product.activated = product.result;
     product.result = floats_in(p.slope);
   }
-  if ((shape.rows + kTileRows - 1) / kTileRows >= (shape.columns + kPanelColumns - 1) / kPanelColumns) {
-    team.share(shape.rows, kTileRows, [&](Team::Part part) {
+  if (shares_rows(product, team.size())) {
+    const std::size_t unit = shape.rows < kManyRows / 2 * team.size() ? kTileRows : 4 * kTileRows;
+    team.share(shape.rows, unit, [&](Team::Part part) {
       multiply(product, Region{part.first, part.last, 0, shape.columns});
     });
   } else {

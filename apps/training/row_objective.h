@@ -1,14 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     struct Pair : zoo::RowCounts { zoo::Encoding question, answer; };
-///     class Mine : public zoo::RowObjective<Pair> {
-///       using RowObjective::RowObjective;
-///       at::Tensor loss(const Rows& rows, bool measured) override;  // of the model on these pairs
-///     };
-
 #include <memory>
 #include <span>
 #include <utility>

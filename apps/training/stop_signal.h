@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::StopSignal signals("stopping after this step");
-///     while (zoo::StopSignal::received() == 0) step();
-
 #include <string>
 
 namespace zoo {

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::TrainerOptions options{.eval_iters = 0};
-///     for (const zoo::TrainingField& field : zoo::training_fields(options))
-///       std::cout << field.name << ": " << field.help << "\n";
-///     zoo::require_ranges(options);  // throws FieldError: 'eval_iters': expected at least 1 and …
-
 #include <optional>
 #include <string>
 #include <string_view>

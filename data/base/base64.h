@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const std::string text = zoo::encode_base64("bytes");
-///     const std::optional<std::string> bytes = zoo::decode_base64(text);
-
 #include <optional>
 #include <string>
 #include <string_view>

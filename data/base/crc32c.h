@@ -1,10 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const std::uint32_t sum = zoo::crc32c("123456789", 9);  // 0xE3069283
-
 #include <cstddef>
 #include <cstdint>
 

@@ -1,10 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::DirectoryLock lock("runs/mine");  // throws if another process has it
-
 #include <filesystem>
 
 namespace zoo {

@@ -1,15 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     nlohmann::json config = zoo::read_json("config.json");
-///     config["num_labels"] = 3;
-///     zoo::write_json("config.json", config);
-///
-///     const nlohmann::json value = zoo::parse_json(R"({"a": 1})");
-///     if (!value.is_discarded()) std::cout << zoo::json_text(value, /*indent=*/2) << "\n";
-
 #include <filesystem>
 #include <string>
 #include <string_view>

@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     for (const zoo::Line& line : zoo::lines_of(text))
-///       std::cout << line.number << ": " << line.text << "\n";
-
 #include <charconv>
 #include <cstdint>
 #include <optional>

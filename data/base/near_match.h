@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const std::vector<std::string> names{"temperature", "top_k"};
-///     throw zoo::Error("unknown flag", zoo::did_you_mean("temprature", names));
-
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,10 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     at::set_num_threads(static_cast<int>(zoo::usable_processors()));
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::ProtobufMessage point;
-///     point.number(1, 7);
-///     point.text(2, "seven");
-///     file << point.bytes();
-
 #include <bit>
 #include <cstdint>
 #include <string>

@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const std::optional<zoo::ChildResult> result = zoo::run_program({"git", "--version"});
-///     if (result && result->exit_code == 0) std::cout << result->output;
-
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -1,10 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     std::cout << zoo::sha256("abc") << "\n";
-
 #include <string>
 #include <string_view>
 

@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::TokenFile tokens("train.bin", zoo::TokenWidth::kUint16);
-///     const auto parts = zoo::document_parts(tokens, /*end=*/50256, /*longest=*/1024);
-///     const auto rows = zoo::pack_best_fit({600, 300, 500}, /*capacity=*/1024);  // {{0, 1}, {2}}
-
 #include <cstdint>
 #include <optional>
 #include <vector>

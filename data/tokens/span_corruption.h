@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::RandomStream random(/*seed=*/1, {});
-///     const zoo::SpanCorruptionOptions options{.sentinels = sentinels};
-///     const auto spans = zoo::draw_noise_spans(zoo::corrupted_lengths(tokens.size(), options), random);
-///     const auto [inputs, targets] = zoo::corrupt_spans(tokens, spans, options);
-
 #include <cstdint>
 #include <span>
 #include <vector>

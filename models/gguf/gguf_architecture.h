@@ -1,14 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::GgufFile file("model.gguf");
-///     std::cout << zoo::architecture_of(file).name << "\n";
-///     const nlohmann::json config = zoo::config_of(file);  // what config.json would say
-///     const auto tensors = zoo::gguf_tensors(file);
-///     const at::Tensor embeddings = tensors->tensor("model.embed_tokens.weight");  // float32
-
 #include <memory>
 #include <optional>
 #include <string>

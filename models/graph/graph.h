@@ -1,12 +1,7 @@
 #pragma once
 
 /// @file
-/// A forward pass as data: LibTorch's operators with their arguments, for any batch and length. Use of a
-/// size:
-///
-///     // 2 batch length + 3, from its values at batch 2 or 3 and length 5 or 7.
-///     const auto size = zoo::graph::Size::solve({{2, 3}, {5, 7}}, {23, 33, 31, 45});
-///     size->value({4, 10});  // 83
+/// A forward pass as data: LibTorch's operators with their arguments, for any batch and length.
 
 #include <cstdint>
 #include <map>

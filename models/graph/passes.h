@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::graph::Graph forward = zoo::graph::forward_pass(model, /*token_types=*/false);
-///     const zoo::graph::DecodingPasses passes = zoo::graph::decoding_passes(model);
-///     const auto outputs = zoo::graph::run(passes.step, {ids, mask, positions, keys, values});
-
 #include <optional>
 
 #include "models/graph/graph.h"

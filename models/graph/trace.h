@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::graph::Graph graph = zoo::graph::trace(
-///         {.symbols = {{"batch", 0, 0}, {"length", 0, 1, 1024}}, .inputs = {{"input_ids", {batch, length}}},
-///         …});
-
 #include <functional>
 
 #include <torch/nn/module.h>

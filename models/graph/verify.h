@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::VerifyReport report = zoo::verify_outputs(program, model);
-///     if (!report.good()) std::cerr << "the file differs by " << report.largest_error() << "\n";
-
 #include <functional>
 #include <vector>
 

@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::CheckpointConfig checkpoint = zoo::read_checkpoint_config("runs/kjv/final");
-///     std::filesystem::create_directories("int4");
-///     zoo::save_packed(checkpoint, zoo::kernels::WeightType::kInt4, "runs/kjv/final", "int4");
-
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -1,10 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::initialize(module, /*std=*/0.02, at::detail::createCPUGenerator(/*seed=*/7));
-
 #include <ATen/core/Generator.h>
 
 #include "models/layers/stack.h"

@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::ParameterScope scope(zoo::ParameterInit::kMeta);
-///     const zoo::TransformerStack stack(config);  // its parameters take no memory
-
 #include <ATen/core/Tensor.h>
 
 namespace zoo {

@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::recompute_blocks(model, true);
-///     model.train();
-///     model.forward(inputs).loss.backward();  // computes activations again instead of keeping them
-
 #include <functional>
 #include <vector>
 

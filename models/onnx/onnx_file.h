@@ -1,13 +1,7 @@
 #pragma once
 
 /// @file
-/// Files of ONNX: their protocol buffers (github.com/onnx/onnx, onnx.proto), opset 20. Use:
-///
-///     zoo::onnx::File file{.name = "model.onnx"};
-///     file.inputs = {{"x", at::kFloat, {"batch_size", "4"}}};
-///     file.nodes = {{"Relu", {"x"}, {"y"}}};
-///     file.outputs = {{"y", at::kFloat, {"batch_size", "4"}}};
-///     zoo::onnx::write({file}, "folder");
+/// Files of ONNX: their protocol buffers (github.com/onnx/onnx, onnx.proto), opset 20.
 
 #include <cstdint>
 #include <filesystem>

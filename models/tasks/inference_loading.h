@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::ComputeOptions compute{.weights = "int8"};
-///     const auto model = zoo::load_decoding_model(zoo::read_writing_checkpoint("gpt2"), compute);
-///     const auto result = zoo::generate(*model, {ids}, options);
-
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const auto off = zoo::named_sites({.heads = {"3.5", "4.0"}}, zoo::stack_of(model, std::nullopt));
-///     const auto interventions = zoo::analysis::ablated(model, inputs, off, zoo::analysis::Ablation::kZero);
-
 #include <optional>
 #include <string>
 #include <vector>

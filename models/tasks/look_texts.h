@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::LookedModel looked = zoo::load_looked_model("gpt2");
-///     const auto read = zoo::read_texts(looked.model, {.text = "The capital of"}, looked.defaults);
-///     const zoo::analysis::Run run = zoo::analysis::run(*looked.model.model, read.inputs);
-
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const auto automaton = zoo::make_token_automaton(
-///         zoo::tool_call_pattern(format, tools, /*many=*/true), session, zoo::tool_token_bytes(session,
-///         format));
-///     options.constraint = zoo::make_tool_constraint(automaton, session, format);
-
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::WordCounts words;
-///     words.add("low", 5);
-///     words.add("lower", 2);
-///     const zoo::LearntMerges learnt = zoo::learn_merges(words, {.vocab_size = 10});
-
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::TokenDataset dataset = zoo::load_token_dataset("shakespeare");
-///     const zoo::BatchPlan plan{.batch_size = 12};
-///     zoo::LanguageModelBatches batches(dataset, /*tokens=*/256, plan, /*seed=*/1337, c10::kCPU);
-///     const zoo::ModelBatch batch = batches.training(/*micro_step=*/0);
-
 #include <array>
 
 #include "apps/training/batches/batches.h"

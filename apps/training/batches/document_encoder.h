@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::DocumentEncoder documents(file.text(), "stories.jsonl", tokenizer);
-///     const auto ignore = [](std::size_t bytes) {};
-///     const zoo::TokenFile tokens =
-///         zoo::tokens_on_disk(file.text(), tokenizer, documents.encoder(), "stories.jsonl", "/tmp", ignore);
-
 #include <atomic>
 #include <mutex>
 #include <string>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const auto records = zoo::parse_records(text, "reviews.tsv", {{"text", "label"}, {"text_pair"}});
-///     const auto labels = zoo::labels_of(records, /*field=*/1);
-///     zoo::EncodeLimits limits{.max_length = 128};
-///     const auto examples = zoo::encode_classes(records, tokenizer, labels, "reviews.tsv", limits);
-
 #include <span>
 
 #include "apps/training/batches/example_batches.h"

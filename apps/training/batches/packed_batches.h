@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::TokenDataset dataset = zoo::load_token_dataset("stories");
-///     const zoo::TokenId end = *tokenizer.eos_id();
-///     zoo::PackedBatches batches(dataset, end, /*block_size=*/1024, plan, /*seed=*/1337, c10::kCPU);
-///     const zoo::ModelOutput output = model->forward(batches.training(/*micro_step=*/0).inputs);
-
 #include <functional>
 #include <span>
 

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::Adafactor optimizer(module, {});
-///     loss.backward();
-///     optimizer.step(/*learning_rate=*/1e-2);
-///     optimizer.zero_grad();
-
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {

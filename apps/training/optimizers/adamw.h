@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::AdamW optimizer(module, {.weight_decay = 0.01});
-///     loss.backward();
-///     optimizer.step(/*learning_rate=*/1e-3);
-///     optimizer.zero_grad();
-
 #include <set>
 #include <string>
 

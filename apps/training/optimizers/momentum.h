@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::Sgd optimizer(module, {.momentum = 0.9});
-///     loss.backward();
-///     optimizer.step(/*learning_rate=*/0.1);
-///     optimizer.zero_grad();
-
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::Muon optimizer(module, {.adamw = {.weight_decay = 0.1}});
-///     loss.backward();
-///     optimizer.step(/*learning_rate=*/1e-3);
-///     optimizer.zero_grad();
-
 #include <map>
 #include <string>
 

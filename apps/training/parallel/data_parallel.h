@@ -1,16 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::ParallelSession session;  // torchrun --nproc_per_node 2 --no-python …
-///     return session.run([&] {
-///       const auto ranks = session.ranks_for(*model);
-///       zoo::TrainerOptions options{.max_iters = 500};
-///       options.ranks = ranks.get();
-///       …
-///     });
-
 #include <functional>
 #include <memory>
 #include <string>

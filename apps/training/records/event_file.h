@@ -1,11 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::EventFile events("runs/mine/tensorboard", /*first_iteration=*/0);
-///     events.write({.iter = 10, .train_loss = 2.5, .lr = 1e-3});  // then: tensorboard --logdir runs
-
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     if (zoo::DeviceGraph::available(device)) {
-///       zoo::DeviceGraph graph(device, [&] { step.run(); });
-///       graph.replay();
-///     }
-
 #include <functional>
 #include <memory>
 

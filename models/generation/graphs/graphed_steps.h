@@ -1,17 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::FixedStep step(model, cache, /*begins=*/{0}, /*seen=*/256);
-///     step.set({id}, cache.length());
-///     step.run();
-///     cache.advance(1);
-///     const at::Tensor& logits = step.logits();  // [B, V]
-///
-///     zoo::GraphedSteps steps(model, cache);
-///     const at::Tensor logits = steps.step(ids, begins);  // [B, V]; undefined: take the usual way
-
 #include <cstdint>
 #include <memory>
 #include <optional>

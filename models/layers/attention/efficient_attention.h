@@ -1,12 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     const zoo::EfficientAttentionOptions options{
-///         .kind = zoo::AttentionKind::kSlidingWindow, .window = 16, .causal = true};
-///     const at::Tensor output = zoo::sparse_attention(q, k, v, options).output;  // [B, H, T, D]
-
 #include "models/layers/transformer_config.h"
 #include "models/ops/attention.h"
 

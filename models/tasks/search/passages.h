@@ -1,13 +1,5 @@
 #pragma once
 
-/// @file
-/// Use:
-///
-///     zoo::read_passages("notes.txt", [](std::int64_t line, std::string_view text) {
-///       std::cout << line << ": " << text << "\n";
-///       return true;  // go on
-///     });
-
 #include <cstdint>
 #include <filesystem>
 #include <functional>

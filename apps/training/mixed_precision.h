@@ -4,10 +4,8 @@
 /// Use:
 ///
 ///     const zoo::AutocastScope scope(at::kHalf, c10::kCUDA);
-///     const at::Tensor loss = model->forward(inputs).loss;
-///
 ///     zoo::GradScaler scaler({}, c10::kCUDA);
-///     scaler.scaled(loss).backward();
+///     scaler.scaled(model->forward(inputs).loss).backward();
 ///     if (scaler.unscale(optimizer.gradients())) optimizer.step(/*learning_rate=*/1e-3);
 ///     scaler.adjust();
 

@@ -3,12 +3,9 @@
 /// @file
 /// Use:
 ///
-///     struct Mine : zoo::Objective {
-///       Net net;  // your module; loss(n) is the mean loss of batch n
+///     struct Mine : zoo::Objective {  // `net` is your module, net.loss(n) the mean loss of batch n
 ///       torch::nn::Module& module() override { return net; }
-///       zoo::Batch training(std::int64_t n) override {
-///         return {.loss = [this, n] { return net.loss(n); }};
-///       }
+///       zoo::Batch training(std::int64_t n) override { return {.loss = [=, this] { return net.loss(n); }}; }
 ///       zoo::Batch evaluation(zoo::Split, std::int64_t n) override { return training(n); }
 ///     };
 

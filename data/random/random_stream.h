@@ -6,7 +6,6 @@
 ///     zoo::RandomStream random(/*seed=*/1, {.stream = 0, .step = 7, .row = 3});
 ///     const double uniform = random.uniform();
 ///     const std::vector<std::int64_t> order = random.permutation(10);
-///
 ///     const zoo::PhiloxKey key = zoo::philox_key(/*seed=*/1);
 ///     const std::uint64_t die = 1 + zoo::uniform_below(6, /*counter=*/{0, 0, 0, 0}, key);
 

@@ -3,11 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const zoo::RandomBlockSampler sampler(dataset.train, /*block_size=*/64, /*batch_size=*/12,
-///                                           {.seed = 1});
+///     zoo::RandomBlockSampler blocks(dataset.train, /*block_size=*/64, /*batch_size=*/12, {.seed = 1});
 ///     std::vector<std::int64_t> inputs(12 * 64), targets(12 * 64);
-///     sampler.fill(/*step=*/0, inputs, targets);
-///
+///     blocks.fill_rows(/*step=*/0, /*first_row=*/0, inputs, targets);
 ///     zoo::EpochSampler examples(lengths, /*batch_size=*/16, {.seed = 1});
 ///     const std::vector<std::int64_t> batch = examples.batch(/*step=*/0);
 

@@ -3,8 +3,7 @@
 /// @file
 /// Use:
 ///
-///     // tokenizer/pipeline/char_and_byte_tokenizers.h
-///     const auto tokenizer = zoo::CharTokenizer::train(text);
+///     const auto tokenizer = zoo::CharTokenizer::train(text);  // or any other
 ///     zoo::write_text_as_tokens("tokens", text, zoo::validation_begin(text), tokenizer,
 ///                               zoo::TextEncoder::of(tokenizer), /*threads=*/0, [](std::size_t) {});
 ///     const zoo::TokenDataset dataset = zoo::load_token_dataset("tokens");

@@ -3,11 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const zoo::analysis::SweepOptions heads{
-///         .part = zoo::LayerPart::kAttention, .heads = true, .target = {.token = 42}};
+///     const zoo::analysis::SweepOptions heads{.part = zoo::LayerPart::kAttention, .heads = true};
 ///     const auto off = zoo::analysis::ablation_sweep(model, inputs, heads, zoo::analysis::Ablation::kZero);
 ///     std::cout << off.whole << "\n" << off.ablated << "\n";  // [L, H], each head off by itself
-///
 ///     const auto effects = zoo::analysis::patch_sweep(model, clean, corrupted, {.target = {.token = 42}});
 ///     std::cout << effects.clean << " " << effects.corrupted << "\n" << effects.patched << "\n";  // [L, P]
 

@@ -6,11 +6,7 @@
 ///     zoo::ContinuousBatch batch(decoder, {.slots = 8, .context = 512});  // of a DecodingModel
 ///     const auto request = std::make_shared<zoo::BatchRequest>();
 ///     request->prompts = {ids};
-///     request->options = {.max_new_tokens = 20};
-///     request->on_token = [](std::size_t row, const zoo::ScoredToken& token) {
-///       std::cout << token.id << "\n";
-///     };
-///     request->on_end = [](std::size_t row, zoo::RowEnd end) { std::cout << row << " has ended\n"; };
+///     request->on_token = [](std::size_t, const zoo::ScoredToken& token) { std::cout << token.id << "\n"; };
 ///     for (bool works = batch.submit(request); works;) works = batch.step();
 
 #include <atomic>

@@ -5,9 +5,8 @@
 ///
 ///     const zoo::LoadedModel loaded = zoo::load_model("runs/kjv/final");
 ///     const auto tokenizer = zoo::load_tokenizer("runs/kjv/final");
-///     const auto result =
-///         zoo::generate(*loaded.model, {tokenizer->encode("In the beginning")},
-///                       {.max_new_tokens = 50, .sampling = {.temperature = 0.8, .top_k = 40}});
+///     const auto result = zoo::generate(*loaded.model, {tokenizer->encode("In the beginning")},
+///                                       {.max_new_tokens = 50, .sampling = {.top_k = 40}});
 ///     std::cout << tokenizer->decode(result.ids[0]) << "\n";
 
 #include <functional>

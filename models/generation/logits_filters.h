@@ -3,15 +3,11 @@
 /// @file
 /// Use:
 ///
-///     class Bounded : public zoo::LogitsFilter {
+///     struct Bounded : zoo::LogitsFilter {
 ///       at::Tensor apply(const at::Tensor& logits, const zoo::RowHistories& rows) const override {
 ///         return logits.clamp_max(20);
 ///       }
 ///     };
-///
-///     const auto filters = zoo::make_history_filters({.repetition_penalty = 1.1, .no_repeat_ngram_size = 3},
-///                                                    {.max_new_tokens = 50, .vocab_size = 50257});
-///     const at::Tensor allowed = zoo::apply_filters(filters, logits, {{.tokens = &ids, .given = 5}});
 
 #include <memory>
 #include <optional>

@@ -3,10 +3,8 @@
 /// @file
 /// Use:
 ///
-///     const zoo::LogitsFilters filters =
-///         zoo::make_filters({.temperature = 0.7, .top_k = 40, .top_p = 0.95});
+///     const auto filters = zoo::make_filters({.temperature = 0.7, .top_k = 40, .top_p = 0.95});
 ///     const at::Tensor filtered = zoo::apply_filters(filters, logits);  // [B, V]; forbidden tokens: -inf
-///
 ///     zoo::TokenSampler sampler({.temperature = 0.8, .top_p = 0.9, .seed = 7}, /*rows=*/1);
 ///     const zoo::TokenIds next = sampler.sample(logits, {0});  // an id for each row of logits [B, V]
 

@@ -5,10 +5,9 @@
 ///
 ///     zoo::TransformerStack stack(config);
 ///     const zoo::StackOutput output = stack->forward({.embeddings = x, .output_attentions = true});
-///
 ///     zoo::EncoderDecoderStack stacks(config);  // of Shape::kEncoderDecoder
-///     const auto output = stacks->forward({.encoder_embeddings = source, .decoder_embeddings = x});
-///     const at::Tensor hidden = output.decoder.hidden;  // [B, T, C]
+///     const auto both = stacks->forward({.encoder_embeddings = source, .decoder_embeddings = x});
+///     const at::Tensor hidden = both.decoder.hidden;  // [B, T, C]
 
 #include <memory>
 #include <optional>

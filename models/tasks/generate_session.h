@@ -8,16 +8,6 @@
 ///     zoo::complete(options, session);
 ///     const auto result = zoo::generate(*model, {session.tokenizer->encode("Once")}, options);
 ///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
-///
-///     zoo::RowText text(session);  // as it is written
-///     zoo::generate(*model, {ids}, options, [&](const zoo::NewToken& token) {
-///       std::cout << text.push(token.id) << std::flush;
-///       return true;  // false ends the row
-///     });
-///
-///     const zoo::ChatFormat format = zoo::ChatFormat::read(directory);
-///     zoo::add_end_tokens(session, format);
-///     const zoo::TokenIds ids = session.tokenizer->encode(format.prompt(request));
 
 #include <memory>
 #include <optional>

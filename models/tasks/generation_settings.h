@@ -8,10 +8,6 @@
 ///     const auto config = zoo::read_generation_config(directory, checkpoint.json);
 ///     zoo::apply_generation_config(settings, config, given);
 ///     const zoo::GenerationOptions options = settings.generation_options();
-///
-///     const zoo::GenerationField field = zoo::field_of(settings, "top_p");
-///     std::cout << field.name << ": " << field.help << "\n";
-///     *std::get<double*>(field.member) = 0.9;
 
 #include <cstdint>
 #include <functional>

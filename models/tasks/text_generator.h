@@ -5,11 +5,9 @@
 ///
 ///     zoo::TextGenerator model("gpt2");  // a directory or a GGUF file
 ///     zoo::GenerationSettings settings = model.settings();
-///     settings.temperature = 0;
 ///     std::cout << model.generate({"Once upon a time"}, settings)[0] << "\n";
-///
 ///     zoo::Conversation conversation = model.conversation();  // of a model with a chat template
-///     std::cout << model.reply(conversation, "Who was Moses?", model.settings()) << "\n";
+///     std::cout << model.reply(conversation, "Who was Moses?", settings) << "\n";
 
 #include <filesystem>
 #include <functional>

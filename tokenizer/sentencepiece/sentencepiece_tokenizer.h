@@ -6,9 +6,6 @@
 ///     const auto tokenizer = zoo::SentencePieceTokenizer::train(text, {.vocab_size = 2000});
 ///     const zoo::TokenIds ids = tokenizer.encode("In the beginning");
 ///     tokenizer.save("kjv-sentencepiece");  // an existing directory
-///
-///     const std::array<std::string_view, 1> texts{text};
-///     zoo::write_file("spiece.model", zoo::train_sentencepiece(texts, {.vocab_size = 2000}));
 
 #include "tokenizer/tokenizer.h"
 

@@ -7,8 +7,6 @@
 ///     metric->add(inputs, model->forward(inputs));
 ///     for (const zoo::Score& score : metric->take(/*loss=*/0.5))
 ///       std::cout << score.name << score.value << "\n";
-///
-///     const double score = zoo::bleu({"the cat sat down"}, {"the cat sat down"});  // 1
 
 #include <memory>
 #include <string>

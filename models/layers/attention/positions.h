@@ -4,9 +4,7 @@
 /// Use:
 ///
 ///     const auto table = zoo::RotaryTable::make(at::arange(8), /*head_dim=*/64, /*theta=*/10000.0);
-///     const at::Tensor rotated = table.rotate(q);                                      // [B, H, 8, 64]
-///     const at::Tensor sinusoids = zoo::sinusoidal_positions(8, /*hidden_size=*/512);  // [8, 512]
-///
+///     const at::Tensor rotated = table.rotate(q);  // [B, H, 8, 64]
 ///     const at::Tensor distances = zoo::relative_distances(/*queries=*/8, /*keys=*/8, at::kCPU);
 ///     const at::Tensor bias = zoo::alibi_bias(distances, /*num_heads=*/4);              // [1, 4, 8, 8]
 ///     const at::Tensor buckets = zoo::t5_buckets(distances, {.bidirectional = false});  // [8, 8]

@@ -3,10 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const std::vector<std::string> anchors{"Who made the light?"}, positives{"God said, Let there be
-///     light"}; const auto embedders = zoo::load_search_embedders("all-MiniLM-L6-v2"); const auto mined =
-///     zoo::hard_negatives(embedders, anchors, positives, {.count = 3}); for (const std::size_t pair :
-///     mined[0]) std::cout << positives[pair] << "\n";
+///     const auto embedders = zoo::load_search_embedders("all-MiniLM-L6-v2");
+///     const auto mined = zoo::hard_negatives(embedders, anchors, positives, {.count = 3});
+///     for (const std::size_t pair : mined[0]) std::cout << positives[pair] << "\n";
 
 #include "models/tasks/search/rank.h"
 

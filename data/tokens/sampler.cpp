@@ -55,14 +55,6 @@ std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) cons
                        philox_key(seed_.seed));
 }
 
-void RandomBlockSampler::fill(std::int64_t step, std::span<std::int64_t> inputs,
-                              std::span<std::int64_t> targets) const {
-  const auto width = static_cast<std::size_t>(block_size_), rows = static_cast<std::size_t>(batch_size_);
-  const bool fits = inputs.size() % width == 0 && inputs.size() / width == rows;
-  if (!fits) throw std::invalid_argument("the sampler's spans must hold batch_size * block_size tokens");
-  fill_rows(step, 0, inputs, targets);
-}
-
 void RandomBlockSampler::fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
                                    std::span<std::int64_t> targets) const {
   const auto width = static_cast<std::size_t>(block_size_);

@@ -43,11 +43,9 @@ class RandomBlockSampler {
   /// step in [0, 2^48).
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
-  /// inputs and targets [B, T], row-major: targets[b, t] is the token after inputs[b, t].
-  /// Throws std::invalid_argument if the size of a span is not B * T or step is out of range.
-  void fill(std::int64_t step, std::span<std::int64_t> inputs, std::span<std::int64_t> targets) const;
-
-  /// The same for the rows [first_row, first_row + inputs.size() / T) only.
+  /// The rows [first_row, first_row + inputs.size() / T) of the batch, row-major: targets[b, t] is the token
+  /// after inputs[b, t]. Throws std::invalid_argument if a span is no whole number of rows, or not the same
+  /// as the other, or step is out of range.
   void fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
                  std::span<std::int64_t> targets) const;
 

@@ -59,18 +59,7 @@ SentencePieceTokenizer SentencePieceTokenizer::load(const std::filesystem::path&
 SentencePieceTokenizer SentencePieceTokenizer::train(std::string_view text,
                                                      const SentencePieceOptions& options) {
   require_utf8(text, "the training text");
-  return SentencePieceTokenizer(train_sentencepiece({&text, 1}, options), "the trained sentencepiece model");
-}
-
-SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::filesystem::path> files,
-                                                     const SentencePieceOptions& options) {
-  std::vector<std::string> contents;
-  for (const std::filesystem::path& file : files) {
-    contents.push_back(read_model_file(file));
-    require_utf8(contents.back(), file.string());
-  }
-  const std::vector<std::string_view> texts(contents.begin(), contents.end());
-  return SentencePieceTokenizer(train_sentencepiece(texts, options), "the trained sentencepiece model");
+  return SentencePieceTokenizer(train_sentencepiece(text, options), "the trained sentencepiece model");
 }
 
 std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->GetPieceSize(); }

@@ -41,9 +41,9 @@ struct SentencePieceOptions {
   int num_threads = 16;
 };
 
-/// Learns from the lines of `texts`, which are UTF-8; returns the bytes of the model. Throws Error with the
+/// Learns from the lines of a text, which is UTF-8; returns the bytes of the model. Throws Error with the
 /// cause.
-std::string train_sentencepiece(std::span<const std::string_view> texts, const SentencePieceOptions& options);
+std::string train_sentencepiece(std::string_view text, const SentencePieceOptions& options);
 
 /// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the
 /// library's. A character without an id becomes `<unk>`; the model's normalization may change the text.
@@ -55,8 +55,6 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Learns from the lines of a text. Throws Error if the text has no character to learn, vocab_size does not
   /// fit it or an option is wrong.
   static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
-  static SentencePieceTokenizer train(std::span<const std::filesystem::path> files,
-                                      const SentencePieceOptions& options);
 
   ~SentencePieceTokenizer() override;
   SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;

@@ -47,14 +47,12 @@ void add_line(std::string_view line, std::vector<std::string_view>& lines) {
   }
 }
 
-std::vector<std::string_view> lines_of(std::span<const std::string_view> texts) {
+std::vector<std::string_view> training_lines(std::string_view text) {
   std::vector<std::string_view> lines;
-  for (std::string_view text : texts) {
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      add_line(text.substr(0, end), lines);
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    add_line(text.substr(0, end), lines);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
 }
@@ -174,13 +172,10 @@ void require_characters(const std::vector<std::string_view>& lines, const Senten
 
 }  // namespace
 
-std::string train_sentencepiece(std::span<const std::string_view> texts,
-                                const SentencePieceOptions& options) {
+std::string train_sentencepiece(std::string_view text, const SentencePieceOptions& options) {
   Arguments arguments = arguments_of(options);
-  std::size_t size = 0;
-  for (const std::string_view text : texts) size += text.size();
-  if (size > kExtremelyLarge) arguments["train_extremely_large_corpus"] = "true";
-  const std::vector<std::string_view> lines = lines_of(texts);
+  if (text.size() > kExtremelyLarge) arguments["train_extremely_large_corpus"] = "true";
+  const std::vector<std::string_view> lines = training_lines(text);
   require_characters(lines, options);
   return run(arguments, lines);
 }

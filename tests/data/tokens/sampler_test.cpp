@@ -28,7 +28,7 @@ struct Batch {
 Batch batch_of(const RandomBlockSampler& sampler, std::int64_t step) {
   const auto size = static_cast<std::size_t>(sampler.batch_size() * sampler.block_size());
   Batch batch{std::vector<std::int64_t>(size), std::vector<std::int64_t>(size)};
-  sampler.fill(step, batch.inputs, batch.targets);
+  sampler.fill_rows(step, 0, batch.inputs, batch.targets);
   return batch;
 }
 
@@ -148,9 +148,9 @@ TEST_CASE("sizes that are not positive, and spans of another size, are refused")
   CHECK_THAT(message_of([] { RandomBlockSampler sampler(counting(9), 0, 1, {}); }), Contains("block_size"));
   CHECK_THAT(message_of([] { RandomBlockSampler sampler(counting(9), 2, -1, {}); }), Contains("batch_size"));
   const RandomBlockSampler sampler(counting(9), 2, 3, {});
-  std::vector<std::int64_t> six(6), four(4);
-  CHECK_THROWS_AS(sampler.fill(0, six, four), std::invalid_argument);
-  CHECK_THROWS_AS(sampler.fill(0, four, four), std::invalid_argument);
-  CHECK_THROWS_AS(sampler.fill(-1, six, six), std::invalid_argument);
-  CHECK_THROWS_AS(sampler.fill(std::int64_t{1} << 48, six, six), std::invalid_argument);
+  std::vector<std::int64_t> six(6), five(5), four(4);
+  CHECK_THROWS_AS(sampler.fill_rows(0, 0, six, four), std::invalid_argument);
+  CHECK_THROWS_AS(sampler.fill_rows(0, 0, five, five), std::invalid_argument);
+  CHECK_THROWS_AS(sampler.fill_rows(-1, 0, six, six), std::invalid_argument);
+  CHECK_THROWS_AS(sampler.fill_rows(std::int64_t{1} << 48, 0, six, six), std::invalid_argument);
 }

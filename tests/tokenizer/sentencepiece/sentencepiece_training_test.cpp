@@ -68,21 +68,6 @@ TEST_CASE("The first merge of BPE is the most frequent pair") {
   CHECK(tokenizer.piece(3) == "ab");
 }
 
-TEST_CASE("Training from files equals training from their text") {
-  const test::TemporaryDirectory directory;
-  test::write_bytes(directory / "one.txt", kText.substr(0, 46));
-  test::write_bytes(directory / "two.txt", kText.substr(46));
-  const std::vector<std::filesystem::path> files = {directory / "one.txt", directory / "two.txt"};
-  const auto from_files = SentencePieceTokenizer::train(files, small());
-  CHECK(from_files.encode(kText) == SentencePieceTokenizer::train(kText, small()).encode(kText));
-
-  test::write_bytes(directory / "two.txt", "fine\nnot \xFF fine\n");
-  CHECK_THAT(message_of([&] { SentencePieceTokenizer::train(files, small()); }),
-             Catch::Contains("two.txt at byte 9 (line 2)"));
-  std::filesystem::remove(directory / "two.txt");
-  CHECK_THAT(message_of([&] { SentencePieceTokenizer::train(files, small()); }), Catch::Contains("two.txt"));
-}
-
 TEST_CASE("A vocabulary too large or too small for the text is one clear error") {
   CHECK_THAT(fault_of(kText, small(5000)),
              Catch::StartsWith("cannot train a sentencepiece model: Vocabulary size too high (5000). "
@@ -99,7 +84,6 @@ TEST_CASE("A text without anything to learn is an error and does not end the pro
   options.model = GENERATE(SentencePieceOptions::Model::unigram, SentencePieceOptions::Model::bpe);
   CHECK(fault_of(text, options) ==
         "cannot train a sentencepiece model: the training text has no characters to learn");
-  CHECK_THROWS_AS(SentencePieceTokenizer::train(std::span<const std::filesystem::path>(), options), Error);
 }
 
 TEST_CASE("A text of user-defined symbols alone does not end the process") {

@@ -51,7 +51,7 @@ TEST_CASE("The second step weighs both gradients by the betas") {
 
 TEST_CASE("Clipping divides all gradients by their common norm, and only when it is too large") {
   TwoParameters clipped, small;
-  const zoo::AdamW::Options options{
+  const zoo::OptimizerOptions options{
       .beta1 = 0.5, .beta2 = 0.5, .eps = 1.0, .weight_decay = 0, .grad_clip = 1.0};
   zoo::AdamW optimizer(clipped, options);
   clipped.set_gradients(3.0F, 4.0F);  // norm sqrt(2 * 9 + 2 * 16)
@@ -69,7 +69,7 @@ TEST_CASE("Clipping divides all gradients by their common norm, and only when it
 
 TEST_CASE("A restored optimizer goes on as the one that was saved") {
   const zoo::test::TemporaryDirectory directory;
-  const zoo::AdamW::Options options{};
+  const zoo::OptimizerOptions options{};
   TwoParameters first, second;
   zoo::AdamW saved(first, options);
   first.set_gradients(1.0F, -2.0F);

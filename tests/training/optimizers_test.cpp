@@ -7,7 +7,6 @@
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/linear.h>
 
-#include "apps/training/optimizers/momentum.h"
 #include "apps/training/optimizers/muon.h"
 #include "apps/training/optimizers/optimizer.h"
 #include "apps/training/optimizers/weight_average.h"
@@ -121,7 +120,7 @@ TEST_CASE("Muon orthogonalizes matrices of all shapes, on the kernels and on Lib
   at::Tensor values = at::randn({rows, columns});
   if (!kernels) values = values.t().contiguous().t();
   MatrixAndVector module(values, at::full({2}, 1.0));
-  zoo::Muon optimizer(module, {.momentum = 0, .adamw = {.weight_decay = 0, .grad_clip = 0}});
+  zoo::Muon optimizer(module, {.momentum = 0.0, .weight_decay = 0, .grad_clip = 0});
   const at::Tensor gradient = at::randn({rows, columns});
   module.matrix.mutable_grad() = gradient.clone();
   optimizer.step(1.0);
@@ -142,8 +141,8 @@ TEST_CASE("Muon updates each of the matrices that a weight stacks for itself") {
   const auto moved = [&](const at::Tensor& matrix, const at::Tensor& gradient,
                          const std::vector<std::int64_t>& rows) {
     MatrixAndVector module(matrix, vector);
-    zoo::Muon optimizer(module, {.stacked_rows = {{"layers.0.weight", rows}},
-                                 .adamw = {.weight_decay = 0.1, .grad_clip = 0}});
+    zoo::Muon optimizer(module,
+                        {.stacked_rows = {{"layers.0.weight", rows}}, .weight_decay = 0.1, .grad_clip = 0});
     module.matrix.mutable_grad() = gradient.clone();
     optimizer.step(0.1);
     return module.matrix.detach().clone();
@@ -175,11 +174,13 @@ TEST_CASE("Muon leaves embeddings, heads, routers and vectors to AdamW") {
 
 TEST_CASE("Lion moves by the sign of the interpolated moment, and decays matrices") {
   MatrixAndVector module(at::full({1, 1}, 1.0), at::full({1}, 1.0));
-  zoo::Lion optimizer(module, {.beta1 = 0.5, .beta2 = 0.9, .weight_decay = 0.2, .grad_clip = 0});
+  const auto optimizer = zoo::make_optimizer(
+      module,
+      {.kind = OptimizerKind::kLion, .beta1 = 0.5, .beta2 = 0.9, .weight_decay = 0.2, .grad_clip = 0});
   const auto step = [&](float gradient) {
     module.matrix.mutable_grad() = at::full({1, 1}, gradient);
     module.vector.mutable_grad() = at::full({1}, gradient);
-    optimizer.step(0.1);
+    optimizer->step(0.1);
   };
   step(1.0F);  // moment 0.1
   CHECK(module.vector.item<float>() == Approx(0.9));

@@ -19,10 +19,9 @@ at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) 
 
 }  // namespace
 
-AdamW::AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks,
+AdamW::AdamW(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks,
              const std::set<std::string>& left_out)
-    : Optimizer(module, options.grad_clip, ranks),
-      options_(options),
+    : Optimizer(module, options, ranks),
       exp_avgs_(
           add_state("exp_avg", [&](std::size_t i) { return !left_out.contains(parameters_[i].first); })),
       exp_avg_sqs_(
@@ -51,7 +50,7 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
         .one_minus_beta2 = static_cast<float>(1 - options_.beta2),
         .eps = static_cast<float>(options_.eps),
         .kept = static_cast<float>(decayed ? 1 - rate * update.decay_share * options_.weight_decay : 1.0),
-        .cautious = options_.cautious,
+        .cautious = options_.cautious_weight_decay,
         .step_size = static_cast<float>(rate / (1 - std::pow(options_.beta1, step))),
         .square_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, step))),
         .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F};
@@ -86,7 +85,7 @@ void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tenso
     }
     if (parameters.empty()) continue;
     double weight_decay = decayed ? update.decay_share * options_.weight_decay : 0.0;
-    if (options_.cautious && weight_decay > 0) {
+    if (options_.cautious_weight_decay && weight_decay > 0) {
       decay_cautiously(update, weight_decay, parameters, gradients, exp_avgs);
       weight_decay = 0;
     }

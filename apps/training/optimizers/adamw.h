@@ -12,15 +12,8 @@ namespace zoo {
 /// LibTorch's fused kernel updates them one by one.
 class AdamW : public Optimizer {
  public:
-  struct Options {
-    double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-    double weight_decay = 0.1;
-    bool cautious = false;  // weights decay only where their step does not grow them
-    double grad_clip = 1.0;
-  };
-
   /// A derived optimizer updates the parameters `left_out` itself.
-  AdamW(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr,
+  AdamW(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks = nullptr,
         const std::set<std::string>& left_out = {});
 
  protected:
@@ -33,7 +26,6 @@ class AdamW : public Optimizer {
                         const std::vector<at::Tensor>& gradients,
                         const std::vector<at::Tensor>& exp_avgs) const;
 
-  Options options_;
   State &exp_avgs_, &exp_avg_sqs_;
 };
 

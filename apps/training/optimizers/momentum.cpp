@@ -2,22 +2,23 @@
 
 namespace zoo {
 
-Sgd::Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks)
-    : Optimizer(module, options.grad_clip, ranks), options_(options), velocities_(add_state("momentum")) {}
+Sgd::Sgd(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
+    : Optimizer(module, options, ranks), velocities_(add_state("momentum")) {}
 
 void Sgd::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;
+  const double momentum = options_.momentum.value_or(0.9);
   for (const std::size_t i : update.active) {
     at::Tensor g = gradient(i, update);
     if (decays(i) && options_.weight_decay > 0)
       g = g.add(parameter(i), update.decay_share * options_.weight_decay);
-    velocities_.tensors[i].mul_(options_.momentum).add_(g);
+    velocities_.tensors[i].mul_(momentum).add_(g);
     parameter(i).sub_(velocities_.tensors[i], update.learning_rate);
   }
 }
 
-Lion::Lion(const torch::nn::Module& module, const Options& options, Ranks* ranks)
-    : Optimizer(module, options.grad_clip, ranks), options_(options), exp_avgs_(add_state("exp_avg")) {}
+Lion::Lion(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
+    : Optimizer(module, options, ranks), exp_avgs_(add_state("exp_avg")) {}
 
 void Lion::update(const Update& update) {
   if (update.found_inf.item<float>() != 0) return;

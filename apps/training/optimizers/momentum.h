@@ -8,18 +8,11 @@ namespace zoo {
 /// part of the gradient, v = momentum v + g, w = w - lr v.
 class Sgd final : public Optimizer {
  public:
-  struct Options {
-    double momentum = 0.9;
-    double weight_decay = 0.0;
-    double grad_clip = 1.0;
-  };
-
-  Sgd(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+  Sgd(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;
 
-  Options options_;
   State& velocities_;
 };
 
@@ -27,18 +20,11 @@ class Sgd final : public Optimizer {
 /// m = beta2 m + (1 - beta2) g. Needs half of AdamW's memory and a third to a tenth of its learning rate.
 class Lion final : public Optimizer {
  public:
-  struct Options {
-    double beta1 = 0.9, beta2 = 0.99;
-    double weight_decay = 0.1;
-    double grad_clip = 1.0;
-  };
-
-  Lion(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+  Lion(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks = nullptr);
 
  private:
   void update(const Update& update) override;
 
-  Options options_;
   State& exp_avgs_;
 };
 

@@ -17,6 +17,8 @@
 namespace zoo {
 namespace {
 
+constexpr double kMomentum = 0.95;  // without OptimizerOptions::momentum
+
 // True if a component of the name is a number.
 bool is_numbered(const std::string& name) {
   bool digits_only = false;
@@ -79,12 +81,11 @@ std::map<std::string, std::vector<std::int64_t>> hidden_matrices(
   return matrices;
 }
 
-Muon::Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks)
+Muon::Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
     : Muon(module, options, ranks, hidden_matrices(module, options.stacked_rows)) {}
 
-Muon::Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks, const Rows& hidden)
-    : AdamW(module, options.adamw, ranks, names_in(hidden)),
-      options_(options),
+Muon::Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks, const Rows& hidden)
+    : AdamW(module, options, ranks, names_in(hidden)),
       rows_(parameters_.size()),
       momenta_(add_state("momentum_buffer", [&](std::size_t i) {
         const auto found = hidden.find(parameters_[i].first);
@@ -118,8 +119,8 @@ void Muon::update(const Update& update) {
 
 double Muon::step_size(std::int64_t rows, std::int64_t columns, double learning_rate) const {
   const auto out = static_cast<double>(rows), in = static_cast<double>(columns);
-  return learning_rate * (options_.scale == MuonScale::kOriginal ? std::sqrt(std::max(1.0, out / in))
-                                                                 : 0.2 * std::sqrt(std::max(out, in)));
+  return learning_rate * (options_.muon_scale == MuonScale::kOriginal ? std::sqrt(std::max(1.0, out / in))
+                                                                      : 0.2 * std::sqrt(std::max(out, in)));
 }
 
 // A thread updates a matrix, from its gradient to its weight; the largest come first.
@@ -129,7 +130,7 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
     kernels::MuonMatrix matrix;
     std::size_t memory;
   };
-  const double lost = update.learning_rate * update.decay_share * options_.adamw.weight_decay;
+  const double lost = update.learning_rate * update.decay_share * options_.weight_decay;
   std::vector<at::Tensor> gradients;
   std::vector<Job> jobs;
   for (const std::size_t i : active) {
@@ -139,10 +140,10 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
     for (const std::int64_t rows : rows_[i]) {
       const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
       jobs.push_back(
-          {.update = {.momentum = static_cast<float>(options_.momentum),
-                      .nesterov = options_.nesterov,
+          {.update = {.momentum = static_cast<float>(options_.momentum.value_or(kMomentum)),
+                      .nesterov = true,
                       .kept = static_cast<float>(1 - lost),
-                      .cautious = options_.adamw.cautious,
+                      .cautious = options_.cautious_weight_decay,
                       .step_size = static_cast<float>(step_size(rows, columns, update.learning_rate)),
                       .divisor = update.divisor.defined() ? update.divisor.item<float>() : 1.0F},
            .matrix = {.rows = height,
@@ -166,16 +167,17 @@ void Muon::update_by_kernels(const Update& update, const std::vector<std::size_t
 }
 
 void Muon::update_by_libtorch(const Update& update, const std::vector<std::size_t>& active) {
-  const double lost = update.learning_rate * update.decay_share * options_.adamw.weight_decay;
+  const double lost = update.learning_rate * update.decay_share * options_.weight_decay;
+  const double kept = options_.momentum.value_or(kMomentum);
   for (const std::size_t i : active) {
     const at::Tensor g = gradient(i, update), &momentum = momenta_.tensors[i];
-    momentum.lerp_(g, 1 - options_.momentum);
-    const at::Tensor direction = options_.nesterov ? g.lerp(momentum, options_.momentum) : momentum;
+    momentum.lerp_(g, 1 - kept);
+    const at::Tensor direction = g.lerp(momentum, kept);  // Nesterov's
     std::int64_t first = 0;
     for (const std::int64_t rows : rows_[i]) {
       const at::Tensor part = parameter(i).narrow(0, first, rows),
                        step = orthogonalized(direction.narrow(0, first, rows));
-      if (options_.adamw.cautious) {
+      if (options_.cautious_weight_decay) {
         part.mul_(1 - lost * (step * part).ge(0));
       } else {
         part.mul_(1 - lost);

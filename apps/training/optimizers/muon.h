@@ -20,26 +20,17 @@ std::map<std::string, std::vector<std::int64_t>> hidden_matrices(
 /// Throws Error if no hidden matrix is trained.
 class Muon final : public AdamW {
  public:
-  struct Options {
-    double momentum = 0.95;
-    bool nesterov = true;
-    MuonScale scale = MuonScale::kMatchRmsAdamW;
-    std::map<std::string, std::vector<std::int64_t>> stacked_rows = {};  // as in OptimizerOptions
-    AdamW::Options adamw = {};  // its weight decay and clipping count for all
-  };
-
-  Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks = nullptr);
+  Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks = nullptr);
 
  private:
   using Rows = std::map<std::string, std::vector<std::int64_t>>;
-  Muon(const torch::nn::Module& module, const Options& options, Ranks* ranks, const Rows& hidden);
+  Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks, const Rows& hidden);
 
   void update(const Update& update) override;
   void update_by_kernels(const Update& update, const std::vector<std::size_t>& active);
   void update_by_libtorch(const Update& update, const std::vector<std::size_t>& active);
   double step_size(std::int64_t rows, std::int64_t columns, double learning_rate) const;
 
-  Options options_;
   std::vector<std::vector<std::int64_t>> rows_;  // by parameter; none: AdamW updates it
   State& momenta_;
 };

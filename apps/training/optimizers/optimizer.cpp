@@ -42,8 +42,8 @@ at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
 
 }  // namespace
 
-Optimizer::Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* ranks)
-    : grad_clip_(grad_clip), ranks_(ranks) {
+Optimizer::Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
+    : options_(options), ranks_(ranks) {
   for (const auto& entry : module.named_parameters())
     if (entry.value().requires_grad()) parameters_.emplace_back(entry.key(), entry.value());
   TORCH_CHECK(!parameters_.empty(), "the model has nothing to train");
@@ -93,7 +93,7 @@ void Optimizer::step(double learning_rate, double decay_share) {
   if (now.active.empty()) return;
   norm_ = norm_of(gradients());
   // 1e-6 as in torch.nn.utils.clip_grad_norm_.
-  if (grad_clip_ > 0) now.divisor = ((norm_ + 1e-6) / grad_clip_).clamp_min_(1.0);
+  if (options_.grad_clip > 0) now.divisor = ((norm_ + 1e-6) / options_.grad_clip).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
   if (spike_factor_ > 0) now.found_inf = at::maximum(now.found_inf, spikes());
   step_.add_(1 - now.found_inf);
@@ -181,40 +181,16 @@ namespace {
 
 std::unique_ptr<Optimizer> optimizer_of(const torch::nn::Module& module, const OptimizerOptions& o,
                                         Ranks* ranks) {
-  const AdamW::Options adamw{.beta1 = o.beta1,
-                             .beta2 = o.beta2,
-                             .eps = o.eps,
-                             .weight_decay = o.weight_decay,
-                             .cautious = o.cautious_weight_decay,
-                             .grad_clip = o.grad_clip};
   if (o.cautious_weight_decay && o.kind != OptimizerKind::kAdamW && o.kind != OptimizerKind::kMuon)
     throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
                      kOptimizerNames[static_cast<std::size_t>(o.kind)],
                      " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
   switch (o.kind) {
-    case OptimizerKind::kAdafactor:
-      return std::make_unique<Adafactor>(
-          module, Adafactor::Options{.weight_decay = o.weight_decay, .grad_clip = o.grad_clip}, ranks);
-    case OptimizerKind::kSgd:
-      return std::make_unique<Sgd>(
-          module,
-          Sgd::Options{
-              .momentum = o.momentum.value_or(0.9), .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
-          ranks);
-    case OptimizerKind::kLion:
-      return std::make_unique<Lion>(
-          module,
-          Lion::Options{
-              .beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay, .grad_clip = o.grad_clip},
-          ranks);
-    case OptimizerKind::kMuon:
-      return std::make_unique<Muon>(module,
-                                    Muon::Options{.momentum = o.momentum.value_or(0.95),
-                                                  .scale = o.muon_scale,
-                                                  .stacked_rows = o.stacked_rows,
-                                                  .adamw = adamw},
-                                    ranks);
-    default: return std::make_unique<AdamW>(module, adamw, ranks);
+    case OptimizerKind::kAdafactor: return std::make_unique<Adafactor>(module, o, ranks);
+    case OptimizerKind::kSgd: return std::make_unique<Sgd>(module, o, ranks);
+    case OptimizerKind::kLion: return std::make_unique<Lion>(module, o, ranks);
+    case OptimizerKind::kMuon: return std::make_unique<Muon>(module, o, ranks);
+    default: return std::make_unique<AdamW>(module, o, ranks);
   }
 }
 

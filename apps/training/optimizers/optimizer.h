@@ -24,6 +24,34 @@
 
 namespace zoo {
 
+/// How Muon's learning rate depends on the shape of a matrix [out, in], as torch.optim.Muon's adjust_lr_fn:
+///   original         sqrt(max(1, out / in)) (Jordan et al., 2024)
+///   match_rms_adamw  0.2 sqrt(max(out, in)): steps as large as AdamW's (Liu et al., 2025), so that learning
+///                    rate and weight decay are AdamW's
+enum class MuonScale { kOriginal, kMatchRmsAdamW };
+
+/// In the order of MuonScale.
+inline const std::vector<std::string> kMuonScaleNames{"original", "match_rms_adamw"};
+
+enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion, kMuon };
+
+/// In the order of OptimizerKind.
+inline const std::vector<std::string> kOptimizerNames{"adamw", "adafactor", "sgd", "lion", "muon"};
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdamW;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // for AdamW, also in Muon; the betas also for Lion
+  std::optional<double> momentum;                // for SGD, default 0.9, and Muon, default 0.95
+  MuonScale muon_scale = MuonScale::kMatchRmsAdamW;
+  /// For Muon, by name: rows of the matrices that a weight stacks (models/checkpoint/named_tensors.h).
+  std::map<std::string, std::vector<std::int64_t>> stacked_rows = {};
+  double weight_decay = 0.1;
+  /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
+  bool cautious_weight_decay = false;
+  double grad_clip = 1.0;             // maximum global gradient norm; 0: no clipping
+  std::optional<double> skip_spikes;  // as Optimizer::skip_spikes()
+};
+
 /// Updates the weights of a module from their gradients, clipped by their global norm. Weight decay applies
 /// to matrices and embeddings, not to biases and norms (fewer than two dimensions), as in nanoGPT.
 class Optimizer {
@@ -63,9 +91,9 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
 
  protected:
-  /// Updates the module's parameters that require a gradient. grad_clip: maximum global gradient norm; 0: no
-  /// clipping. ranks: that the state is divided among; may be null.
-  Optimizer(const torch::nn::Module& module, double grad_clip, Ranks* ranks);
+  /// Updates the module's parameters that require a gradient. ranks: that the state is divided among; may be
+  /// null.
+  Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks);
 
   /// Inputs of an update.
   struct Update {
@@ -91,6 +119,7 @@ class Optimizer {
   /// The clipped gradient; a new tensor if clipping is on.
   at::Tensor gradient(std::size_t i, const Update& update) const;
 
+  const OptimizerOptions options_;
   NamedTensors parameters_;
   std::vector<std::unique_ptr<State>> states_;
   at::Tensor step_;  // [], float32
@@ -99,39 +128,11 @@ class Optimizer {
   void divide_parameters();
   at::Tensor spikes();
 
-  double grad_clip_, spike_factor_ = 0;
+  double spike_factor_ = 0;
   at::Tensor usual_norm_, norms_, skipped_;  // []; norms_ counts those of the mean
   at::Tensor norm_;
   Ranks* ranks_;
   std::vector<std::int64_t> owners_;  // by parameter, a rank
-};
-
-/// How Muon's learning rate depends on the shape of a matrix [out, in], as torch.optim.Muon's adjust_lr_fn:
-///   original         sqrt(max(1, out / in)) (Jordan et al., 2024)
-///   match_rms_adamw  0.2 sqrt(max(out, in)): steps as large as AdamW's (Liu et al., 2025), so that learning
-///                    rate and weight decay are AdamW's
-enum class MuonScale { kOriginal, kMatchRmsAdamW };
-
-/// In the order of MuonScale.
-inline const std::vector<std::string> kMuonScaleNames{"original", "match_rms_adamw"};
-
-enum class OptimizerKind { kAdamW, kAdafactor, kSgd, kLion, kMuon };
-
-/// In the order of OptimizerKind.
-inline const std::vector<std::string> kOptimizerNames{"adamw", "adafactor", "sgd", "lion", "muon"};
-
-struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::kAdamW;
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;  // for AdamW, also in Muon; the betas also for Lion
-  std::optional<double> momentum;                // for SGD, default 0.9, and Muon, default 0.95
-  MuonScale muon_scale = MuonScale::kMatchRmsAdamW;
-  /// For Muon, by name: rows of the matrices that a weight stacks (models/checkpoint/named_tensors.h).
-  std::map<std::string, std::vector<std::int64_t>> stacked_rows = {};
-  double weight_decay = 0.1;
-  /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
-  bool cautious_weight_decay = false;
-  double grad_clip = 1.0;
-  std::optional<double> skip_spikes;  // as Optimizer::skip_spikes()
 };
 
 /// With `ranks`, the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's state

@@ -77,10 +77,7 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
     const auto length = static_cast<std::int64_t>(prompt.size());
     if (length > limit)
       throw Error("a prompt of ", length, " tokens is longer than the context of ", limit, " tokens");
-    for (const TokenId id : prompt) {
-      if (id >= 0 && id < config.vocab_size) continue;
-      throw Error("the id ", id, " is outside the model's vocabulary of ", config.vocab_size, " ids");
-    }
+    for (const TokenId id : prompt) require_model_id("", id, config.vocab_size);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -21,6 +22,12 @@
 #include "tokenizer/token_id.h"
 
 namespace zoo {
+
+/// Throws Error, which begins with `where`, for an id outside the model's vocabulary.
+inline void require_model_id(std::string_view where, std::int64_t id, std::int64_t vocab_size) {
+  if (id < 0 || id >= vocab_size)
+    throw Error(where, "the id ", id, " is outside the model's vocabulary of ", vocab_size, " ids");
+}
 
 /// There is no memory for the tokens that DecodingSession::read() gives to a row. Nothing has been read, and
 /// the other rows can go on.

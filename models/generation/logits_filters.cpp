@@ -17,30 +17,22 @@ constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 // Changes the logits of one row, starting at `logits`.
 using RowRule = std::function<void(float* logits, std::int64_t vocab_size, const RowHistory& row)>;
 
-class RowFilter : public LogitsFilter {
- public:
-  explicit RowFilter(RowRule rule) : rule_(std::move(rule)) {}
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const override {
+LogitsFilter by_row(RowRule rule) {
+  return [rule = std::move(rule)](const at::Tensor& logits, const RowHistories& rows) {
     at::Tensor changed = logits.to(at::kCPU).clone(at::MemoryFormat::Contiguous);
     const std::int64_t vocab_size = changed.size(1);
     auto* row_logits = changed.mutable_data_ptr<float>();
     for (const RowHistory& row : rows) {
-      rule_(row_logits, vocab_size, row);
+      rule(row_logits, vocab_size, row);
       row_logits += vocab_size;
     }
     return changed;
-  }
-
- private:
-  RowRule rule_;
-};
+  };
+}
 
 RowRule logit_bias(const HistoryOptions& options, const HistoryContext& context) {
   for (const auto& [id, bias] : options.logit_bias) {
-    if (id < 0 || id >= context.vocab_size)
-      throw Error("logit_bias: the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
-                  " ids");
+    require_model_id("logit_bias: ", id, context.vocab_size);
     if (!std::isfinite(bias)) throw Error("logit_bias: the bias of id ", id, " must be a number, got ", bias);
   }
   return [biases = options.logit_bias](float* logits, std::int64_t, const RowHistory&) {
@@ -92,11 +84,7 @@ RowRule bad_words(std::vector<TokenIds> words, const HistoryContext& context) {
   const TokenIds& ends = context.eos_token_ids;
   for (const TokenIds& word : words) {
     if (word.empty()) throw Error("bad_words: a sequence is empty");
-    for (const TokenId id : word) {
-      if (id < 0 || id >= context.vocab_size)
-        throw Error("bad_words: the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
-                    " ids");
-    }
+    for (const TokenId id : word) require_model_id("bad_words: ", id, context.vocab_size);
   }
   words.erase(std::remove_if(words.begin(), words.end(),
                              [&](const TokenIds& word) {
@@ -129,13 +117,10 @@ void force(float* logits, std::int64_t vocab_size, const TokenIds& ids) {
 }
 
 RowRule forced_tokens(const HistoryOptions& options, const HistoryContext& context) {
-  const auto check = [&](const char* name, std::int64_t id) {
-    if (id < 0 || id >= context.vocab_size)
-      throw Error(name, ": the id ", id, " is outside the model's vocabulary of ", context.vocab_size,
-                  " ids");
-  };
-  if (options.forced_bos_token_id) check("forced_bos_token_id", *options.forced_bos_token_id);
-  for (const TokenId id : options.forced_eos_token_ids) check("forced_eos_token_id", id);
+  if (const auto& id = options.forced_bos_token_id)
+    require_model_id("forced_bos_token_id: ", *id, context.vocab_size);
+  for (const TokenId id : options.forced_eos_token_ids)
+    require_model_id("forced_eos_token_id: ", id, context.vocab_size);
   return [first = options.forced_bos_token_id, last = options.forced_eos_token_ids,
           count = context.max_new_tokens](float* logits, std::int64_t vocab_size, const RowHistory& row) {
     if (first && row.tokens->size() == 1) force(logits, vocab_size, {static_cast<TokenId>(*first)});
@@ -166,7 +151,7 @@ RowRule suppressed_tokens(const HistoryOptions& options) {
 LogitsFilters make_history_filters(const HistoryOptions& options, const HistoryContext& context) {
   LogitsFilters filters;
   const auto add = [&](bool wanted, RowRule rule) {
-    if (wanted) filters.push_back(std::make_unique<RowFilter>(std::move(rule)));
+    if (wanted) filters.push_back(by_row(std::move(rule)));
   };
   add(!options.logit_bias.empty(), logit_bias(options, context));
   add(options.repetition_penalty != 1.0, repetition_penalty(options.repetition_penalty));

@@ -3,13 +3,11 @@
 /// @file
 /// Use:
 ///
-///     struct Bounded : zoo::LogitsFilter {
-///       at::Tensor apply(const at::Tensor& logits, const zoo::RowHistories& rows) const override {
-///         return logits.clamp_max(20);
-///       }
-///     };
+///     auto filters = zoo::make_history_filters({.repetition_penalty = 1.1}, {.vocab_size = 50257});
+///     filters.push_back([](const at::Tensor& x, const zoo::RowHistories&) { return x.clamp_max(20); });
+///     const at::Tensor allowed = zoo::apply_filters(filters, logits, {{.tokens = &ids, .given = 5}});
 
-#include <memory>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,18 +32,13 @@ using RowHistories = std::vector<RowHistory>;
 ///
 /// Filters run in Hugging Face's order: first those that depend on a row's tokens (HistoryOptions), for
 /// every way of choosing; then, for sampling, those that depend on probabilities (sampler.h).
-class LogitsFilter {
- public:
-  virtual ~LogitsFilter() = default;
-  virtual at::Tensor apply(const at::Tensor& logits, const RowHistories& rows) const = 0;
-};
-
-using LogitsFilters = std::vector<std::unique_ptr<LogitsFilter>>;
+using LogitsFilter = std::function<at::Tensor(const at::Tensor& logits, const RowHistories& rows)>;
+using LogitsFilters = std::vector<LogitsFilter>;
 
 /// Applies them in order.
 inline at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits,
                                 const RowHistories& rows = {}) {
-  for (const auto& filter : filters) logits = filter->apply(logits, rows);
+  for (const LogitsFilter& filter : filters) logits = filter(logits, rows);
   return logits;
 }
 

@@ -58,117 +58,76 @@ TokenIds largest(const at::Tensor& logits) {
   return chosen;
 }
 
-// Divides by `temperature`: below 1 sharpens, above 1 flattens. Throws Error unless it is positive.
-class TemperatureFilter : public LogitsFilter {
- public:
-  explicit TemperatureFilter(double temperature) : temperature_(temperature) {
-    if (!(temperature > 0) || !std::isfinite(temperature))
-      throw Error("temperature must be a positive number, got ", temperature);
-  }
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
-    return logits / std::max(temperature_, 1e-30);  // which leaves the largest alone, and does not overflow
-  }
-
- private:
-  double temperature_;
-};
+// Divides by `temperature`: below 1 sharpens, above 1 flattens.
+LogitsFilter temperature_filter(double temperature) {
+  if (!(temperature > 0) || !std::isfinite(temperature))
+    throw Error("temperature must be a positive number, got ", temperature);
+  // At least 1e-30, which leaves the largest alone, and does not overflow.
+  return [divisor = std::max(temperature, 1e-30)](const at::Tensor& logits, const RowHistories&) {
+    return logits / divisor;
+  };
+}
 
 // Keeps the k largest (Fan et al., 2018) and, like Hugging Face, every token that ties with the k-th.
-// Throws Error unless k is positive.
-class TopKFilter : public LogitsFilter {
- public:
-  TopKFilter(std::int64_t k, std::int64_t least) : k_(std::max(k, least)) {
-    if (k <= 0) throw Error("top_k must be a positive number of tokens (0 in the options: all), got ", k);
-  }
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
-    const std::int64_t k = std::min(k_, logits.size(-1));
-    if (k == logits.size(-1)) return logits;
-    const at::Tensor smallest_kept = std::get<0>(at::topk(logits, k)).slice(-1, -1);  // [B, 1]
+LogitsFilter top_k_filter(std::int64_t k, std::int64_t least) {
+  if (k <= 0) throw Error("top_k must be a positive number of tokens (0 in the options: all), got ", k);
+  return [most = std::max(k, least)](const at::Tensor& logits, const RowHistories&) {
+    if (most >= logits.size(-1)) return logits;
+    const at::Tensor smallest_kept = std::get<0>(at::topk(logits, most)).slice(-1, -1);  // [B, 1]
     return logits.masked_fill(logits.lt(smallest_kept), kRemoved);
-  }
-
- private:
-  std::int64_t k_;
-};
+  };
+}
 
 // Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. Like
 // Hugging Face, removes tokens in ascending order while their cumulative probability is at most 1 - p, and
-// never the last `least`. Throws Error unless 0 <= p <= 1.
-class TopPFilter : public LogitsFilter {
- public:
-  TopPFilter(double p, std::int64_t least) : p_(p), least_(least) {
-    if (!(p >= 0 && p <= 1)) throw Error("top_p must be in [0, 1], got ", p);
-  }
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
+// never the last `least`.
+LogitsFilter top_p_filter(double p, std::int64_t least) {
+  if (!(p >= 0 && p <= 1)) throw Error("top_p must be in [0, 1], got ", p);
+  return [=](const at::Tensor& logits, const RowHistories&) {
     const auto [sorted, order] = at::sort(logits, /*dim=*/-1, /*descending=*/false);
-    at::Tensor removed = at::softmax(sorted, -1).cumsum(-1).le(1.0 - p_);
-    removed.slice(-1, -least_).fill_(false);
+    at::Tensor removed = at::softmax(sorted, -1).cumsum(-1).le(1.0 - p);
+    removed.slice(-1, -least).fill_(false);
     return logits.masked_fill(removed.scatter(-1, order, removed), kRemoved);
-  }
+  };
+}
 
- private:
-  double p_;
-  std::int64_t least_;
-};
-
-// Keeps tokens whose probability is at least p times the largest (Nguyen et al., 2024). Throws Error unless
-// 0 <= p <= 1.
-class MinPFilter : public LogitsFilter {
- public:
-  MinPFilter(double p, std::int64_t least) : p_(p), least_(least) {
-    if (!(p >= 0 && p <= 1)) throw Error("min_p must be in [0, 1], got ", p);
-  }
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
+// Keeps tokens whose probability is at least p times the largest (Nguyen et al., 2024).
+LogitsFilter min_p_filter(double p, std::int64_t least) {
+  if (!(p >= 0 && p <= 1)) throw Error("min_p must be in [0, 1], got ", p);
+  return [=](const at::Tensor& logits, const RowHistories&) {
     const at::Tensor probabilities = at::softmax(logits, -1);
-    const at::Tensor largest = std::get<0>(at::topk(probabilities, std::min(least_, logits.size(-1))));
-    const at::Tensor few = probabilities.lt(largest.slice(-1, 0, 1) * p_);
-    return logits.masked_fill(few.logical_and(probabilities.lt(largest.slice(-1, -1))), kRemoved);
-  }
-
- private:
-  double p_;
-  std::int64_t least_;
-};
+    const at::Tensor highest = std::get<0>(at::topk(probabilities, std::min(least, logits.size(-1))));
+    const at::Tensor few = probabilities.lt(highest.slice(-1, 0, 1) * p);
+    return logits.masked_fill(few.logical_and(probabilities.lt(highest.slice(-1, -1))), kRemoved);
+  };
+}
 
 // Locally typical sampling (Meister et al., 2023): keeps the tokens whose information is nearest to the
-// distribution's entropy, until their probabilities reach `mass`. Throws Error unless 0 < mass < 1.
-class TypicalFilter : public LogitsFilter {
- public:
-  TypicalFilter(double mass, std::int64_t least) : mass_(mass), least_(least) {
-    if (!(mass > 0 && mass < 1))
-      throw Error("typical_p must be in (0, 1) (1 in the options: all), got ", mass);
-  }
-
-  at::Tensor apply(const at::Tensor& logits, const RowHistories&) const override {
+// distribution's entropy, until their probabilities reach `mass`.
+LogitsFilter typical_filter(double mass, std::int64_t least) {
+  if (!(mass > 0 && mass < 1)) throw Error("typical_p must be in (0, 1) (1 in the options: all), got ", mass);
+  return [=](const at::Tensor& logits, const RowHistories&) {
     const at::Tensor information = -at::log_softmax(logits, -1);
     const at::Tensor entropy = (information * at::exp(-information)).nansum(-1, /*keepdim=*/true);
     const auto [distances, order] = at::sort((information - entropy).abs(), /*dim=*/-1, /*descending=*/false);
     const at::Tensor reached = at::softmax(logits.gather(-1, order), -1).cumsum(-1);
     // Keeps the token whose probability reaches the mass, and any with equal distance.
-    const at::Tensor last = reached.lt(mass_).sum(-1, /*keepdim=*/true).clamp_max_(logits.size(-1) - 1);
+    const at::Tensor last = reached.lt(mass).sum(-1, /*keepdim=*/true).clamp_max_(logits.size(-1) - 1);
     at::Tensor removed = distances.gt(distances.gather(-1, last));
-    removed.slice(-1, 0, least_).fill_(false);
+    removed.slice(-1, 0, least).fill_(false);
     return logits.masked_fill(removed.scatter(-1, order, removed), kRemoved);
-  }
-
- private:
-  double mass_;
-  std::int64_t least_;
-};
+  };
+}
 
 }  // namespace
 
 LogitsFilters make_filters(const SamplingOptions& options, std::int64_t least) {
   LogitsFilters filters;
-  if (options.temperature != 1.0) filters.push_back(std::make_unique<TemperatureFilter>(options.temperature));
-  if (options.top_k != 0) filters.push_back(std::make_unique<TopKFilter>(options.top_k, least));
-  if (options.top_p != 1.0) filters.push_back(std::make_unique<TopPFilter>(options.top_p, least));
-  if (options.min_p != 0.0) filters.push_back(std::make_unique<MinPFilter>(options.min_p, least));
-  if (options.typical_p != 1.0) filters.push_back(std::make_unique<TypicalFilter>(options.typical_p, least));
+  if (options.temperature != 1.0) filters.push_back(temperature_filter(options.temperature));
+  if (options.top_k != 0) filters.push_back(top_k_filter(options.top_k, least));
+  if (options.top_p != 1.0) filters.push_back(top_p_filter(options.top_p, least));
+  if (options.min_p != 0.0) filters.push_back(min_p_filter(options.min_p, least));
+  if (options.typical_p != 1.0) filters.push_back(typical_filter(options.typical_p, least));
   return filters;
 }
 

@@ -29,13 +29,10 @@ ConfigKeys keys() {
                    optional_key("type_vocab_size", &C::type_vocab_size),
                    activation_key("hidden_act", ActivationUse::kGate),
                    optional_key("layer_norm_eps", &C::layer_norm_eps),
-                   optional_key("initializer_range", &C::initializer_range),
                    optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
                    optional_key("attention_probs_dropout_prob", &C::attention_dropout),
                    classifier_dropout_key(),
-                   optional_key("tie_word_embeddings", &C::tie_word_embeddings),
                    own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
-                   pad_token_key(),
                    // Of the published file's GPT-2 kind: what would be another model, and what is not read.
                    expected_key("causal", false),
                    expected_key("mlp_fc1_bias", false),
@@ -55,8 +52,8 @@ ConfigKeys keys() {
                                  "max_trained_positions", "pad_vocab_size_multiple",
                                  "parallel_block_tied_norm", "rotary_emb_base", "rotary_emb_scale_base",
                                  "rotary_scaling_factor", "use_flash_attn", "use_xentropy"}),
-                   label_keys(),
                },
+               usual_end_keys(),
                rope_keys()})};
 }
 

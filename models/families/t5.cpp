@@ -93,11 +93,6 @@ void read_decoder_start(const ConfigReader& reader, C& config) {
   config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
 }
 
-void write_decoder_start(const C& config, nlohmann::json& json) {
-  json["decoder_start_token_id"] = nullptr;
-  if (config.decoder_start_token_id >= 0) json["decoder_start_token_id"] = config.decoder_start_token_id;
-}
-
 // transformers 4 says with tie_word_embeddings both whether the output projection is the embedding and
 // whether its input is scaled. transformers 5 always writes true, says the second with scale_decoder_outputs,
 // and leaves the first to the file (complete_config). There null means false.
@@ -115,6 +110,8 @@ void write_output(const C& config, nlohmann::json& json) {
 }
 
 ConfigKeys keys(const char* family, const ConfigKey& output) {
+  ConfigKey start = id_key("decoder_start_token_id", &C::decoder_start_token_id);
+  start.read = read_decoder_start;
   return {family,
           {
               shape_key(family + std::string("EncoderModel")),
@@ -140,7 +137,7 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
                           {"num_hidden_layers", "num_layers"}}),
               ignored_keys({"classifier_dropout", "id2label", "is_decoder", "n_layers", "output_past",
                             "problem_type", "scalable_attention"}),
-              {"decoder_start_token_id", read_decoder_start, write_decoder_start},
+              start,
               output,
           }};
 }

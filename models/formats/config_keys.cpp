@@ -261,17 +261,18 @@ ConfigKey alias_keys(std::vector<std::pair<std::string, std::string>> aliases) {
   return {.name = aliases.front().first, .read = nothing, .aliases = std::move(aliases)};
 }
 
-ConfigKey pad_token_key() {
-  const auto read = [](const ConfigReader& reader, TransformerConfig& config) {
-    const bool none = reader.is_null("pad_token_id");
-    config.pad_token_id = none ? -1 : reader.get_int("pad_token_id", config.pad_token_id);
+ConfigKey id_key(const std::string& name, std::int64_t TransformerConfig::*field) {
+  const auto read = [=](const ConfigReader& reader, TransformerConfig& config) {
+    config.*field = reader.is_null(name.c_str()) ? -1 : reader.get_int(name.c_str(), config.*field);
   };
-  const auto write = [](const TransformerConfig& config, json& json) {
-    json["pad_token_id"] = nullptr;
-    if (config.pad_token_id >= 0) json["pad_token_id"] = config.pad_token_id;
+  const auto write = [=](const TransformerConfig& config, json& json) {
+    json[name] = nullptr;
+    if (config.*field >= 0) json[name] = config.*field;
   };
-  return {"pad_token_id", read, write};
+  return {name, read, write};
 }
+
+ConfigKey pad_token_key() { return id_key("pad_token_id", &TransformerConfig::pad_token_id); }
 
 void set_labels(TransformerConfig& config, std::vector<std::string> names) {
   config.num_labels = static_cast<std::int64_t>(names.size());

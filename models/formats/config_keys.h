@@ -77,7 +77,9 @@ ConfigKey ignored_keys(const std::vector<std::string>& names);
 /// attribute_map. Where a file has both, transformers' counts, as there.
 ConfigKey alias_keys(std::vector<std::pair<std::string, std::string>> aliases);
 
-/// pad_token_id; null means none.
+/// An id; null means none, which is -1 in the field.
+ConfigKey id_key(const std::string& name, std::int64_t TransformerConfig::*field);
+/// The same of pad_token_id.
 ConfigKey pad_token_key();
 
 /// Sets the labels of a classification head. Drops names that only repeat a label's number.

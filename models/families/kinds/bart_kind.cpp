@@ -45,19 +45,6 @@ ConfigKey embedding_scale_key() {
   return {"scale_embedding", read, write};
 }
 
-ConfigKey decoder_start_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    if (!reader.is_null("decoder_start_token_id"))
-      config.decoder_start_token_id = reader.get_int("decoder_start_token_id", config.decoder_start_token_id);
-    else config.decoder_start_token_id = -1;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["decoder_start_token_id"] = nullptr;
-    if (config.decoder_start_token_id >= 0) json["decoder_start_token_id"] = config.decoder_start_token_id;
-  };
-  return {"decoder_start_token_id", read, write};
-}
-
 void add_stack(WeightTable& table, const std::string& stack, std::int64_t layers, bool is_decoder) {
   const std::string ours = "stack." + stack + ".blocks.{}.", theirs = stack + ".layers.{}.";
   const auto projections = [&](const std::string& attention) {
@@ -128,7 +115,7 @@ std::vector<ConfigKey> bart_keys() {
       optional_key("activation_dropout", &C::activation_dropout),
       embedding_scale_key(),
       pad_token_key(),
-      decoder_start_key(),
+      id_key("decoder_start_token_id", &C::decoder_start_token_id),
       optional_key("tie_word_embeddings", &C::tie_word_embeddings),
       optional_key("encoder_layerdrop", &C::layer_dropout),
       optional_key("decoder_layerdrop", &C::decoder_layer_dropout),
@@ -153,18 +140,13 @@ std::vector<ConfigKey> bart_head_keys(std::int64_t labels) {
     write(config, json);
     if (config.num_labels != labels && !json.contains("id2label")) json["num_labels"] = config.num_labels;
   };
-  const auto read_end = [](const ConfigReader& reader, C& config) {
+  ConfigKey end = id_key("eos_token_id", &C::eos_token_id);
+  end.read = [read = end.read](const ConfigReader& reader, C& config) {
     // A list is of tokens that end a generated text.
-    const bool one = !reader.has("eos_token_id") || reader.at("eos_token_id").is_number();
-    config.eos_token_id = one && !reader.is_null("eos_token_id") ? reader.get_int("eos_token_id", 2) : -1;
+    if (reader.has("eos_token_id") && !reader.at("eos_token_id").is_number()) config.eos_token_id = -1;
+    else read(reader, config);
   };
-  const auto write_end = [](const C& config, nlohmann::json& json) {
-    json["eos_token_id"] = nullptr;
-    if (config.eos_token_id >= 0) json["eos_token_id"] = config.eos_token_id;
-  };
-  return {names,
-          {"eos_token_id", read_end, write_end},
-          optional_key("classifier_dropout", &C::classifier_dropout)};
+  return {names, end, optional_key("classifier_dropout", &C::classifier_dropout)};
 }
 
 WeightTable bart_weights(const TransformerConfig& config) {

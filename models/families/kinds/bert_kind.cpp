@@ -31,17 +31,14 @@ std::vector<ConfigKey> bert_keys() {
                            optional_key("type_vocab_size", &C::type_vocab_size),
                            activation_key("hidden_act"),
                            optional_key("layer_norm_eps", &C::layer_norm_eps),
-                           optional_key("initializer_range", &C::initializer_range),
                            optional_key("hidden_dropout_prob", {&C::dropout, &C::embedding_dropout}),
                            optional_key("attention_probs_dropout_prob", &C::attention_dropout),
-                           optional_key("tie_word_embeddings", &C::tie_word_embeddings),
                            own_key("tie_prediction_bias", {&C::tie_prediction_bias}, false),
-                           pad_token_key(),
-                           label_keys(),
                            expected_key("position_embedding_type", "absolute"),
                            expected_key("is_decoder", false),
                            expected_key("add_cross_attention", false),
-                       }});
+                       },
+                       usual_end_keys()});
 }
 
 ConfigKey classifier_dropout_key() {

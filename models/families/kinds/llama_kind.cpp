@@ -53,12 +53,9 @@ std::vector<ConfigKey> llama_keys(const std::string& activation) {
                            optional_key("max_position_embeddings", &C::max_positions),
                            activation_key(activation, ActivationUse::kGate),
                            optional_key("rms_norm_eps", &C::layer_norm_eps),
-                           optional_key("initializer_range", &C::initializer_range),
                            optional_key("attention_dropout", &C::attention_dropout),
-                           optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                           pad_token_key(),
-                           label_keys(),
-                       }});
+                       },
+                       usual_end_keys()});
 }
 
 TransformerConfig gemma_base() {

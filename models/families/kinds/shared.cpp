@@ -21,6 +21,11 @@ std::vector<ConfigKey> usual_size_keys() {
           required_key("intermediate_size", &C::intermediate_size)};
 }
 
+std::vector<ConfigKey> usual_end_keys() {
+  return {optional_key("initializer_range", &C::initializer_range),
+          optional_key("tie_word_embeddings", &C::tie_word_embeddings), pad_token_key(), label_keys()};
+}
+
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer)) {
   const auto read = [by_default](const ConfigReader& reader, C& config) {
     if (!reader.has("layer_types")) {

@@ -25,6 +25,9 @@ std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>
 /// Required keys of the sizes that most families name alike.
 std::vector<ConfigKey> usual_size_keys();
 
+/// initializer_range, tie_word_embeddings, pad_token_id and labels, as most families have them.
+std::vector<ConfigKey> usual_end_keys();
+
 /// layer_types: "sliding_attention" or "full_attention" for each layer. An absent key means the layers that
 /// `by_default` names, or no change.
 ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer) = nullptr);

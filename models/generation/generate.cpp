@@ -14,115 +14,85 @@
 namespace zoo {
 namespace {
 
-// The rows that have not ended, in a generation with one token per row and step, and the record of their
-// tokens. The options, the rules and the result must outlive this.
-class RunningRows {
- public:
-  // Rows before the first new token.
-  RunningRows(const GenerationOptions& options, const LogitsRules& rules, const DecodingBatch& rows,
-              GenerationResult& result)
-      : options_(options), rules_(rules), result_(result), numbers_(rows.size()) {
-    std::iota(numbers_.begin(), numbers_.end(), 0);
-    for (std::size_t b = 0; b < rows.size(); ++b) {
-      given_.push_back(rows.tokens(b).size());
-      states_.push_back(rules.first_state(given_[b]));
-    }
-    result.ids.resize(rows.size());
-    if (options.log_probabilities) result.log_probabilities.resize(rows.size());
-  }
-
-  bool any() const { return !numbers_.empty(); }
-
-  // Index of each row in the result.
-  const std::vector<std::size_t>& numbers() const { return numbers_; }
-
-  // Logits [B, V] of the rows' next tokens, with -inf for forbidden tokens.
-  at::Tensor allowed(const at::Tensor& logits, const DecodingBatch& rows) {
-    RowHistories histories;
-    for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows.tokens(b), given_[b]});
-    return rules_.apply(logits, histories, states_);
-  }
-
-  // Outcome of a step.
-  struct Step {
-    std::vector<std::int64_t> going;  // rows that have not ended, by their present index
-    bool wanted = true;               // false: the callback asked to stop
-  };
-
-  // Appends chosen[b] to row b; the model gave logits [B, V]. Drops the rows that end.
-  Step take(const TokenIds& chosen, const at::Tensor& logits, const TokenCallback& on_token) {
-    const at::Tensor own = options_.log_probabilities ? log_probabilities_of(logits).to(at::kCPU) : logits;
-    Step step;
-    for (std::size_t b = 0; b < chosen.size(); ++b) {
-      NewToken token{numbers_[b], chosen[b]};
-      if (options_.log_probabilities) {
-        token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
-        result_.log_probabilities[token.row].push_back(token.log_probability);
-      }
-      TokenIds& ids = result_.ids[token.row];
-      states_[b] = rules_.next_state(states_[b], token.id, given_[b] + ids.size());
-      ids.push_back(token.id);
-      if (!rules_.ends(ids, states_[b])) step.going.push_back(static_cast<std::int64_t>(b));
-      if (on_token && !on_token(token)) step.wanted = false;
-    }
-    if (step.going.size() < numbers_.size()) keep(step.going);
-    return step;
-  }
-
- private:
-  void keep(const std::vector<std::int64_t>& rows) {
-    for (std::size_t b = 0; b < rows.size(); ++b) {
-      const auto from = static_cast<std::size_t>(rows[b]);
-      numbers_[b] = numbers_[from];
-      given_[b] = given_[from];
-      states_[b] = states_[from];
-    }
-    numbers_.resize(rows.size());
-    given_.resize(rows.size());
-    states_.resize(rows.size());
-  }
-
-  const GenerationOptions& options_;
-  const LogitsRules& rules_;
-  GenerationResult& result_;
-  std::vector<std::size_t> numbers_, given_;
-  std::vector<std::int64_t> states_;  // states of the constraint
-};
-
-// Greedy or sampled rows, with one token each per step.
+// Greedy or sampled rows, with one token each per step. Its rows are those that have not ended.
 class RowLoop : public TokenLoop {
  public:
   explicit RowLoop(GenerationTask& task)
-      : most_(task.options.max_new_tokens),
-        on_token_(task.on_token),
+      : task_(task),
         rules_(task.options, task.model.config().vocab_size),
         rows_(task.model, task.prompts,
               {.max_new_tokens = task.options.max_new_tokens,
                .context = task.options.context,
                .decoder_start_token_id = task.options.decoder_start_token_id,
                .keep_cache = task.options.keep_cache}),
-        running_(task.options, rules_, rows_, task.result),
-        sampler_(task.options.sampling, task.prompts.size()) {}
+        sampler_(task.options.sampling, task.prompts.size()),
+        numbers_(rows_.size()) {
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+    for (std::size_t b = 0; b < rows_.size(); ++b) {
+      given_.push_back(rows_.tokens(b).size());
+      states_.push_back(rules_.first_state(given_[b]));
+    }
+    task.result.ids.resize(rows_.size());
+    if (task.options.log_probabilities) task.result.log_probabilities.resize(rows_.size());
+  }
 
-  bool going() const override { return steps_ < most_ && running_.any(); }
+  bool going() const override { return steps_ < task_.options.max_new_tokens && !numbers_.empty(); }
 
   bool step() override {
     ++steps_;
     const at::Tensor logits = rows_.next_logits();
-    const TokenIds chosen = sampler_.sample(running_.allowed(logits, rows_), running_.numbers());
+    RowHistories histories;
+    for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows_.tokens(b), given_[b]});
+    const TokenIds chosen = sampler_.sample(rules_.apply(logits, histories, states_), numbers_);
     for (std::size_t b = 0; b < chosen.size(); ++b) rows_.append(b, chosen[b]);
-    const RunningRows::Step step = running_.take(chosen, logits, on_token_);
-    if (!step.going.empty() && step.going.size() < chosen.size()) rows_.select(step.going);
-    return step.wanted;
+    return take(chosen, logits);
   }
 
  private:
-  std::int64_t steps_ = 0, most_;
-  const TokenCallback& on_token_;
+  // Records the token of each row, chosen by logits [B, V], and drops the rows that end. False if the
+  // callback asked to stop.
+  bool take(const TokenIds& chosen, const at::Tensor& logits) {
+    GenerationResult& result = task_.result;
+    const bool scores = task_.options.log_probabilities;
+    const at::Tensor own = scores ? log_probabilities_of(logits).to(at::kCPU) : logits;
+    std::vector<std::int64_t> going;
+    bool wanted = true;
+    for (std::size_t b = 0; b < chosen.size(); ++b) {
+      NewToken token{numbers_[b], chosen[b]};
+      if (scores) {
+        token.log_probability = own[static_cast<std::int64_t>(b)][token.id].item<double>();
+        result.log_probabilities[token.row].push_back(token.log_probability);
+      }
+      TokenIds& ids = result.ids[token.row];
+      states_[b] = rules_.next_state(states_[b], token.id, given_[b] + ids.size());
+      ids.push_back(token.id);
+      if (!rules_.ends(ids, states_[b])) going.push_back(static_cast<std::int64_t>(b));
+      if (task_.on_token && !task_.on_token(token)) wanted = false;
+    }
+    if (going.size() < chosen.size()) keep(going);
+    return wanted;
+  }
+
+  void keep(const std::vector<std::int64_t>& going) {
+    if (!going.empty()) rows_.select(going);
+    for (std::size_t b = 0; b < going.size(); ++b) {
+      const auto from = static_cast<std::size_t>(going[b]);
+      numbers_[b] = numbers_[from];
+      given_[b] = given_[from];
+      states_[b] = states_[from];
+    }
+    numbers_.resize(going.size());
+    given_.resize(going.size());
+    states_.resize(going.size());
+  }
+
+  GenerationTask& task_;
+  std::int64_t steps_ = 0;
   LogitsRules rules_;
   DecodingBatch rows_;
-  RunningRows running_;
   TokenSampler sampler_;
+  std::vector<std::size_t> numbers_, given_;  // of each row its index in the result, and its tokens at first
+  std::vector<std::int64_t> states_;          // of the constraint
 };
 
 void check_counts(const GenerationOptions& options) {

@@ -19,8 +19,7 @@ TEST_CASE("run_program passes arguments without a shell between") {
   CHECK(result->output == "a b|$HOME|`id`|;|");
 }
 
-TEST_CASE("run_program reads both pipes of a program that fills them in turn") {
-  // 300 KB on each: more than a pipe holds.
+TEST_CASE("run_program takes more output and errors than a pipe holds") {
   const auto result =
       run_program({"/bin/sh", "-c", "head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero"});
   REQUIRE(result);

@@ -14,12 +14,11 @@ NormOptions plain(const NormOptions& options) { return {.kind = NormKind::kRmsNo
 
 at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                 const NormOptions& options) {
-  if (options.kind == NormKind::kLayerNorm)
-    return at::layer_norm(x, weight.sizes(), weight, bias, options.eps);
-  const bool plus_one = options.kind == NormKind::kRmsNormPlusOne;
+  const bool plus_one = options.kind == NormKind::kRmsNormPlusOne,
+             centred = options.kind == NormKind::kLayerNorm;
   if (plus_one && x.scalar_type() == at::kFloat) return norm(x, weight + 1, bias, plain(options));
-  if (kernels::has_fast_norm(x, weight))
-    return kernels::norm(x, weight, bias, {/*centred=*/false, options.eps});
+  if (kernels::has_fast_norm(x, weight)) return kernels::norm(x, weight, bias, {centred, options.eps});
+  if (centred) return at::layer_norm(x, weight.sizes(), weight, bias, options.eps);
   // The mean of squares needs float32: bfloat16 has 8 bits of precision.
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + options.eps);

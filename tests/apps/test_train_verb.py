@@ -73,6 +73,11 @@ class TrainTest(CommandTest):
         self.assertEqual(self.weights(first), self.weights(second))
         self.assertNotEqual(self.weights(first), self.weights(third))
 
+    def test_any_number_of_threads_trains_the_same_weights(self):
+        sizes = dict(n_head=4, n_embd=64, block_size=64, batch_size=8, bias="true", max_iters=5)
+        one, *others = [self.weights(self.train(f"of-{threads}", threads=threads, **sizes)) for threads in (1, 2, 3)]
+        self.assertEqual([weights == one for weights in others], [True, True])
+
     def test_resumed_after_kills_it_ends_as_if_nothing_had_been(self):
         whole = self.train("whole", max_iters=200)
         folder = self.folder / "killed"

@@ -1,6 +1,7 @@
 """tzoo generate --json_schema beside jsonschema: schemas of the kinds in the JSON-Schema-Test-Suite and JSONSchemaBench.
 Every sample of an accepted schema must be valid; a refusal must name what it refuses. cases/schemas.py draws others."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
 import jsonschema
 
@@ -89,6 +91,23 @@ ACCEPTED = [
         "a": {"type": "object", "properties": {"t": {"enum": ["a", "A"]}}, "required": ["t"]},
         "b": {"type": "object", "properties": {"t": {"const": "b"}}, "required": ["t"]}}},
     {"oneOf": [{"type": "string", "maxLength": 2}, {"type": "string", "minLength": 3, "maxLength": 4}]},
+    # tuples
+    {"type": "array", "prefixItems": [INTEGER, TEXT], "minItems": 2, "maxItems": 2}, {"prefixItems": [INTEGER, TEXT], "items": False},
+    {"prefixItems": [INTEGER], "items": {"type": "boolean"}, "minItems": 3, "maxItems": 4}, {"prefixItems": [INTEGER, TEXT], "maxItems": 1},
+    {"prefixItems": [INTEGER, {"type": "null"}], "minItems": 1, "items": TEXT, "maxItems": 3}, {"type": "array", "prefixItems": [TEXT]},
+    # formats
+    *({"type": "string", "format": name} for name in ("date", "time", "date-time", "email", "hostname", "uuid", "ipv4", "uri")),
+    {"type": "string", "format": "int-of-mine", "maxLength": 3}, {"type": "integer", "format": "int64", "maximum": 9},
+    {"type": "string", "format": "date", "pattern": "^2026"}, {"format": "ipv4", "maxLength": 9},
+    # as pydantic and zod write them
+    {"type": "integer", "minimum": -9007199254740991, "maximum": 9007199254740991}, {"type": "number", "maximum": 1e300},
+    {"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": INTEGER}, {"type": "string", "maxLength": 10**6},
+    {"type": "array", "items": {"const": 1}, "maxItems": 10**6},
+    {"type": "object", "required": ["a", "b"], "properties": {"a": INTEGER}}, {"required": ["a"], "additionalProperties": INTEGER},
+    {"discriminator": {"propertyName": "kind", "mapping": {"cat": "#/$defs/Cat"}}, "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
+     "$defs": {"Cat": {"type": "object", "properties": {"kind": {"const": "cat", "default": "cat"}, "lives": INTEGER}},
+               "Dog": {"type": "object", "properties": {"kind": {"const": "dog", "default": "dog"}}}}},
+    {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png", "maxLength": 4, "x-order": 1},
     # of everyday use
     {"type": "object", "properties": {
         "id": {"type": "integer", "minimum": 1}, "name": {"type": "string", "minLength": 1, "maxLength": 8},
@@ -101,24 +120,24 @@ ACCEPTED = [
 
 # Keywords that a message must name, with schemas.
 REFUSED = [
-    ("format", {"type": "string", "format": "date"}), ("not", {"not": INTEGER}), ("if", {"if": INTEGER, "then": {"minimum": 1}}),
+    ("format", {"type": "string", "format": 5}), ("not", {"not": INTEGER}), ("if", {"if": INTEGER, "then": {"minimum": 1}}),
     ("dependentRequired", {"dependentRequired": {"a": ["b"]}}), ("dependentSchemas", {"dependentSchemas": {}}),
     ("patternProperties", {"patternProperties": {"^a": INTEGER}}), ("propertyNames", {"propertyNames": {"maxLength": 2}}),
     ("unevaluatedProperties", {"unevaluatedProperties": False}), ("unevaluatedItems", {"unevaluatedItems": False}),
-    ("uniqueItems", {"uniqueItems": True}), ("contains", {"contains": INTEGER}), ("prefixItems", {"prefixItems": [INTEGER]}),
+    ("uniqueItems", {"uniqueItems": True}), ("contains", {"contains": INTEGER}), ("prefixItems", {"prefixItems": []}),
     ("multipleOf", {"type": "integer", "multipleOf": 3}), ("minProperties", {"minProperties": 1}),
     ("maxProperties", {"type": "object", "maxProperties": 1}), ("$dynamicRef", {"$dynamicRef": "#a"}),
-    ("dependencies", {"dependencies": {"a": ["b"]}}), ("contentEncoding", {"contentEncoding": "base64"}),
-    ("$vocabulary", {"$vocabulary": {}}), ("x-own", {"x-own": 1}), ("nullable", {"type": "string", "nullable": True}),
+    ("dependencies", {"dependencies": {"a": ["b"]}}), ("discriminator", {"discriminator": "kind"}),
+    ("$vocabulary", {"$vocabulary": {}}), ("prefixItems", {"prefixItems": [INTEGER], "allOf": [{"items": TEXT}]}), ("nullable", {"type": "string", "nullable": True}),
     ("items", {"items": [INTEGER]}), ("properties", {"properties": 5}), ("required", {"required": True}),
     ("exclusiveMinimum", {"minimum": 1, "exclusiveMinimum": True}), ("minimum", {"type": "number", "minimum": 0.5}),
-    ("maxLength", {"maxLength": 10**9}), ("minItems", {"minItems": 10**9}), ("too large", {"minItems": 9999}),
+    ("minimum", {"minimum": 10**15}), ("maximum", {"maximum": -1e300}), ("maxLength", {"maxLength": -1}), ("minItems", {"minItems": 10**9}), ("too large", {"minItems": 9999}),
     ("type", {"type": "any"}), ("~2", {"$ref": "#/$defs/~2"}), ("#/$defs/a", {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
     ("'#'", {"properties": {"child": {"$ref": "#"}}}), ("other.json", {"$ref": "other.json"}), ("#here", {"$ref": "#here"}),
     ("$id", {"properties": {"a": {"$id": "b", "$ref": "#"}}}), ("oneOf", {"oneOf": [INTEGER, {"type": "number"}]}),
     ("oneOf", {"oneOf": [{"minimum": 2}, {"maximum": 3}]}), ("no value", {"allOf": [INTEGER, TEXT]}), ("no value", False),
     ("lookaround", {"pattern": "^(?!a)"}), ("no value", {"enum": [1, 2], "const": 3}), ("no value", {"enum": []}),
-    ("required", {"type": "object", "required": ["a"]}), ("enum", {"enum": [{"a": 1}], "properties": {"a": TEXT}}),
+    ("required", {"type": "object", "required": ["a"], "additionalProperties": False}), ("enum", {"enum": [{"a": 1}], "properties": {"a": TEXT}}),
 ]
 
 
@@ -163,11 +182,18 @@ def search(validator, expression, text, schema):
         yield jsonschema.ValidationError(f"{text!r} does not match {expression!r}")
 
 
+# Of Python's own parsers, each stricter than the format or equal to it.
+FORMATS = jsonschema.FormatChecker(("email", "ipv4", "date", "uuid"))
+for name, parse in (("time", datetime.time.fromisoformat), ("date-time", datetime.datetime.fromisoformat)):
+    FORMATS.checks(name, raises=ValueError)(lambda text, parse=parse: re.search("(Z|[+-]..:..)$", text) and parse(text))
+FORMATS.checks("hostname", raises=ValueError)(lambda text: all(re.fullmatch("(?!-)[A-Za-z0-9-]{1,63}(?<!-)", part) for part in text.split(".")))
+FORMATS.checks("uri", raises=ValueError)(lambda text: bool(urllib.parse.urlparse(text).scheme) and " " not in text)
+
 Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": search})
 
 
 def check_samples(schema, done, count):
-    validator = Validator(schema)
+    validator = Validator(schema, format_checker=FORMATS)
     texts = json.loads(done.stdout)["text"]
     for text in texts:
         faults = [fault.message for fault in validator.iter_errors(json.loads(text))]

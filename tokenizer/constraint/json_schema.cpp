@@ -17,15 +17,13 @@ using Json = SchemaJson;
 // Of an object whose schema says nothing of its properties; each level makes the automaton four times larger.
 constexpr int kLevelsOfRoot = 2, kLevels = 1;
 
-constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also exact as a double
-
 std::vector<std::string> types_of(const Json& branch) {
   const auto has_one_of = [&](std::initializer_list<const char*> keys) {
     return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return branch.contains(key); });
   };
   if (branch.contains("type")) return branch["type"].get<std::vector<std::string>>();
   if (has_one_of({"properties", "required"})) return {"object"};
-  if (has_one_of({"items", "minItems", "maxItems"})) return {"array"};
+  if (has_one_of({"items", "prefixItems", "minItems", "maxItems"})) return {"array"};
   if (has_one_of({"pattern", "minLength", "maxLength"})) return {"string"};
   return {"string", "number", "boolean", "null"};
 }
@@ -95,13 +93,28 @@ class SchemaReader {
   }
 
   PatternPtr array(const Json& branch, const std::string& place) {
-    const int least = branch.value("minItems", 0), most = branch.value("maxItems", Pattern::kEndless);
-    if (most == 0) return least == 0 ? literal("[]") : choice({});
-    const PatternPtr item = read(branch.value("items", Json::object()), place + "/items");
-    const PatternPtr others = repeat(sequence({literal(","), item}), std::max(least - 1, 0),
-                                     most == Pattern::kEndless ? most : most - 1);
-    const PatternPtr items = sequence({item, others});
-    return sequence({literal("["), least == 0 ? optional(items) : items, literal("]")});
+    const Json first = branch.value("prefixItems", Json::array()), other = branch.value("items", Json(true));
+    const int least = branch.value("minItems", 0), listed = static_cast<int>(first.size());
+    int most = branch.value("maxItems", Pattern::kEndless);
+    if (other == Json(false)) most = most == Pattern::kEndless ? listed : std::min(most, listed);
+    if (most != Pattern::kEndless && most < least) return choice({});
+    // From the last item to the first: what follows those before it. The first of them has no comma.
+    PatternPtr rest = literal("");
+    const auto precede = [&](int index, const PatternPtr& item) {
+      const PatternPtr next = sequence({literal(index > 0 ? "," : ""), item, rest});
+      rest = index < least ? next : optional(next);
+    };
+    const int begin = std::max(listed, 1);  // of items that are alike
+    if (most == Pattern::kEndless || most > listed) {
+      const PatternPtr item = read(other, place + "/items");
+      rest = repeat(sequence({literal(","), item}), std::max(least - begin, 0),
+                    most == Pattern::kEndless ? most : most - begin);
+      if (listed == 0) precede(0, item);
+    }
+    for (int i = listed; i-- > 0;)
+      if (most == Pattern::kEndless || i < most)
+        precede(i, read(first[static_cast<std::size_t>(i)], place + "/prefixItems/" + std::to_string(i)));
+    return sequence({literal("["), rest, literal("]")});
   }
 
   // Any value; arrays and objects to this depth.
@@ -132,16 +145,18 @@ class SchemaReader {
       return branch.contains("additionalProperties")
                  ? object_of(read(branch["additionalProperties"], place + "/additionalProperties"))
                  : object_of(any(place == "#" ? kLevelsOfRoot : kLevels));
-    const Json properties = branch.value("properties", Json::object());
+    Json properties = branch.value("properties", Json::object());
     const Json required = branch.value("required", Json::array());
+    for (const Json& name : required) {
+      if (properties.contains(name.get<std::string>())) continue;
+      if (!is_open)
+        refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
+      properties[name.get<std::string>()] = branch.value("additionalProperties", Json(true));
+    }
     // Each property's pattern is inside that of the property before it.
     properties_ += properties.size();
     if (properties_ > kMostProperties)
       refuse_schema(place, "more than " + std::to_string(kMostProperties) + " properties inside one another");
-    for (const Json& name : required) {
-      if (!properties.contains(name.get<std::string>()))
-        refuse_schema(place, "'required' names " + name.dump() + ", which is not in 'properties'");
-    }
     // From the last property to the first: the continuation if a property was written before, and if none
     // was.
     PatternPtr rest = literal(""), first = literal("");

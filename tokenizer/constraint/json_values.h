@@ -14,6 +14,8 @@ PatternPtr searched_text(std::string_view expression, const PatternPtr& any);
 /// A JSON string whose unescaped characters fit the pattern.
 PatternPtr json_string_of(const PatternPtr& characters);
 
+inline constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also exact as a double
+
 /// The integers in [least, most] in JSON.
 PatternPtr integers_between(std::int64_t least, std::int64_t most);
 

@@ -98,6 +98,7 @@ bool value_fits(const Json& branch, const Json& value, const std::string& place)
   };
   if (value.is_array()) {
     refuse_beside("items");
+    refuse_beside("prefixItems");
     return !is_below(branch, "minItems", value.size()) && !is_above(branch, "maxItems", value.size());
   }
   if (value.is_object()) {
@@ -207,6 +208,9 @@ Json merged_values(const std::string& key, const Json& a, const Json& b) {
 
 // The intersection of both branches.
 std::optional<Json> merged(const Json& a, const Json& b, const std::string& place) {
+  const auto items = [](const Json& one) { return one.contains("items") || one.contains("prefixItems"); };
+  if (items(a) && items(b) && (a.contains("prefixItems") || b.contains("prefixItems")))
+    refuse_schema(place, "'prefixItems' beside the items of another part of the schema is not supported");
   Json both = a;
   if (a.contains("properties") || b.contains("properties")) both["properties"] = merged_properties(a, b);
   for (const auto& [key, value] : b.items())

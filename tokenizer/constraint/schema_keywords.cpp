@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/lines.h"
+#include "tokenizer/constraint/json_values.h"
 #include "tokenizer/constraint/schema_branches.h"
 
 namespace zoo {
@@ -13,7 +15,10 @@ namespace {
 
 using Json = SchemaJson;
 
-constexpr std::size_t kMostNames = 4096;  // which are compared pairwise
+constexpr std::size_t kMostNames = 4096;        // which are compared pairwise
+constexpr std::uint64_t kMostCounted = 10'000;  // characters or items
+// Instead of an upper limit above kMostCounted: the automaton has some ten states for each character.
+constexpr std::uint64_t kMostWritten = 2'000;
 
 bool is_anything(const Json&) { return true; }
 bool is_text(const Json& value) { return value.is_string(); }
@@ -29,12 +34,16 @@ bool is_named_schemas(const Json& value) {
 bool is_names(const Json& value) {
   return value.is_array() && value.size() <= kMostNames && std::all_of(value.begin(), value.end(), is_text);
 }
-bool is_count(const Json& value) { return value.is_number_integer() && value >= 0 && value <= 10000; }
-bool is_bound(const Json& value) {
-  constexpr double kLargest = 999'999'999'999'999;  // exact as a double
-  if (!value.is_number()) return false;
-  const double number = value.get<double>();
-  return std::abs(number) <= kLargest && std::floor(number) == number;
+bool is_most(const Json& value) { return value.is_number_integer() && value >= 0; }
+bool is_least(const Json& value) { return is_most(value) && value <= kMostCounted; }
+bool is_whole(const Json& value) {
+  return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
+}
+bool is_lower_bound(const Json& value) { return is_whole(value) && value <= kLargestInteger; }
+bool is_upper_bound(const Json& value) { return is_whole(value) && value >= -kLargestInteger; }
+bool is_any_string(const Json& value) { return value == Json(true) || value == Json{{"type", "string"}}; }
+bool is_discriminator(const Json& value) {
+  return value.is_object() && value.contains("propertyName") && value["propertyName"].is_string();
 }
 bool is_type(const Json& value) {
   static const Json known = {"string", "integer", "number", "boolean", "null", "array", "object"};
@@ -53,8 +62,9 @@ struct Keyword {
   std::string_view expected;
 };
 
-constexpr std::string_view kCount = "an integer in [0, 10000]";
-constexpr std::string_view kBound = "an integer of at most 15 digits";
+constexpr std::string_view kLeast = "an integer in [0, 10000]";
+constexpr std::string_view kMost = "an integer, at least 0";
+constexpr std::string_view kBound = "an integer, of at most 15 digits where it excludes larger ones";
 constexpr std::string_view kSchema = "a schema: an object, true or false";
 constexpr std::string_view kSchemas = "a list of schemas";
 constexpr std::string_view kNamed = "an object of at most 4096 schemas";
@@ -68,15 +78,19 @@ constexpr Keyword kKeywords[] = {
     {"required", Role::constraint, is_names, "a list of at most 4096 names"},
     {"additionalProperties", Role::constraint, is_schema, kSchema},
     {"items", Role::constraint, is_schema, kSchema},
-    {"minItems", Role::constraint, is_count, kCount},
-    {"maxItems", Role::constraint, is_count, kCount},
-    {"minLength", Role::constraint, is_count, kCount},
-    {"maxLength", Role::constraint, is_count, kCount},
+    {"prefixItems", Role::constraint, is_schemas, kSchemas},
+    {"minItems", Role::constraint, is_least, kLeast},
+    {"maxItems", Role::constraint, is_most, kMost},
+    {"minLength", Role::constraint, is_least, kLeast},
+    {"maxLength", Role::constraint, is_most, kMost},
     {"pattern", Role::constraint, is_text, kText},
-    {"minimum", Role::constraint, is_bound, kBound},
-    {"maximum", Role::constraint, is_bound, kBound},
-    {"exclusiveMinimum", Role::constraint, is_bound, kBound},
-    {"exclusiveMaximum", Role::constraint, is_bound, kBound},
+    {"minimum", Role::constraint, is_lower_bound, kBound},
+    {"maximum", Role::constraint, is_upper_bound, kBound},
+    {"exclusiveMinimum", Role::constraint, is_lower_bound, kBound},
+    {"exclusiveMaximum", Role::constraint, is_upper_bound, kBound},
+    {"format", Role::combination, is_text, kText},
+    {"discriminator", Role::combination, is_discriminator, "an object with a propertyName"},
+    {"propertyNames", Role::annotation, is_any_string, R"({"type": "string"})"},
     {"$ref", Role::combination, is_text, kText},
     {"allOf", Role::combination, is_schemas, kSchemas},
     {"anyOf", Role::combination, is_schemas, kSchemas},
@@ -94,12 +108,41 @@ constexpr Keyword kKeywords[] = {
     {"deprecated", Role::annotation, is_anything, ""},
     {"readOnly", Role::annotation, is_anything, ""},
     {"writeOnly", Role::annotation, is_anything, ""},
+    {"contentEncoding", Role::annotation, is_text, kText},
+    {"contentMediaType", Role::annotation, is_text, kText},
+    {"contentSchema", Role::annotation, is_schema, kSchema},
 };
+constexpr Keyword kExtension{"x-", Role::annotation, is_anything, ""};  // of OpenAPI and others
+
+// Expressions for some of the formats of JSON Schema 2020-12; none: an annotation. They match only texts of
+// the format, but not all: no year below 1000, no 29th of February, no quoted names in addresses.
+std::string pattern_of_format(const std::string& name) {
+  const std::string date =
+      "([1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
+      "02-(0[1-9]|1[0-9]|2[0-8])))";
+  const std::string hour = "([01][0-9]|2[0-3]):[0-5][0-9]", time = hour + R"(:[0-5][0-9](\.[0-9]{1,9})?)";
+  const std::string zoned = time + "(Z|[+-]" + hour + ")";
+  const std::string label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
+                    host = label + "(\\." + label + ")*";
+  const std::string byte = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])", hex = "[0-9a-f]";
+  const std::map<std::string, std::string> patterns{
+      {"date", date},
+      {"time", zoned},
+      {"date-time", date + "T" + zoned},
+      {"hostname", host},
+      {"email", R"([A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@)" + host},
+      {"uuid", hex + "{8}(-" + hex + "{4}){3}-" + hex + "{12}"},
+      {"ipv4", "(" + byte + "\\.){3}" + byte},
+      {"uri", "[a-z][a-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-]|%[0-9A-F]{2})+"}};
+  const auto found = patterns.find(name);
+  return found == patterns.end() ? "" : "^(" + found->second + ")$";
+}
 
 const Keyword* find_keyword(std::string_view name) {
   const auto* found = std::find_if(std::begin(kKeywords), std::end(kKeywords),
                                    [&](const Keyword& keyword) { return keyword.name == name; });
-  return found == std::end(kKeywords) ? nullptr : found;
+  if (found == std::end(kKeywords)) return name.starts_with("x-") ? &kExtension : nullptr;
+  return found;
 }
 
 // Without percent escapes; nothing if one is malformed.
@@ -117,30 +160,6 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     i += 2;
   }
   return decoded;
-}
-
-// "~1" is "/", "~0" is "~"; nothing for another ~.
-std::optional<std::string> unescaped(std::string_view token) {
-  std::string text;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    if (token[i] != '~') {
-      text += token[i];
-      continue;
-    }
-    const char code = ++i < token.size() ? token[i] : ' ';
-    if (code != '0' && code != '1') return std::nullopt;
-    text += code == '0' ? '~' : '/';
-  }
-  return text;
-}
-
-const nlohmann::ordered_json* child(const nlohmann::ordered_json& value, const std::string& token) {
-  if (value.is_object()) {
-    const auto found = value.find(token);
-    return found == value.end() ? nullptr : &*found;
-  }
-  const auto index = number_in<std::size_t>(token);
-  return value.is_array() && index && *index < value.size() ? &value[*index] : nullptr;
 }
 
 }  // namespace
@@ -167,12 +186,23 @@ Json own_constraints(const Json& schema) {
   Json own = Json::object();
   for (const auto& [key, value] : schema.items()) {
     const Keyword& keyword = *find_keyword(key);
-    if (keyword.role == Role::constraint)
-      own[key] = keyword.fits == is_bound ? Json(value.get<std::int64_t>()) : value;
+    if (keyword.role != Role::constraint) continue;
+    // What is generated stays below what is allowed.
+    if (keyword.fits == is_lower_bound || keyword.fits == is_upper_bound)
+      own[key] = static_cast<std::int64_t>(
+          std::clamp(value.get<double>(), -1.0 * kLargestInteger, 1.0 * kLargestInteger));
+    else if (keyword.fits == is_most)
+      own[key] = value > kMostCounted ? kMostWritten : value.get<std::uint64_t>();
+    else own[key] = value;
   }
   for (const char* key : {"type", "pattern"}) {
     if (own.contains(key) && !own[key].is_array()) own[key] = Json::array({own[key]});
   }
+  if (schema.contains("format"))
+    if (const std::string pattern = pattern_of_format(schema["format"]); !pattern.empty())
+      own["pattern"].push_back(pattern);
+  // Alternatives are told apart by it, also if a default lets it be absent.
+  if (schema.contains("discriminator")) own["required"].push_back(schema["discriminator"]["propertyName"]);
   if (own.contains("const")) {
     const bool possible = !own.contains("enum") || std::find(own["enum"].begin(), own["enum"].end(),
                                                              own["const"]) != own["enum"].end();
@@ -185,16 +215,12 @@ Json own_constraints(const Json& schema) {
 const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root, std::string_view fragment) {
   const std::optional<std::string> decoded = percent_decoded(fragment);
   if (!decoded) return nullptr;
-  std::string_view rest = *decoded;
-  const nlohmann::ordered_json* here = &root;
-  while (here != nullptr && !rest.empty()) {
-    if (rest[0] != '/') return nullptr;
-    const std::size_t end = std::min(rest.find('/', 1), rest.size());
-    const std::optional<std::string> token = unescaped(rest.substr(1, end - 1));
-    here = token ? child(*here, *token) : nullptr;
-    rest.remove_prefix(end);
+  try {
+    const nlohmann::ordered_json::json_pointer pointer(*decoded);
+    return root.contains(pointer) ? &root.at(pointer) : nullptr;
+  } catch (const nlohmann::json::exception&) {  // malformed
+    return nullptr;
   }
-  return here;
 }
 
 }  // namespace zoo

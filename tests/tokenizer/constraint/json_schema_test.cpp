@@ -71,10 +71,10 @@ TEST_CASE("An object of which a schema says nothing more has any properties") {
 }
 
 TEST_CASE("Unsupported keywords of a schema are named with their path") {
-  CHECK_THAT(refusal_of_schema(R"({"properties": {"a": {"format": "date"}}})"),
-             Contains("'format'") && Contains("#/properties/a"));
+  CHECK_THAT(refusal_of_schema(R"({"properties": {"a": {"multipleOf": 2}}})"),
+             Contains("'multipleOf'") && Contains("#/properties/a"));
   CHECK_THAT(refusal_of_schema(R"({"type": "text"})"), Contains("\"text\""));
-  CHECK_THAT(refusal_of_schema(R"({"required": ["a"], "properties": {}})"), Contains("\"a\""));
+  CHECK_THAT(refusal_of_schema(R"({"required": ["a"], "additionalProperties": false})"), Contains("\"a\""));
   CHECK_THAT(refusal_of_schema(R"({"$ref": "#/$defs/b", "$defs": {"b": {"$ref": "#/$defs/b"}}})"),
              Contains("leads back"));
   CHECK_THAT(refusal_of_schema(R"({"$ref": "other.json"})"), Contains("other.json"));

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -411,6 +412,21 @@ class Page(unittest.TestCase):
         self.slide("slide", 1)  # the next step of a run keeps the text
         self.assert_bars(self.answer("later").softmax(-1))
         self.assertEqual(self.browser.one("#model").get_property("value"), "later")
+
+    def test_the_steps_of_a_run_begin_with_the_newest_and_are_played(self):
+        steps = [self.folder / "checkpoints" / f"step-0000000{number}" for number in (1, 2)]
+        for step, name in zip(steps, ("gpt2", "later")):
+            shutil.copytree(self.folder / name, step)
+        server = Server("--model", steps[0], "--model", steps[1])
+        self.addCleanup(server.close)
+        self.browser.open(f"http://127.0.0.1:{server.port}/#model=nope")
+        self.browser.wait(lambda: self.browser.one("#status").text == "The link is of a model that is not here: nope")
+        self.assertEqual(self.browser.one("#model").get_property("value"), steps[1].name)
+        self.browser.script("window.played = []; new MutationObserver(() => played.push(document.getElementById('about').textContent.split(':')[0]))"
+                            ".observe(document.getElementById('about'), { childList: true })")
+        self.browser.one("#play").click()
+        self.browser.wait(lambda: self.browser.script("return played") == [step.name for step in steps])
+        self.browser.wait(lambda: self.browser.one("#play").text == "Play")
 
     def test_a_model_with_other_tokens_gets_the_text(self):
         self.type("#text", "the cat")

@@ -51,9 +51,11 @@ const copyLink = async () => {
   }
 };
 
-// True if the address has a state of one of these models, which is then the page's.
+const linkedModel = () => new URLSearchParams(location.hash.slice(1)).get("model");
+// True if the address has a state of one of these models, which is then the page's. A page of one model takes it for its own.
 const readLink = () => {
-  const fields = new URLSearchParams(location.hash.slice(1)), model = fields.get("model");
+  const fields = new URLSearchParams(location.hash.slice(1)), of = fields.get("model");
+  const model = of !== null && state.models.length === 1 ? state.models[0].id : of;
   if (!about(model)) return false;
   state.model = byId("model").value = model;
   state.other = about(fields.get("other")) ? fields.get("other") : null;
@@ -66,12 +68,21 @@ const readLink = () => {
 };
 // What the model cannot follow of a link is an error, and the page is as at its beginning.
 const openLink = async () => {
-  if (!readLink()) return false;
+  const of = linkedModel(), missing = of === null || about(of) ? "" : `The link is of a model that is not here: ${of}`;
+  if (!readLink()) {
+    if (missing === "") return false;
+    if (!state.seen) await chooseModel(firstModel());
+    say(missing, true);
+    return true;
+  }
   await look();
-  if (state.seen) return true;
+  if (state.seen) {
+    if (missing !== "") say(missing, true);
+    return true;
+  }
   const { textContent: told } = [...document.querySelectorAll("p.error:not([hidden])"), byId("status")].find((each) => each.textContent !== "");
   state.model = null;
-  await chooseModel(state.models[0].id);
+  await chooseModel(firstModel());
   say(`The link does not fit the model: ${told}`, true);
   return true;
 };

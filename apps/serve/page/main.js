@@ -38,6 +38,21 @@ const chooseOther = (name) => {
   return look();
 };
 
+// Of the steps of a run, the newest.
+const firstModel = () => state.models.at(state.models.every(({ id }) => /^step-\d+$/.test(id)) ? -1 : 0).id;
+// Goes through the models that follow, or through all from the last one on, until the end or until the button is pressed again.
+let plays = 0, playing = false;
+const play = async () => {
+  const own = ++plays, at = Number(byId("slide").value);
+  playing = !playing;
+  byId("play").textContent = playing ? "Stop" : "Play";
+  for (let i = at + 1 < state.models.length ? at + 1 : 0; own === plays && playing && i < state.models.length; ++i)
+    await Promise.all([chooseModel(state.models[i].id), new Promise((done) => setTimeout(done, 300))]);
+  if (own !== plays || !playing) return;
+  playing = false;
+  byId("play").textContent = "Play";
+};
+
 const begin = async () => {
   try {
     const { data, run: trained } = await listModels();
@@ -50,8 +65,8 @@ const begin = async () => {
   byId("model").replaceChildren(...options.map((option) => option.cloneNode(true)));
   byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
-  byId("slide-label").hidden = byId("other-label").hidden = state.models.length < 2;
-  if (!await openLink()) await chooseModel(state.models[0].id);
+  byId("slide-label").hidden = byId("play").hidden = byId("other-label").hidden = state.models.length < 2;
+  if (!await openLink()) await chooseModel(firstModel());
 };
 addEventListener("hashchange", () => { if (location.hash !== written) openLink(); });
 
@@ -84,6 +99,7 @@ walk(byId("heads"), "button", "ArrowLeft", "ArrowRight");
 byId("model").addEventListener("change", (event) => chooseModel(event.target.value));
 byId("other").addEventListener("change", (event) => chooseOther(event.target.value));
 byId("slide").addEventListener("input", (event) => chooseModel(state.models[Number(event.target.value)].id));
+byId("play").addEventListener("click", play);
 byId("key").addEventListener("change", begin);
 byId("run").addEventListener("click", run);
 byId("copy").addEventListener("click", copyLink);

@@ -19,7 +19,7 @@ from serving import Server  # noqa: E402
 from text_models import byte_level  # noqa: E402
 
 PROGRAM = os.environ["TZOO_PROGRAM"]
-THREADS = (2, 4)  # beside one
+THREADS = (2, 3)  # beside one
 WEIGHTS = ("float32", "bfloat16", "int8", "int4")
 # These add up a row's products in one order. Three exceptions: BFLOAT16_PRODUCTS multiply bfloat16 weights by instructions of
 # their own, amx_bf16 also a cache of bfloat16, and portable rounds each product before it adds it.

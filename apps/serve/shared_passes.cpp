@@ -5,8 +5,8 @@
 namespace zoo {
 namespace {
 
-// Tokens up to which a pass takes texts of other requests along: more makes it longer, and hardly more
-// efficient.
+// Tokens up to which a pass takes texts: more makes it longer, so that all who wait wait longer, and hardly
+// more efficient.
 constexpr std::size_t kSharedTokens = 2048;
 
 }  // namespace
@@ -48,8 +48,8 @@ void SharedPasses::forget(const Request& request) {
   std::erase_if(waiting_, [&](const auto& each) { return each.get() == &request; });
 }
 
-// The next texts of the request, then those of others that wait for the same pass, in the order of their
-// arrival.
+// The next texts of the request, at least one, then those of others that wait for the same pass, in the order
+// of their arrival.
 void SharedPasses::pass_of(const std::shared_ptr<Request>& request) {
   struct Part {
     std::shared_ptr<Request> owner;
@@ -58,12 +58,12 @@ void SharedPasses::pass_of(const std::shared_ptr<Request>& request) {
   std::vector<Part> parts;
   std::vector<const Encoding*> batch;
   std::size_t tokens = 0;
-  const auto take = [&](const std::shared_ptr<Request>& owner, std::size_t most_tokens) {
+  const auto take = [&](const std::shared_ptr<Request>& owner) {
     const std::size_t before = batch.size();
     for (std::size_t i = owner->done; i < owner->order.size() && batch.size() < request->pass.most_texts;
          ++i) {
       const Encoding& text = owner->texts[owner->order[i]];
-      if (tokens + text.size() > most_tokens) break;
+      if (!batch.empty() && tokens + text.size() > kSharedTokens) break;
       tokens += text.size();
       batch.push_back(&text);
     }
@@ -71,10 +71,10 @@ void SharedPasses::pass_of(const std::shared_ptr<Request>& request) {
   };
   {
     const std::lock_guard lock(mutex_);
-    take(request, SIZE_MAX);
+    take(request);
     if (batch.empty()) return;  // other requests have taken all of them along
     for (const auto& other : waiting_)
-      if (other != request && other->pass.computes_as(request->pass)) take(other, kSharedTokens);
+      if (other != request && other->pass.computes_as(request->pass)) take(other);
   }
   std::vector<at::Tensor> rows;
   try {

@@ -12,7 +12,8 @@
 namespace zoo {
 
 /// Passes over the texts of all requests: a request's pass takes waiting texts of others along, so that many
-/// clients with one text each are answered as fast as one with many.
+/// clients with one text each are answered as fast as one with many. It has no more texts than are efficient:
+/// a short request does not wait for all of a large one.
 class SharedPasses {
  public:
   /// As run_at_once(pass, texts); each pass is a piece of `job`. Throws what the pass or the job throws.

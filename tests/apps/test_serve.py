@@ -434,6 +434,18 @@ class SharedPasses(ServeTest):
                 self.assertAlmostEqual(ours, theirs, places=6)
         self.assertLess(server.metric("tzoo_text_passes_total") - before, 2048 / 32 + len(texts))
 
+    def test_long_texts_of_a_request_are_no_single_pass(self):
+        """Others wait for 2048 tokens at most, or for one text that is longer."""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"], n_positions=3000)
+        server = Server("--model", model)
+        self.addCleanup(server.close)
+        for texts, passes in [(["a" * 512] * 32, 8), (["a" * 3000] * 2 + ["b"] * 31, 3), (["b"] * 33, 2)]:
+            before = server.metric("tzoo_text_passes_total")
+            answer = server.post("/v1/embeddings", input=texts)
+            self.assertEqual(answer["usage"]["prompt_tokens"], sum(map(len, texts)))
+            self.assertEqual(server.metric("tzoo_text_passes_total") - before, passes)
+
 
 if __name__ == "__main__":
     unittest.main()

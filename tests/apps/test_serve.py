@@ -322,6 +322,9 @@ class Api(ServeTest):
         self.assert_refused(self.server.request("GET", "/v1/completions"), 405, "POST")
         self.assert_refused(self.server.request("POST", "/health", {}), 405, "GET")
         self.assert_refused(self.server.request("DELETE", "/v1/models/tiny"), 405, "DELETE")
+        for path, kind in [("/v1/audio/transcriptions", "multipart/form-data; boundary=x"), ("/v1/audio/speech", "application/json"),
+                           ("/v1/images/generations", "application/json"), ("/v1/images/edits", "multipart/form-data; boundary=x")]:
+            self.assert_refused(self.server.request("POST", path, "{}", Content_Type=kind), 404, "no models of sounds or images")
         status, page, headers = self.server.request("GET", "/")
         self.assertEqual(status, 200)
         self.assertIn("<title>tzoo serve</title>", page)

@@ -108,6 +108,9 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
       !same_secret(request.header("X-Api-Key").value_or(""), api_key))
     return ApiError(401, "the request needs the API key: 'Authorization: Bearer KEY' or 'X-Api-Key: KEY'", "",
                     "invalid_api_key");
+  for (const char* others : {"/v1/audio/", "/v1/images/"})  // whose bodies are often no JSON
+    if (request.path.starts_with(others))
+      return ApiError(404, "there are no models of sounds or images here, only of texts", "", "not_found");
   return body_refusal(request, body_bytes);
 }
 

@@ -159,7 +159,7 @@ WritingRequest read_writing_request(RequestFields& fields, const ServedModel& se
   std::vector<std::string> stops = fields.texts("stop", kMostStops);
   std::erase(stops, "");  // which some clients send for "none"
   if (!stops.empty()) request.session->stop = StopStrings(std::move(stops));
-  request.batch->samples = fields.integer("n", 1, model.batch->options().slots).value_or(1);
+  request.batch->samples = fields.integer("n", 1, kMostSamples).value_or(1);
   request.batch->adapter = served.adapter;
 
   GenerationOptions& options = request.batch->options;

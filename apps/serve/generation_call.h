@@ -14,13 +14,17 @@
 
 namespace zoo {
 
+/// Texts of a prompt, as in OpenAI's API.
+inline constexpr std::int64_t kMostSamples = 128;
+
 /// How a request wants its text to be written.
 struct WritingRequest {
   const WritingModel* model = nullptr;
   std::shared_ptr<GenerateSession> session;  // with the request's stop strings
   std::shared_ptr<BatchRequest> batch = std::make_shared<BatchRequest>();
   bool stream = false, include_usage = false;
-  bool continues = false;  // the text goes on from the prompt's, instead of being one by itself
+  std::size_t returned = 0;  // of each prompt's samples, those whose tokens are likeliest; 0: all
+  bool continues = false;    // the text goes on from the prompt's, instead of being one by itself
 
   std::size_t samples() const { return static_cast<std::size_t>(batch->samples); }
   std::size_t rows() const { return batch->prompts.size() * samples(); }

@@ -1,5 +1,7 @@
 #include "apps/serve/writing_reply.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include <nlohmann/json.hpp>
@@ -54,6 +56,26 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call) {
     }
   }
   return rows;
+}
+
+// The rows that are answered: all, or of each prompt's the likeliest by the mean of their tokens, best first.
+std::vector<std::size_t> returned_rows(const WritingRequest& request, const std::vector<WrittenRow>& rows) {
+  std::vector<std::size_t> order(rows.size()), returned;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (request.returned == 0) return order;
+  std::vector<double> means;
+  for (const WrittenRow& row : rows) {
+    double sum = 0;
+    for (const ScoredToken& token : row.tokens) sum += token.log_probability;
+    means.push_back(sum / static_cast<double>(std::max<std::size_t>(1, row.tokens.size())));
+  }
+  for (std::size_t begin = 0; begin < rows.size(); begin += request.samples()) {
+    const auto first = order.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::stable_sort(first, first + static_cast<std::ptrdiff_t>(request.samples()),
+                     [&](std::size_t a, std::size_t b) { return means[a] > means[b]; });
+    returned.insert(returned.end(), first, first + static_cast<std::ptrdiff_t>(request.returned));
+  }
+  return returned;
 }
 
 // Sends the events of a call until it ends or the client leaves.
@@ -151,10 +173,11 @@ WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const Writ
   const std::vector<WrittenRow> rows = collect_rows(*call);
   ordered_json choices = ordered_json::array();
   std::size_t count = 0;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
+  for (const std::size_t row : returned_rows(answer->writing, rows)) {
     choices.push_back(choice(row, rows[row]));
-    count += rows[row].ids.size();
+    choices.back()["index"] = choices.size() - 1;
   }
+  for (const WrittenRow& row : rows) count += row.ids.size();
   ordered_json reply = answer->envelope(std::move(choices));
   reply["usage"] = usage_of(*call, static_cast<std::int64_t>(count));
   return {.body = json_text(reply)};

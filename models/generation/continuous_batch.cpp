@@ -69,8 +69,7 @@ void ContinuousBatch::begin_session() {
 void ContinuousBatch::check(const BatchRequest& request) const {
   first_tokens(model_.config(), request.prompts, -1);
   const GenerationOptions& options = request.options;
-  if (request.samples < 1 || request.samples > options_.slots)
-    throw Error("a prompt has 1 to ", options_.slots, " samples here, got ", request.samples);
+  if (request.samples < 1) throw Error("a prompt has at least 1 sample, got ", request.samples);
   require_in(at_least(0), "likeliest", request.likeliest);
   if (options.max_new_tokens < 1 && !request.only_prompt)
     throw Error("max_new_tokens must be at least 1, got ", options.max_new_tokens);

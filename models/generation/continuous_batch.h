@@ -40,8 +40,7 @@ enum class RowEnd { kStop, kLength, kCancelled };
 /// prompt `samples` times.
 struct BatchRequest {
   std::vector<TokenIds> prompts;
-  /// Rows per prompt, at most the number of slots. The prompt is read once if enough slots are free, else
-  /// again for rows that enter later.
+  /// Rows per prompt. The prompt is read once if enough slots are free, else again for rows that enter later.
   std::int64_t samples = 1;
   GenerationOptions options;
   std::size_t adapter = 0;                // of the model (DecodingSession::adapt)
@@ -89,8 +88,7 @@ class ContinuousBatch {
   ContinuousBatch(DecodingModel& model, const Options& options);
   ~ContinuousBatch();
 
-  /// False if the queue is full. Throws Error as generate() does, and if a row would exceed the context or a
-  /// request needs more slots than there are.
+  /// False if the queue is full. Throws Error as generate() does, and if a row would exceed the context.
   bool submit(std::shared_ptr<BatchRequest> request);
 
   /// Adds a token to each row, or reads a piece of a prompt. False if there is nothing to do.

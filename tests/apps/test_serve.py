@@ -63,6 +63,8 @@ class Api(ServeTest):
              ["--stop", "q", "--stop", "zz", "--temperature", 1, "--seed", 4, "--top_k", 0]),
             ({"n": 3, "temperature": 1, "seed": 8},
              ["--num_samples", 3, "--temperature", 1, "--seed", 8, "--top_k", 0]),
+            ({"n": 9, "temperature": 1, "seed": 9},  # more than there are rows
+             ["--num_samples", 9, "--temperature", 1, "--seed", 9, "--top_k", 0]),
         ]
         expected = [self.generated(self.model, *flags, "--max_new_tokens", 40)["text"] for _, flags in cases]
         found = [None] * len(cases)
@@ -78,7 +80,7 @@ class Api(ServeTest):
             found[i] = texts if texts == streamed else (texts, streamed)
 
         # All at once and in turns of two: they share batches of every kind, and none waits in vain.
-        for half in (range(0, 3), range(3, 6), range(6, 9), range(9, 11)):
+        for half in (range(0, 3), range(3, 6), range(6, 9), range(9, 12)):
             threads = [threading.Thread(target=ask, args=(i,)) for i in half]
             for thread in threads:
                 thread.start()
@@ -161,6 +163,25 @@ class Api(ServeTest):
         self.assertEqual(scored["text"], "the")
         self.assertEqual(scored["logprobs"]["token_logprobs"], found["token_logprobs"][:3])
 
+    def test_the_best_of_several_texts(self):
+        """OpenAI: those with the highest log probability per token."""
+        fields = {"prompt": [PROMPT, "a dog"], "max_tokens": 12, "temperature": 1, "seed": 3}
+        every = self.server.post("/v1/completions", **fields, n=6, logprobs=0)
+
+        def mean(choice):
+            values = choice["logprobs"]["token_logprobs"]
+            return sum(values) / len(values)
+
+        for n in (1, 2):
+            expected = [choice for i in (0, 6) for choice in sorted(every["choices"][i:i + 6], key=mean, reverse=True)[:n]]
+            found = self.server.post("/v1/completions", **fields, n=n, best_of=6)
+            self.assertEqual([(choice["index"], choice["text"]) for choice in found["choices"]],
+                             [(i, choice["text"]) for i, choice in enumerate(expected)])
+            self.assertEqual({choice["logprobs"] for choice in found["choices"]}, {None})
+            self.assertEqual(found["usage"]["completion_tokens"], every["usage"]["completion_tokens"])
+        found = self.server.post("/v1/completions", **fields, best_of=6, logprobs=0)["choices"]
+        self.assertEqual(list(map(mean, found)), [max(map(mean, every["choices"][i:i + 6])) for i in (0, 6)])
+
     def test_models(self):
         listed = json.loads(self.server.request("GET", "/v1/models")[1])
         self.assertEqual([model["id"] for model in listed["data"]], ["tiny", "second"])
@@ -232,7 +253,7 @@ class Api(ServeTest):
             ({"prompt": "a", "temperature": True}, ["temperature"]),
             ({"prompt": "a", "top_p": 2}, ["top_p"]),
             ({"prompt": "a", "typical_p": 0}, ["'typical_p'", "above 0.0 and at most 1.0"]),
-            ({"prompt": "a", "n": 10**9}, ["'n'", "1 to 4"]),
+            ({"prompt": "a", "n": 10**9}, ["'n'", "1 to 128"]),
             ({"prompt": "a", "n": 0}, ["'n'"]),
             ({"prompt": "a", "n": 1.5}, ["'n'"]),
             ({"prompt": "a", "n": 2**64 - 1}, ["'n'"]),
@@ -252,7 +273,8 @@ class Api(ServeTest):
             ({"prompt": "a", "response_format": {"type": "json_objects"}}, ["response_format", "json_object"]),
             ({"prompt": "a", "stream": 1}, ["stream"]),
             ({"prompt": "a", "stream_options": {"include_usage": True}}, ["stream_options"]),
-            ({"prompt": "a", "best_of": 3}, ["best_of"]),
+            ({"prompt": "a", "best_of": 2, "n": 3}, ["'best_of' must be at least 'n'"]),
+            ({"prompt": "a", "best_of": 3, "stream": True}, ["'best_of'", "streamed"]),
             ({"prompt": "a", "suffix": "b"}, ["suffix"]),
             ({"prompt": "a", "num_beams": 4}, ["num_beams", "not supported"]),
             ({"prompt": "a", "model": 7}, ["model"]),

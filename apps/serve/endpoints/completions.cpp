@@ -20,7 +20,7 @@ constexpr std::int64_t kMostLikeliest = 20, kUsualTokens = 16;
 // A completion's prompts as texts, which "echo" repeats.
 struct Completion : WritingAnswer {
   std::vector<std::string> prompts;
-  bool echo = false;
+  bool echo = false, logprobs = false;
 };
 
 // Text before and after a gap that the model fills (Bavarian et al., 2022, "Efficient training of language
@@ -88,9 +88,16 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);
   batch.likeliest = fields.integer("logprobs", 0, kMostLikeliest);
-  batch.scores_prompt = batch.likeliest && completion.echo;
-  const auto best_of = fields.integer("best_of", 1, 128);
-  if (best_of && *best_of != batch.samples) RequestFields::refuse("best_of", "must be equal to 'n'");
+  completion.logprobs = batch.likeliest.has_value();
+  batch.scores_prompt = completion.logprobs && completion.echo;
+  const std::int64_t best_of = fields.integer("best_of", 1, kMostSamples).value_or(batch.samples);
+  if (best_of < batch.samples) RequestFields::refuse("best_of", "must be at least 'n'");
+  if (best_of > batch.samples) {
+    if (completion.writing.stream) RequestFields::refuse("best_of", "above 'n' cannot be streamed");
+    completion.writing.returned = completion.writing.samples();
+    batch.samples = best_of;
+    batch.likeliest = batch.likeliest.value_or(0);
+  }
   read_prompts(fields, completion);
   const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();
@@ -172,7 +179,7 @@ ordered_json whole_choice(const Completion& completion, std::size_t row, const W
   const TokenIds& prompt = writing.batch->prompts[row / writing.samples()];
   const std::string echoed = completion.echo ? completion.prompts[row / writing.samples()] : "";
   ordered_json logprobs;
-  if (writing.batch->likeliest) {
+  if (completion.logprobs) {
     TextPlace place;
     LogProbs lists(completion, place);
     if (completion.echo) lists.add_prompt(prompt, written.prompt_scores, echoed);

@@ -98,7 +98,7 @@ TEST_CASE("A full queue takes no request, and one that does not fit is refused w
   CHECK_THAT(error_of({prompt_of(21, 1)}, options, 1), Contains("21 tokens") && Contains("10 new"));
   CHECK_THAT(error_of({{}}, options, 1), Contains("empty"));
   CHECK_THAT(error_of({{99}}, options, 1), Contains("id 99"));
-  CHECK_THAT(error_of({{1}}, options, 3), Contains("1 to 2 samples") && Contains("got 3"));
+  CHECK_THAT(error_of({{1}}, options, 0), Contains("at least 1 sample") && Contains("got 0"));
   GenerationOptions wrong = options;
   wrong.sampling = {.temperature = -1};
   CHECK_THAT(error_of({{1}}, wrong, 1), Contains("temperature"));

@@ -113,7 +113,7 @@ TEST_CASE("Samples enter as slots are free, and keep none from others") {
   const auto drawn = [](std::int64_t tokens) {
     return GenerationOptions{.max_new_tokens = tokens, .sampling = {.temperature = 1, .seed = 9}};
   };
-  Client writes({prompt_of(5, 1)}, drawn(100)), many({prompt_of(7, 2)}, drawn(12), 4),
+  Client writes({prompt_of(5, 1)}, drawn(100)), many({prompt_of(7, 2)}, drawn(12), 7),
       waits({prompt_of(4, 3)}, drawn(5));
   std::size_t told = 0;
   many.request->scores_prompt = true;
@@ -123,8 +123,8 @@ TEST_CASE("Samples enter as slots are free, and keep none from others") {
     REQUIRE(batch.submit(client->request));
     batch.step();
   }
-  for (int i = 0; i < 40; ++i) batch.step();
-  // Three samples beside the long text, then the fourth, then the request behind them.
+  for (int i = 0; i < 60; ++i) batch.step();
+  // Three samples beside the long text, then three, then the seventh, then the request behind them.
   CHECK(many.ended());
   CHECK(waits.ended());
   CHECK_FALSE(writes.ended());

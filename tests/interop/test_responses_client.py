@@ -140,7 +140,10 @@ class ResponsesTest(ServeTest):
         self.assertEqual((streamed.output_text, streamed.status, streamed.usage), (found.output_text, found.status, found.usage))
 
     def test_tools_and_the_turn_after(self):
-        for choice, of_chat in [("required", "required"), ({"type": "function", "name": "time"}, {"type": "function", "function": {"name": "time"}})]:
+        time = {"type": "function", "function": {"name": "time"}}
+        for choice, of_chat in [("required", "required"), ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "time"}]},
+                                                           {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [time]}}),
+                                ({"type": "function", "name": "time"}, time)]:
             fields = {"tools": TOOLS, "tool_choice": choice, "max_output_tokens": 300}
             expected = self.chatted([QUESTION], tools=OF_CHAT, tool_choice=of_chat, max_tokens=300).choices[0].message.tool_calls
             found = self.create(**fields)
@@ -240,6 +243,7 @@ class ResponsesTest(ServeTest):
             ({"input": []}, "'input'"), ({"tools": [{"type": "web_search"}]}, r"'tools\[0\]' of type 'web_search'"),
             ({"tools": [{**TOOLS[0], "parameters": {"type": "array"}}]}, r"'tools\[0\]\.parameters'"), ({"tool_choice": "required"}, "'tool_choice'"),
             ({"tools": [{**TOOLS[0], "name": "a b"}]}, r"'tools\[0\]\.name'"), ({"tool_choice": {"type": "mcp", "server_label": "a"}}, "'tool_choice' of type 'mcp'"),
+            ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp", "server_label": "a"}]}}, "of type 'mcp'"),
             ({"max_output_tokens": 5000}, "context is 4096 tokens.*'max_output_tokens'"), ({"background": True}, "'background'"),
             ({"truncation": "auto"}, "'truncation'"), ({"include": ["message.output_text.logprobs"]}, "'include'"), ({"temperature": -1}, "'temperature'"),
             ({"reasoning": {"effort": "low"}}, "'reasoning'"), ({"extra_body": {"output": []}}, "'output'"), ({"text": {"verbosity": "low"}}, r"'text\.verbosity'"),

@@ -157,6 +157,23 @@ class ToolCallTest(ServeTest):
                             [call.function.name, call.function.arguments] for call in calls], found.choices[0].finish_reason))
             self.assertEqual(several > 0, name != "llama3.1")  # whose template writes one call
 
+    def test_some_tools_are_allowed(self):
+        """The prompt has all tools, but calls are of those that are allowed, whether the model or the request begins them."""
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        tools = [tool(name, empty) for name in ("weather", "get_time-2", "sum.of")]
+        request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], "tools": tools, "max_tokens": 200}
+        bias = {str(self.tokenizer.convert_tokens_to_ids("<tool_call>")): 100}
+        full = self.client.chat.completions.create(**request, tool_choice="required").usage.prompt_tokens
+        for mode, more in (("required", {}), ("auto", {"logit_bias": bias, "parallel_tool_calls": False})):
+            called = set()
+            for seed in range(8):
+                names = [{"type": "function", "function": {"name": name}} for name in ("sum.of", "weather")]
+                choice = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": names}}
+                found = self.client.chat.completions.create(**request, seed=seed, tool_choice=choice, **more)
+                self.assertEqual((found.usage.prompt_tokens, found.choices[0].finish_reason), (full, "tool_calls"))
+                called |= {call.function.name for call in found.choices[0].message.tool_calls}
+            self.assertEqual(called, {"sum.of", "weather"})
+
     def test_results_come_back(self):
         tools = [tool("weather", {"type": "object", "properties": {"city": {"type": "string"}}})]
         arguments = {"city": "Rome", "n": [1, {"a": None}]}
@@ -226,6 +243,13 @@ class ToolCallTest(ServeTest):
                  ({"tools": [good], "tool_choice": "always"}, "tool_choice"), ({"tools": [good], "tool_choice": "required", "max_tokens": 2}, "max_tokens"),
                  ({"tools": [good], "extra_body": {"regex": "a"}}, "only one"), ({"tools": [good], "model": "silent"}, "no place"),
                  ({"tools": [good], "model": "silent", "tool_choice": "required"}, "cannot force")]
+        named = [{"type": "function", "function": {"name": "weather"}}]
+        for allowed, words in [({"mode": "auto", "tools": [{"type": "function", "function": {"name": "rain"}}]}, "'rain', which is no tool"),
+                               ({"mode": "none", "tools": named}, "mode auto or required"), ({"mode": "auto", "tools": []}, "names of functions"),
+                               ({"mode": "auto", "tools": [*named, {"type": "mcp"}]}, "names of functions"), ({"tools": named}, "mode auto")]:
+            cases.append(({"tools": [good], "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed}}, words))
+        choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named}}
+        cases += [({"tool_choice": choice}, "needs 'tools'"), ({"tools": [good], "model": "silent", "tool_choice": choice}, "cannot restrict")]
         cases += [({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
                      {"id": "abcdefgh1", "type": "function", "function": {"name": "a", "arguments": arguments}}]}]}, "JSON text of an object")
                    for arguments in ("{", '{"a": ' + "[" * 15000 + "]" * 15000 + "}")]

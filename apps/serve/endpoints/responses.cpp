@@ -187,6 +187,19 @@ void refuse_other_values(RequestFields& fields) {
     RequestFields::refuse("truncation", "must be disabled");
 }
 
+// A choice of tools that is an object.
+ordered_json chosen_tools(const ordered_json& choice) {
+  const std::string type = text_in(choice, "type", "tool_choice");
+  if (type == "function") return tool_call("", text_in(choice, "name", "tool_choice"), nullptr);
+  if (type != "allowed_tools") refuse_type("tool_choice", type);
+  RequestFields fields(std::make_shared<const ordered_json>(choice));
+  const ordered_json* mode = fields.get("mode");
+  return {{"type", type},
+          {type,
+           {{"mode", mode == nullptr ? ordered_json() : *mode},
+            {"tools", flat_tools(fields, "function", "parameters")}}}};
+}
+
 // The request as one of /v1/chat/completions.
 ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
   ordered_json chat = renamed_fields(fields, kResponseFields);
@@ -197,9 +210,7 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
                             ordered_json{{"role", "system"}, {"content", *instructions}});
   chat["tools"] = flat_tools(fields, "function", "parameters");
   if (const ordered_json* choice = fields.get("tool_choice"); choice != nullptr && choice->is_object()) {
-    if (const std::string type = text_in(*choice, "type", "tool_choice"); type != "function")
-      refuse_type("tool_choice", type);
-    chat["tool_choice"] = tool_call("", text_in(*choice, "name", "tool_choice"), nullptr);
+    chat["tool_choice"] = chosen_tools(*choice);
   }
   if (const ordered_json* text = fields.get("text")) {
     if (!text->is_object()) RequestFields::refuse("text", "must be an object");

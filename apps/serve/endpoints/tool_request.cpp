@@ -56,19 +56,57 @@ std::vector<Tool> tools_of(const ordered_json& list) {
   return tools;
 }
 
-// "auto", "none", "required", or the name of a function after a colon.
-std::string choice_of(RequestFields& fields) {
+struct ToolChoice {
+  std::string mode = "auto";       // or none, required
+  bool named = false;              // one call, of the function that is named
+  std::vector<std::string> names;  // of the tools that may be called; empty: all
+};
+
+// The name in {"type": "function", "function": {"name": …}}.
+std::optional<std::string> function_name(const ordered_json& choice) {
+  const ordered_json function =
+      choice.is_object() ? choice.value("function", ordered_json()) : ordered_json();
+  const ordered_json name = function.is_object() ? function.value("name", ordered_json()) : ordered_json();
+  return is_name(name) ? std::optional(name.get<std::string>()) : std::nullopt;
+}
+
+// {"mode": "auto" or "required", "tools": […]}.
+ToolChoice allowed_choice(const ordered_json& allowed) {
+  ToolChoice choice;
+  const ordered_json* tools = allowed.is_object() && allowed.contains("tools") ? &allowed["tools"] : nullptr;
+  if (tools != nullptr && tools->is_array() && allowed.contains("mode"))
+    for (const ordered_json& tool : *tools)
+      if (const auto name = function_name(tool)) choice.names.push_back(*name);
+  if (choice.names.empty() || choice.names.size() != tools->size() ||
+      (allowed["mode"] != "auto" && allowed["mode"] != "required"))
+    RequestFields::refuse("tool_choice",
+                          "of allowed tools must have the mode auto or required, and the names of functions");
+  choice.mode = allowed["mode"].get<std::string>();
+  return choice;
+}
+
+ToolChoice choice_of(RequestFields& fields) {
   const ordered_json* choice = fields.get("tool_choice");
-  if (choice == nullptr) return "auto";
+  if (choice == nullptr) return {};
   for (const char* known : {"auto", "none", "required"})
-    if (*choice == known) return known;
-  const auto function = choice->is_object() ? choice->find("function") : choice->end();
-  if (function == choice->end() || !function->is_object() ||
-      !is_name(function->value("name", ordered_json())))
+    if (*choice == known) return {.mode = known};
+  if (choice->is_object() && choice->value("type", ordered_json()) == "allowed_tools")
+    return allowed_choice(choice->value("allowed_tools", ordered_json()));
+  const auto name = function_name(*choice);
+  if (!name)
     RequestFields::refuse("tool_choice",
                           "must be \"auto\", \"none\", \"required\" or "
                           "{\"type\": \"function\", \"function\": {\"name\": …}}");
-  return ":" + (*function)["name"].get<std::string>();
+  return {"required", true, {*name}};
+}
+
+// Leaves the tools that may be called.
+void keep_allowed(std::vector<Tool>& tools, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  for (const std::string& name : names)
+    if (std::ranges::find(tools, name, &Tool::name) == tools.end())
+      RequestFields::refuse("tool_choice", "names '" + name + "', which is no tool");
+  std::erase_if(tools, [&](const Tool& tool) { return std::ranges::find(names, tool.name) == names.end(); });
 }
 
 }  // namespace
@@ -76,20 +114,19 @@ std::string choice_of(RequestFields& fields) {
 ToolUse read_tools(RequestFields& fields, WritingRequest& writing) {
   const WritingModel& model = *writing.model;
   const ordered_json* list = fields.get("tools");
-  const std::string choice = choice_of(fields);
-  const bool many = fields.flag("parallel_tool_calls").value_or(true) && choice.front() != ':';
+  const ToolChoice choice = choice_of(fields);
+  const bool many = fields.flag("parallel_tool_calls").value_or(true) && !choice.named;
   std::vector<Tool> tools = list == nullptr ? std::vector<Tool>() : tools_of(*list);
-  const bool forced = choice != "auto" && choice != "none";
-  if (tools.empty() && forced) RequestFields::refuse("tool_choice", "needs 'tools'");
-  if (tools.empty() || choice == "none") return {};
-  ToolUse use{.tools = std::make_shared<ordered_json>(*list), .named = choice.front() == ':'};
-  if (use.named) {
-    std::erase_if(tools, [&](const Tool& tool) { return ":" + tool.name != choice; });
-    if (tools.empty())
-      RequestFields::refuse("tool_choice", "names '" + choice.substr(1) + "', which is no tool");
-  }
+  const bool forced = choice.mode == "required";
+  if (tools.empty() && (forced || !choice.names.empty()))
+    RequestFields::refuse("tool_choice", "needs 'tools'");
+  if (tools.empty() || choice.mode == "none") return {};
+  ToolUse use{.tools = std::make_shared<ordered_json>(*list), .named = choice.named};
+  keep_allowed(tools, choice.names);
   if (!model.tool_calls) {
     if (forced) RequestFields::refuse("tool_choice", "cannot force a call: " + model.no_tool_calls);
+    if (!choice.names.empty())
+      RequestFields::refuse("tool_choice", "cannot restrict calls: " + model.no_tool_calls);
     return use;
   }
   if (writing.batch->options.constraint)

@@ -178,17 +178,18 @@ std::optional<std::int64_t> read_length(RequestFields& fields, const std::string
 }
 
 void set_length(WritingRequest& request, std::optional<std::int64_t> given, const std::string& name,
-                std::int64_t most) {
+                std::int64_t most, bool clips) {
   const std::int64_t context = request.model->batch->options().context;
   std::size_t longest = 0;
   for (const TokenIds& prompt : request.batch->prompts) longest = std::max(longest, prompt.size());
   const std::int64_t room = context - static_cast<std::int64_t>(longest);
   if (given == -1) given.reset();
-  const std::int64_t wanted =
-      given.value_or(std::max<std::int64_t>(1, most > 0 ? std::min(room, most) : room));
+  std::int64_t wanted = given.value_or(std::max<std::int64_t>(1, most > 0 ? std::min(room, most) : room));
   if (most > 0 && wanted > most)
     RequestFields::refuse(name,
                           "must be at most " + std::to_string(most) + ", got " + std::to_string(wanted));
+  request.clipped = clips && wanted > room && room > 0;
+  if (request.clipped) wanted = room;
   if (wanted > room)
     throw ApiError(400,
                    "the context is " + std::to_string(context) + " tokens; the prompt has " +

@@ -24,6 +24,7 @@ struct WritingRequest {
   std::shared_ptr<BatchRequest> batch = std::make_shared<BatchRequest>();
   bool stream = false, include_usage = false;
   std::size_t returned = 0;  // of each prompt's samples, those whose tokens are likeliest; 0: all
+  bool clipped = false;      // to what the context leaves
   bool continues = false;    // the text goes on from the prompt's, instead of being one by itself
 
   std::size_t samples() const { return static_cast<std::size_t>(batch->samples); }
@@ -47,9 +48,9 @@ std::optional<std::int64_t> read_length(RequestFields& fields, const std::string
 
 /// Sets the number of new tokens: `given` by the field `name`, or, if none or -1 is, what the context leaves;
 /// at most `most` unless that is 0. Throws ApiError if it does not fit, as OpenAI does:
-/// context_length_exceeded.
+/// context_length_exceeded; with `clips` only if the context leaves nothing.
 void set_length(WritingRequest& request, std::optional<std::int64_t> given, const std::string& name,
-                std::int64_t most);
+                std::int64_t most, bool clips = false);
 
 /// News of a request that is being written.
 struct WritingEvent {

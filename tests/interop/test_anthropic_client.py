@@ -23,6 +23,7 @@ TOOLS = [{"name": "weather", "description": "about weather", "input_schema": SCH
 OF_CHAT = [{"type": "function", "function": {"name": "weather", "description": "about weather", "parameters": SCHEMA}},
            {"type": "function", "function": {"name": "time", "parameters": SCHEMA}}]
 QUESTION = [{"role": "user", "content": "and the beginning?"}]
+DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "void"}}
 GREEDY = {"temperature": 0}  # which the package leaves to extra_body
 
 
@@ -86,6 +87,35 @@ class AnthropicTest(ServeTest):
         with self.assertRaisesRegex(anthropic.BadRequestError, "messages"):
             self.client.messages.count_tokens(model="gpt", messages=[])
 
+    def test_what_other_models_add_to_a_conversation(self):
+        """Documents are texts; thoughts are no part of it, as of the turns before in Anthropic's own models."""
+        parts = {"type": "content", "content": [{"type": "text", "text": "In the "}, {"type": "text", "text": "beginning"}]}
+        thoughts = [{"type": "thinking", "thinking": "hm", "signature": "x"}, {"type": "redacted_thinking", "data": "y"}]
+        conversation = [{"role": "user", "content": [{**DOCUMENT, "title": "the", "context": "word", "citations": {"enabled": False}},
+                                                     {"type": "document", "source": parts}, {"type": "text", "text": "and?"}]},
+                        {"role": "assistant", "content": [*thoughts, {"type": "text", "text": "light"}]}, {"role": "user", "content": "so?"}]
+        same = [{"role": "user", "content": "the\nword\nvoid\nIn the beginning\nand?"}, {"role": "assistant", "content": "light"},
+                {"role": "user", "content": "so?"}]
+        expected = self.chat.create(model="gpt", messages=same, max_tokens=30, temperature=0)
+        found = self.create(messages=conversation, thinking={"type": "disabled"})
+        self.assertEqual(found.content[0].text, expected.choices[0].message.content)
+        counted = self.client.messages.count_tokens(model="gpt", messages=conversation, thinking={"type": "disabled"})
+        self.assertEqual(counted.input_tokens, expected.usage.prompt_tokens)
+
+    def test_structured_output(self):
+        config = {"format": {"type": "json_schema", "schema": SCHEMA}}
+        for found in (self.create(output_config=config, max_tokens=100), self.streamed(output_config=config, max_tokens=100)[0]):
+            jsonschema.validate(json.loads(found.content[0].text), SCHEMA)
+            self.assertEqual(found.stop_reason, "end_turn")
+
+    def test_more_tokens_than_the_context_leaves(self):
+        question = [{"role": "user", "content": "void " * 800}]
+        room = 4096 - self.client.messages.count_tokens(model="gpt", messages=question).input_tokens
+        for tokens, reason in ((room + 1, "model_context_window_exceeded"), (8000, "model_context_window_exceeded"), (room, "max_tokens")):
+            for found in (self.create(messages=question, max_tokens=tokens), self.streamed(messages=question, max_tokens=tokens)[0]):
+                self.assertEqual((found.stop_reason, found.usage.output_tokens), (reason, room))
+        self.assertEqual(self.create(messages=question, max_tokens=1).stop_reason, "max_tokens")
+
     def test_stop_sequences(self):
         text = self.create().content[0].text
         stop = text[5:8]
@@ -139,7 +169,13 @@ class AnthropicTest(ServeTest):
             ({"tools": [{"name": "a b", "input_schema": SCHEMA}]}, r"'tools\[0\]\.name'"),
             ({"tool_choice": {"type": "any"}}, "'tool_choice' needs 'tools'"), ({"tools": TOOLS, "tool_choice": {"type": "any"}, "max_tokens": 3}, "'max_tokens'"), ({"stop_sequences": [3]}, "'stop_sequences'"),
             ({"extra_body": {"temperature": -1}}, "'temperature'"), ({"extra_body": {"mcp_servers": []}}, "'mcp_servers'"),
-            ({"output_config": {"effort": "low"}}, "'output_config'"), ({"max_tokens": 5000}, "context is 4096 tokens.*'max_tokens'"),
+            ({"output_config": {"effort": "low"}}, "'output_config.effort'"),
+            ({"output_config": {"format": {"type": "json_schema", "schema": {"type": "nothing"}}}}, r"output_config\.format.* is refused"),
+            ({"output_config": {"format": {"type": "text"}}}, r"output_config\.format.* must be"),
+            ({"messages": [{"role": "user", "content": "void " * 4100}]}, "context is 4096 tokens.*'max_tokens'"),
+            ({"messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "url", "url": "x"}}]}]}, r"content\[0\]\.source' of type 'url'"),
+            ({"messages": [{"role": "user", "content": [{**DOCUMENT, "citations": {"enabled": True}}]}]}, r"content\[0\]\.citations' must not"),
+            ({"messages": [{"role": "user", "content": [{"type": "thinking", "thinking": "a", "signature": "b"}]}]}, "of type 'thinking'"),
         ]:
             with self.assertRaisesRegex(anthropic.BadRequestError, words, msg=str(fields)) as caught:
                 self.create(**fields)

@@ -179,7 +179,7 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
 
 }  // namespace
 
-std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields, bool must_fit) {
+std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields, TooLong too_long) {
   ServedModel& served = state.model_of(fields);
   const WritingModel& model = writing_part(served);
   if (!model.chat) served.refuse("does not chat: " + model.no_chat);
@@ -207,9 +207,10 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
     RequestFields::refuse("messages", std::string("do not fit the chat template: ") + error.what());
   }
   if (chat.writing.batch->prompts[0].empty()) RequestFields::refuse("messages", "make an empty prompt");
-  if (must_fit)
+  if (too_long != TooLong::kUnread)
     set_length(chat.writing, length ? length : old_length,
-               length || !old_length ? "max_completion_tokens" : "max_tokens", state.options.most_new_tokens);
+               length || !old_length ? "max_completion_tokens" : "max_tokens", state.options.most_new_tokens,
+               /*clips=*/too_long == TooLong::kClipped);
   return std::make_shared<const ChatCompletion>(std::move(chat));
 }
 

@@ -93,18 +93,18 @@ ordered_json renamed_fields(RequestFields& fields, const FieldNames& names) {
 }
 
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, ordered_json fields,
-                                                const FieldNames& names, bool must_fit) {
+                                                const FieldNames& names, TooLong too_long) {
   try {
     RequestFields chat(std::make_shared<const ordered_json>(std::move(fields)));
-    return read_chat(state, chat, must_fit);
+    return read_chat(state, chat, too_long);
   } catch (const ApiError& error) {
     throw renamed(error, names);
   }
 }
 
 WebReply answer_in_dialect(ApiCall& call, ordered_json fields, const FieldNames& names,
-                           std::shared_ptr<ChatDialect> dialect) {
-  dialect->chat = read_chat(call.state, std::move(fields), names);
+                           std::shared_ptr<ChatDialect> dialect, TooLong too_long) {
+  dialect->chat = read_chat(call.state, std::move(fields), names, too_long);
   const auto& chat = dialect->chat;
   dialect->call = std::make_shared<GenerationCall>(chat->writing, call.state.writing_place(call.request));
   WebReply reply = stream_of(chat, dialect->call, words_for(dialect));

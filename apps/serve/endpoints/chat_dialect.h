@@ -29,9 +29,12 @@ struct ChatCompletion : WritingAnswer {
   ToolUse tools;
 };
 
-/// Reads it; without `must_fit` the prompt may exceed the context. Throws ApiError naming the field.
+/// What becomes of a length that the context does not leave.
+enum class TooLong { kRefused, kClipped, kUnread };
+
+/// Reads it. Throws ApiError naming the field.
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields,
-                                                bool must_fit = true);
+                                                TooLong too_long = TooLong::kRefused);
 
 /// The call of a tool in an assistant's message.
 nlohmann::ordered_json tool_call(const std::string& id, const std::string& name,
@@ -77,11 +80,11 @@ nlohmann::ordered_json renamed_fields(RequestFields& fields, const FieldNames& n
 
 /// Reads the chat that a request of another API became. Throws ApiError with that API's names.
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, nlohmann::ordered_json fields,
-                                                const FieldNames& names, bool must_fit = true);
+                                                const FieldNames& names, TooLong too_long);
 
 /// Answers it on the way of /v1/chat/completions.
 WebReply answer_in_dialect(ApiCall& call, nlohmann::ordered_json fields, const FieldNames& names,
-                           std::shared_ptr<ChatDialect> dialect);
+                           std::shared_ptr<ChatDialect> dialect, TooLong too_long = TooLong::kRefused);
 
 /// The text at a name of an object. Throws ApiError naming both, such as "messages[0].role".
 std::string text_in(const nlohmann::ordered_json& object, const std::string& name, const std::string& place);

@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 const FieldNames kMessageFields{
     {"model", "model"}, {"max_tokens", "max_tokens"}, {"temperature", "temperature"}, {"top_p", "top_p"},
     {"top_k", "top_k"}, {"seed", "seed"}, {"stream", "stream"}, {"stop_sequences", "stop"},
+    {"output_config.format", "response_format"},
     {".input_schema", ".function.parameters"}, {".", ".function."}};
 // clang-format on
 
@@ -72,7 +73,9 @@ struct MessagesAnswer : ChatDialect {
     ordered_json fields{{"stop_reason", nullptr}, {"stop_sequence", nullptr}};
     if (!reason) return fields;
     const bool called = std::ranges::any_of(parts, &ChatPart::is_call);
-    fields["stop_reason"] = *reason == RowEnd::kLength ? "max_tokens" : called ? "tool_use" : "end_turn";
+    fields["stop_reason"] = *reason != RowEnd::kLength ? (called ? "tool_use" : "end_turn")
+                            : chat->writing.clipped    ? "model_context_window_exceeded"
+                                                       : "max_tokens";
     for (const std::string& text : stops)
       if (!stopped.empty() && stopped.starts_with(text))
         fields = {{"stop_reason", "stop_sequence"}, {"stop_sequence", text}};
@@ -86,6 +89,23 @@ struct MessagesAnswer : ChatDialect {
             {"output_tokens", new_tokens}};
   }
 };
+
+// The text of a document with its title and context, a line or more each.
+std::string document_text(const ordered_json& block, const std::string& place) {
+  const auto value = [&](const char* name) { return block.value(name, ordered_json()); };
+  const ordered_json source = value("source"), citations = value("citations");
+  const std::string type = text_in(source, "type", place + ".source");
+  if (type != "text" && type != "content") refuse_type(place + ".source", type);
+  if (citations.is_object() && citations.value("enabled", ordered_json(false)) != false)
+    RequestFields::refuse(place + ".citations", "must not be enabled");
+  std::string text;
+  for (const char* name : {"title", "context"})
+    if (!value(name).is_null()) text += text_in(block, name, place) + "\n";
+  text += type == "text"
+              ? text_in(source, "data", place + ".source")
+              : text_of_parts(source.value("content", ordered_json()), place + ".source.content", {"text"});
+  return text + "\n";
+}
 
 // A message as those of a chat, where results of tools are messages of their own.
 void add_message(ordered_json& messages, const ordered_json& given, const std::string& place) {
@@ -101,6 +121,10 @@ void add_message(ordered_json& messages, const ordered_json& given, const std::s
     const std::string at = place + ".content[" + std::to_string(i) + "]", type = text_in(block, "type", at);
     if (type == "text") {
       message["content"].get_ref<std::string&>() += text_in(block, "text", at);
+    } else if (type == "document" && role == "user") {
+      message["content"].get_ref<std::string&>() += document_text(block, at);
+    } else if ((type == "thinking" || type == "redacted_thinking") && role == "assistant") {
+      continue;  // no part of the conversation
     } else if (type == "tool_use" && role == "assistant") {
       const ordered_json input = block.value("input", ordered_json());
       if (!input.is_object()) RequestFields::refuse(at + ".input", "must be an object");
@@ -148,12 +172,30 @@ void read_tool_choice(RequestFields& fields, ordered_json& chat) {
   chat["parallel_tool_calls"] = one == false;
 }
 
+void read_output_config(RequestFields& fields, ordered_json& chat) {
+  RequestFields config = fields.object("output_config");
+  if (config.get("effort") != nullptr) RequestFields::refuse("output_config.effort", "is not supported here");
+  if (config.get("format") != nullptr) {
+    RequestFields format = config.object("format");
+    const ordered_json* schema = format.get("schema");
+    if (format.text("type") != "json_schema" || schema == nullptr)
+      RequestFields::refuse("output_config.format", "must be {\"type\": \"json_schema\", \"schema\": …}");
+    format.refuse_others();
+    chat["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"schema", *schema}}}};
+  }
+  config.refuse_others();
+}
+
 // The request as one of /v1/chat/completions.
 ordered_json chat_of(RequestFields& fields) {
   ordered_json chat = renamed_fields(fields, kMessageFields);
   read_messages(fields, chat);
   chat["tools"] = flat_tools(fields, "custom", "input_schema");
   read_tool_choice(fields, chat);
+  read_output_config(fields, chat);
+  if (const ordered_json* thinking = fields.get("thinking");
+      thinking != nullptr && text_in(*thinking, "type", "thinking") != "disabled")
+    RequestFields::refuse("thinking", "must be disabled");
   fields.ignore({"metadata", "service_tier", "cache_control"});
   fields.refuse_others();
   return chat;
@@ -166,11 +208,11 @@ WebReply answer_message(ApiCall& call) {
   if (!chat.contains("max_tokens")) call.fields.refuse_missing("max_tokens");
   const auto dialect = std::make_shared<MessagesAnswer>();
   dialect->stops = call.fields.texts("stop_sequences", 16);
-  return answer_in_dialect(call, std::move(chat), kMessageFields, dialect);
+  return answer_in_dialect(call, std::move(chat), kMessageFields, dialect, TooLong::kClipped);
 }
 
 WebReply answer_message_count(ApiCall& call) {
-  const auto chat = read_chat(call.state, chat_of(call.fields), kMessageFields, /*must_fit=*/false);
+  const auto chat = read_chat(call.state, chat_of(call.fields), kMessageFields, TooLong::kUnread);
   return {.body = json_text(ordered_json{{"input_tokens", chat->writing.batch->prompts[0].size()}})};
 }
 

@@ -9,6 +9,7 @@
 #include "data/base/field_error.h"
 #include "models/model.h"
 #include "models/tasks/inference_loading.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {
@@ -113,14 +114,14 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
 }
 
 // Labels by the logits [num_labels] of one text.
-TextLabels sequence_labels(const TransformerConfig& config, const at::Tensor& logits) {
+TextLabels sequence_labels(const TransformerConfig& config, const at::Tensor& logits, bool raw_scores) {
   TextLabels labels;
   const bool regression = config.problem_type == ProblemType::kRegression ||
                           (config.problem_type == ProblemType::kByLabels && config.num_labels == 1);
-  if (regression) {
+  if (regression || raw_scores) {
     labels.values.assign(logits.const_data_ptr<float>(), logits.const_data_ptr<float>() + logits.numel());
     // A single label may also be a yes or no; only problem_type tells.
-    if (config.problem_type == ProblemType::kByLabels)
+    if (config.problem_type == ProblemType::kByLabels && !raw_scores)
       labels.scores.push_back({label_name(config, 0), at::sigmoid(logits)[0].item<float>()});
     return labels;
   }
@@ -165,7 +166,9 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
   if (!request.pairs.empty() && request.pairs.size() != request.texts.size())
     throw FieldError(Field{"pairs"}, ": ", request.pairs.size(), " for ", request.texts.size(), " texts");
   std::vector<Encoding> encodings;
-  const EncodeOptions encode{.max_length = model.max_length(), .with_offsets = tokens};
+  const std::size_t most = model.max_length();
+  const EncodeOptions encode{.max_length = request.truncates ? std::optional(most) : std::nullopt,
+                             .with_offsets = tokens};
   const std::vector<std::string>& texts = request.texts;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string &text = texts[i], pair = request.pairs.empty() ? "" : request.pairs[i];
@@ -174,6 +177,8 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
     encodings.push_back(pair.empty() ? model.tokenizer->encode(text, encode)
                                      : model.tokenizer->encode_pair(text, pair, encode));
     if (encodings.back().ids.empty()) throw Error("the text '", text, "' has no tokens, so it has no label");
+    if (!request.truncates && encodings.back().size() > most)
+      throw TokenCountError("texts", encodings.back().size(), static_cast<std::int64_t>(most));
     if (tokens) require_offsets(encodings.back());
   }
   const auto logits_of = [&model](std::span<const Encoding* const> batch) {
@@ -189,7 +194,7 @@ std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& 
     if (tokens)
       results[i].entities = entities_of(config, *model.tokenizer, texts[i], encodings[i],
                                         at::softmax(logits[i], -1), request.aggregation);
-    else results[i] = sequence_labels(config, logits[i]);
+    else results[i] = sequence_labels(config, logits[i], request.raw_scores);
   }
   return results;
 }

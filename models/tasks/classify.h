@@ -41,6 +41,8 @@ struct ClassifyRequest {
   std::vector<std::string> pairs;  // the second text of each, "" for none; or empty
   std::int64_t batch_size = 32;
   Aggregation aggregation = Aggregation::kFirst;  // of token classification
+  bool truncates = true;                          // texts that are too long; else they are an error
+  bool raw_scores = false;                        // the logits of a sequence's labels, as `values`
 };
 
 struct ScoredLabel {
@@ -52,7 +54,7 @@ struct ScoredLabel {
 struct TextLabels {
   std::optional<ScoredLabel> best;  // of labels that exclude one another
   std::vector<ScoredLabel> scores;  // of all labels; of a regression with one label, its sigmoid
-  std::vector<float> values;        // of a regression
+  std::vector<float> values;        // of a regression, or raw
   std::optional<std::vector<LabelledSpan>> entities;  // of token classification, alone
 };
 
@@ -61,7 +63,8 @@ void require_labels(const TextModel& model);
 
 /// Labels of each text, as transformers' pipelines give them. Rows are batched by length; a piece is a batch.
 /// Throws Error for another head, for a text without tokens and for a pair that the model would label word by
-/// word; FieldError for pairs that are not as many as the texts and for a batch_size below 1.
+/// word; FieldError for pairs that are not as many as the texts and for a batch_size below 1; TokenCountError
+/// for a text that is too long and not truncated.
 std::vector<TextLabels> classify(const TextModel& model, const ClassifyRequest& request,
                                  const RunPass& run = run_at_once);
 

@@ -126,7 +126,7 @@ class Normalize : public SentenceModule {
   explicit Normalize(Features features) : features_(features) {}
   void apply(SentenceFeatures& features) const override {
     const at::Tensor& x = features.*features_.input;
-    if (x.defined()) features.*features_.output = unit_vectors(x);
+    if (x.defined()) features.*features_.output = features.normalizes ? unit_vectors(x) : x;
   }
 
  private:

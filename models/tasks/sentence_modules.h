@@ -41,6 +41,7 @@ struct SentenceFeatures {
   at::Tensor mask;                 // [B, T], 1: a token of the text, 0: padding at its end
   std::int64_t prompt_length = 0;  // tokens of the prompt at the beginning
   at::Tensor sentence;             // [B, D]
+  bool normalizes = true;          // else a Normalize hands on what it reads
 };
 
 /// A module of Sentence-Transformers; a Dropout is left out.

@@ -75,6 +75,12 @@ TextEmbedder TextEmbedder::with_prompt(const std::string& prompt) const {
   return other;
 }
 
+TextEmbedder TextEmbedder::unnormalized() const {
+  TextEmbedder other = *this;
+  other.normalizes_ = false;
+  return other;
+}
+
 const TransformerConfig& TextEmbedder::config() const { return model_->config(); }
 
 std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
@@ -95,7 +101,7 @@ TextPass TextEmbedder::pass(std::size_t batch_size, bool prompted) const {
                 return embedder.vectors_of(batch, prompted).cpu().contiguous().unbind();
               },
           .model = model_.get(),
-          .kind = prompted ? prompt_length_ : 0,
+          .kind = 2 * (prompted ? prompt_length_ : 0) + (normalizes_ ? 0 : 1),
           .most_texts = batch_size};
 }
 
@@ -103,7 +109,8 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
   const ModelInputs inputs = batch_of(*model_, *tokenizer_, device_, batch);
   SentenceFeatures features{.tokens = model_->forward(inputs).last_hidden_state.to(at::kFloat),
                             .mask = inputs.attention_mask,
-                            .prompt_length = prompted ? prompt_length_ : 0};
+                            .prompt_length = prompted ? prompt_length_ : 0,
+                            .normalizes = normalizes_};
   if (!features.mask.defined())
     features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
   for (const auto& module : *modules_) module->apply(features);

@@ -40,6 +40,8 @@ class TextEmbedder {
 
   /// The same model with another text before each text.
   TextEmbedder with_prompt(const std::string& prompt) const;
+  /// The same model without the scaling of vectors to length 1.
+  TextEmbedder unnormalized() const;
 
   /// Vectors [N, D] of the texts in their order, float32 on the CPU. Throws Error naming a text without
   /// tokens, FieldError for a batch_size of 0.
@@ -68,6 +70,7 @@ class TextEmbedder {
   std::string prompt_;
   std::optional<std::size_t> max_length_;
   std::int64_t prompt_length_ = 0;
+  bool normalizes_ = true;
 };
 
 }  // namespace zoo

@@ -117,7 +117,8 @@ class OpenAiTest(ServeTest):
 
     def test_text_embeddings_inference(self):
         texts = ["let there be light", "the earth was without form", "god"]
-        vectors = torch.nn.functional.normalize(torch.stack([self.pooled(text) for text in texts]), dim=1)
+        pooled = torch.stack([self.pooled(text) for text in texts])
+        vectors = torch.nn.functional.normalize(pooled, dim=1)
         found = self.post("/embed", model="bert", inputs=texts, truncate=True)
         torch.testing.assert_close(torch.tensor(found), vectors, atol=1e-5, rtol=0)
         torch.testing.assert_close(torch.tensor(self.post("/embed", model="bert", inputs=texts[0])), vectors[:1], atol=1e-5, rtol=0)
@@ -125,6 +126,9 @@ class OpenAiTest(ServeTest):
         torch.testing.assert_close(torch.tensor(self.post("/embed", model="bert", inputs=ids)), vectors[1:2], atol=1e-5, rtol=0)
         shorter = self.post("/embed", model="bert", inputs=texts, dimensions=4)
         torch.testing.assert_close(torch.tensor(shorter), torch.nn.functional.normalize(vectors[:, :4], dim=1), atol=1e-5, rtol=0)
+        for dimensions in (None, 4):
+            found = self.post("/embed", model="bert", inputs=texts, normalize=False, dimensions=dimensions)
+            torch.testing.assert_close(torch.tensor(found), pooled[:, :dimensions], atol=1e-4, rtol=1e-4)
         similar = self.post("/similarity", model="bert", inputs={"source_sentence": texts[0], "sentences": texts[1:]}, parameters={"truncate": True})
         torch.testing.assert_close(torch.tensor(similar), vectors[1:] @ vectors[0], atol=1e-5, rtol=0)
 
@@ -135,6 +139,12 @@ class OpenAiTest(ServeTest):
             order = expected.argsort(descending=True).tolist()
             self.assertEqual([(rank["index"], rank["text"]) for rank in ranks], [(i, texts[i]) for i in order])
             torch.testing.assert_close(torch.tensor([rank["score"] for rank in ranks]), expected[order], atol=1e-5, rtol=1e-5)
+        with torch.no_grad():
+            logits = self.labels(**self.words(*texts[:2], return_tensors="pt")).logits[0]
+        for model, expected in [("ranker", scores[1:2]), ("labels", logits)]:
+            raw = self.post("/predict", model=model, inputs=texts[:2], raw_scores=True)
+            self.assertEqual([label["label"] for label in raw], [f"LABEL_{i}" for i in expected.argsort(descending=True)])
+            torch.testing.assert_close(torch.tensor([label["score"] for label in raw]), expected.sort(descending=True).values, atol=1e-5, rtol=1e-5)
         predicted = self.post("/predict", model="ranker", inputs=texts[:2])
         self.assertEqual([label["label"] for label in predicted], ["LABEL_0"])
         self.assertAlmostEqual(predicted[0]["score"], scores[1].sigmoid().item(), places=5)
@@ -148,17 +158,22 @@ class OpenAiTest(ServeTest):
             torch.testing.assert_close(torch.tensor([label["score"] for label in row]), each.sort(descending=True).values, atol=1e-5, rtol=0)
 
         long = "light " * 600
+        alone, paired = len(self.words.encode(long)), len(self.words.encode("god", long))
         for path, fields, said in [("/embed", {"model": "bert", "inputs": long}, "cut it by 'truncate'"),
                                    ("/embed", {"model": "bert", "inputs": "a", "truncation_direction": "Left"}, "must be right"),
                                    ("/embed", {"model": "bert", "inputs": ids, "prompt_name": "query"}, "'prompt_name' needs 'inputs'"),
-                                   ("/embed", {"model": "bert", "inputs": "a", "normalize": False}, "'normalize' must be true"),
                                    ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a"}}, "'sentences' must be"),
                                    ("/similarity", {"model": "bert", "inputs": {"source_sentence": "a", "sentences": ["b"], "c": 1}}, "'c' is not"),
                                    ("/predict", {"model": "labels", "inputs": [["a", "b", "c"]]}, "one or two texts"),
-                                   ("/predict", {"model": "labels", "inputs": "a", "raw_scores": True}, "'raw_scores'")]:
+                                   ("/predict", {"model": "labels", "inputs": long, "truncate": False}, f"'inputs': {alone} tokens, but at most 512"),
+                                   ("/rerank", {"model": "ranker", "query": "god", "texts": ["a", long], "truncate": False}, f"'texts': {paired} tokens"),
+                                   ("/rerank", {"model": "bert", "query": "god", "texts": ["a", long], "truncate": False}, f"'texts': {alone} tokens")]:
             status, data, _ = self.server.request("POST", path, fields, Authorization="Bearer sesame")
             self.assertEqual(status, 400, data)
             self.assertIn(said, json.loads(data)["error"]["message"])
+        for model in ("ranker", "bert"):
+            ranks = [self.post("/rerank", model=model, query=texts[0], texts=texts, **more) for more in ({}, {"truncate": False})]
+            self.assertEqual(*ranks)
 
     def test_scores_that_are_no_probabilities(self):
         """TEI's sigmoid does not depend on a cross-encoder's activation; the values of a regression are those of transformers' pipeline."""
@@ -344,7 +359,11 @@ class OpenAiTest(ServeTest):
         for model, scores in [("ranker", by_pairs), ("bert", vectors[1:] @ vectors[0])]:
             order = scores.argsort(descending=True).tolist()
             for path in ("/v1/rerank", "/rerank", "/v2/rerank"):
-                found = self.post(path, model=model, query=query, documents=documents)["results"]
+                whole = self.post(path, model=model, query=query, documents=documents)
+                self.assertRegex(whole["id"], "^rerank-")
+                tokens = pairs["attention_mask"].sum().item() if model == "ranker" else sum(len(self.words.encode(text)) for text in [query, *documents])
+                self.assertEqual((whole["usage"], whole["meta"]), ({"total_tokens": tokens}, {"billed_units": {"search_units": 1}}))
+                found = whole["results"]
                 self.assertEqual([entry["index"] for entry in found], order)
                 for entry in found:
                     self.assertAlmostEqual(entry["relevance_score"], scores[entry["index"]].item(), delta=1e-5)

@@ -71,14 +71,13 @@ std::vector<Encoding> encodings_of(const EmbeddingInputs& inputs, const TextEmbe
   return encodings;
 }
 
-// The first numbers of each vector, of length 1 again, as OpenAI's (Kusupati et al., 2022, "Matryoshka
-// representation learning").
+// The first numbers of each vector (Kusupati et al., 2022, "Matryoshka representation learning").
 at::Tensor first_numbers(const at::Tensor& vectors, std::int64_t count) {
   if (count > vectors.size(1))
     RequestFields::refuse("dimensions", "must be at most " + std::to_string(vectors.size(1)) +
                                             ", the numbers of the model's vectors, got " +
                                             std::to_string(count));
-  return unit_vectors(vectors.slice(1, 0, count)).contiguous();
+  return vectors.slice(1, 0, count).contiguous();
 }
 
 // Vectors [N, D] and the tokens that they were made from.
@@ -131,7 +130,7 @@ WebReply answer_embeddings(ApiCall& call) {
 
   ComputeJob job = call.job();
   auto [rows, tokens] = vectors_of(call.state, job, call.embedder(job).embedder, inputs, truncates);
-  if (dimensions) rows = first_numbers(rows, *dimensions);
+  if (dimensions) rows = unit_vectors(first_numbers(rows, *dimensions));  // as OpenAI's
   ordered_json data = ordered_json::array();
   for (std::int64_t i = 0; i < rows.size(0); ++i)
     data.push_back(
@@ -150,15 +149,15 @@ WebReply answer_embed(ApiCall& call) {
   const TeiOptions options(fields);
   if (options.prompt_name && !inputs.ids.empty())
     RequestFields::refuse("prompt_name", "needs 'inputs' that are texts: ids are read as they are");
-  if (!fields.flag("normalize").value_or(true))
-    RequestFields::refuse("normalize",
-                          "must be true here; /v1/embeddings returns a model's vectors as they are");
+  const bool normalizes = fields.flag("normalize").value_or(true);
   const auto dimensions = fields.integer("dimensions", 1, 1'000'000);
 
   ComputeJob job = call.job();
-  const TextEmbedder embedder = options.prompted(call.embedder(job));
+  TextEmbedder embedder = options.prompted(call.embedder(job));
+  if (!normalizes) embedder = embedder.unnormalized();
   at::Tensor rows = vectors_of(call.state, job, embedder, inputs, options.truncates).rows;
-  rows = dimensions ? first_numbers(rows, *dimensions) : unit_vectors(rows);
+  if (dimensions) rows = first_numbers(rows, *dimensions);
+  if (normalizes) rows = unit_vectors(rows);
   return {.body = json_text(json_numbers(rows))};
 }
 

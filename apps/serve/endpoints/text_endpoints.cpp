@@ -5,6 +5,7 @@
 
 #include "apps/answers/answers.h"
 #include "apps/serve/endpoints/endpoints.h"
+#include "apps/serve/writing_reply.h"
 #include "data/base/json.h"
 #include "models/model.h"
 #include "models/tasks/answer.h"
@@ -98,11 +99,10 @@ TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
   return result.ids[0];
 }
 
-// Texts that are too long are cut here.
-void require_truncation(RequestFields& fields) {
+// Texts that are too long are cut here unless the request says that they are not.
+bool truncates(RequestFields& fields) {
   const bool is_given = fields.get("truncate") != nullptr;
-  if (!truncates_as_tei(fields) && is_given)
-    RequestFields::refuse("truncate", "must be true here: texts that are too long are cut");
+  return truncates_as_tei(fields) || !is_given;
 }
 
 WebReply results(ordered_json list, const ServedModel& model) {
@@ -113,10 +113,13 @@ bool ranks_by_head(const ServedModel& model) {
   return model.text && model.text->head == Head::kSequenceClassification;
 }
 
-// Documents, best first, by the model's head or by its vectors.
-std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked) {
+// Documents, best first, by the model's head or by its vectors; counts the tokens that are read.
+std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked, std::size_t& tokens) {
   ComputeJob job = call.job();
-  const RunPass run = call.state.shared(job);
+  const RunPass run = [&, shared = call.state.shared(job)](const TextPass& pass, const auto& texts) {
+    for (const Encoding& text : texts) tokens += text.size();
+    return shared(pass, texts);
+  };
   if (ranks_by_head(call.served)) return rank(*call.served.text, asked, run);
   const auto& [config, embedder] = call.embedder(job);
   return rank(search_embedders(embedder, config), asked, run);
@@ -125,13 +128,14 @@ std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked) {
 WebReply rerank_as_tei(ApiCall& call) {
   RequestFields& fields = call.fields;
   RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields, "texts")};
-  require_truncation(fields);
+  asked.truncates = truncates(fields);
   // TEI applies the sigmoid whatever activation the model's directory names.
   const bool sigmoid = !fields.flag("raw_scores").value_or(false) && ranks_by_head(call.served);
   asked.raw_scores = true;
   const bool returns_text = fields.flag("return_text").value_or(false);
   ordered_json list = ordered_json::array();
-  for (const auto& [index, score] : ranked(call, asked)) {
+  std::size_t tokens = 0;
+  for (const auto& [index, score] : ranked(call, asked, tokens)) {
     list.push_back({{"index", index}, {"score", sigmoid ? 1 / (1 + std::exp(-score)) : score}});
     if (returns_text) list.back()["text"] = asked.documents[index];
   }
@@ -183,12 +187,17 @@ WebReply answer_predict(ApiCall& call) {
   const TextModel& model = text_part(call.served, "labels no texts", {Head::kSequenceClassification});
   ClassifyRequest asked;
   const bool single = read_tei_inputs(fields, asked);
-  require_truncation(fields);
-  if (fields.flag("raw_scores").value_or(false))
-    RequestFields::refuse("raw_scores", "must be false here: labels have probabilities");
+  asked.truncates = truncates(fields);
+  asked.raw_scores = fields.flag("raw_scores").value_or(false);
   ComputeJob job = call.job();
+  std::vector<TextLabels> all;
+  try {
+    all = classify(model, asked, call.state.shared(job));
+  } catch (const TokenCountError& error) {
+    throw TokenCountError("inputs", error.tokens, error.limit);
+  }
   ordered_json list = ordered_json::array();
-  for (TextLabels& labels : classify(model, asked, call.state.shared(job))) {
+  for (TextLabels& labels : all) {
     // A regression's values have no probabilities: they are as they are.
     if (labels.scores.empty())
       for (const float value : labels.values)
@@ -227,11 +236,18 @@ WebReply answer_rerank(ApiCall& call) {
                           .top_k = fields.integer("top_n", 1, kMostTexts)};
   const bool returns_text = fields.flag("return_documents").value_or(false);
   ordered_json list = ordered_json::array();
-  for (const auto& [index, score] : ranked(call, asked)) {
+  std::size_t tokens = 0;
+  for (const auto& [index, score] : ranked(call, asked, tokens)) {
     list.push_back({{"index", index}, {"relevance_score", score}});
     if (returns_text) list.back()["document"] = {{"text", asked.documents[index]}};
   }
-  return results(std::move(list), call.served);
+  // Cohere counts a search for each hundred documents.
+  const std::size_t searches = (asked.documents.size() + 99) / 100;
+  return {.body = json_text(ordered_json{{"id", new_reply_id("rerank-")},
+                                         {"model", call.served.name},
+                                         {"usage", {{"total_tokens", tokens}}},
+                                         {"meta", {{"billed_units", {{"search_units", searches}}}}},
+                                         {"results", std::move(list)}})};
 }
 
 WebReply answer_translate(ApiCall& call) {

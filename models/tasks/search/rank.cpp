@@ -9,6 +9,7 @@
 #include "data/base/field_error.h"
 #include "models/model.h"
 #include "models/tasks/classify.h"
+#include "models/tasks/look_texts.h"
 
 namespace zoo {
 namespace {
@@ -51,6 +52,13 @@ std::string prompt_of(const SentenceConfig& config, const std::optional<std::str
   return "";
 }
 
+void require_whole(const TextEmbedder& embedder, const std::vector<std::string>& texts) {
+  const std::size_t most = embedder.max_length().value_or(SIZE_MAX);
+  for (const Encoding& encoding : embedder.encode(texts, /*truncates=*/false))
+    if (encoding.size() > most)
+      throw TokenCountError("texts", encoding.size(), static_cast<std::int64_t>(most));
+}
+
 }  // namespace
 
 bool scores_pairs(const CheckpointConfig& checkpoint) {
@@ -73,7 +81,8 @@ std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& aske
       asked.prompt_name ? config.prompt_named(*asked.prompt_name) : config.default_prompt;
   const ClassifyRequest pairs{.texts = std::vector<std::string>(asked.documents.size(), prompt + asked.query),
                               .pairs = asked.documents,
-                              .batch_size = asked.batch_size};
+                              .batch_size = asked.batch_size,
+                              .truncates = asked.truncates};
   std::vector<float> scores;
   for (const TextLabels& labels : classify(model, pairs, run)) {
     const float logit = labels.values.front();
@@ -113,6 +122,7 @@ std::vector<RankedDocument> rank(const SearchEmbedders& embedders, const RankReq
                                  const RunPass& run) {
   require_in(at_least(0), "top_k", asked.top_k);
   const auto vectors_of = [&](const TextEmbedder& embedder, const std::vector<std::string>& texts) {
+    if (!asked.truncates) require_whole(embedder, texts);
     return embedders.vectors(embedder, texts, asked.batch_size, run);
   };
   const at::Tensor query = vectors_of(embedders.queries, {asked.query})[0];

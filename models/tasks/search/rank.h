@@ -24,6 +24,7 @@ struct RankRequest {
   std::int64_t batch_size = 32;
   std::optional<std::string> prompt_name;  // of a cross-encoder, before the query; none: its default
   bool raw_scores = false;                 // of a cross-encoder: without the activation
+  bool truncates = true;                   // texts that are too long; else they are an error
 };
 
 struct RankedDocument {
@@ -39,7 +40,8 @@ bool scores_pairs(const CheckpointConfig& checkpoint);
 /// and Cho, 2019, "Passage re-ranking with BERT") is its logit after the activation that its directory names,
 /// sigmoid without one, as CrossEncoder.predict() gives it; a piece is a batch. Throws Error for a model that
 /// does not score pairs, an activation that is neither sigmoid nor identity, and an empty document;
-/// FieldError for a negative top_k and a batch_size below 1.
+/// FieldError for a negative top_k and a batch_size below 1; TokenCountError for a text that is too long and
+/// not truncated.
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked,
                                  const RunPass& run = run_at_once);
 

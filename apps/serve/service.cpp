@@ -113,7 +113,7 @@ ordered_json described(const ServedModel& model) {
   return json;
 }
 
-constexpr std::string_view kModelPath = "/v1/models/";
+constexpr std::string_view kModelPath = "/v1/models/", kResponsePath = "/v1/responses/";
 
 }  // namespace
 
@@ -171,7 +171,7 @@ WebReply Service::answer(const WebRequest& request) {
 WebReply Service::route(const WebRequest& request) {
   if (request.method == "OPTIONS")
     return {.status = 204,
-            .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
+            .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
                         // Clients in a browser send headers of their own.
                         {"Access-Control-Allow-Headers",
                          request.header("Access-Control-Request-Headers")
@@ -185,6 +185,8 @@ WebReply Service::route(const WebRequest& request) {
     ApiCall call{state_, request};
     return endpoint.answer(call);
   }
+  if (!is_post && request.path.starts_with(kResponsePath))
+    return answer_kept(state_, request, request.path.substr(kResponsePath.size()));
   const bool is_page = known_path(request.path) != "other" || request.path.starts_with(kModelPath);
   if (!is_page) throw ApiError(404, "there is nothing at this path", "", "not_found");
   if (is_post) throw ApiError(405, request.path + " needs the method GET");

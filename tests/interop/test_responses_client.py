@@ -206,6 +206,34 @@ class ResponsesTest(ServeTest):
         with self.assertRaises(openai.NotFoundError):
             self.create(previous_response_id=third.id)
 
+    def test_kept_answers(self):
+        first, (second, _) = self.create(metadata={"a": "b"}), self.streamed(max_output_tokens=3)
+        for answer in (first, second):
+            self.assertEqual(self.responses.retrieve(answer.id).to_dict(), answer.to_dict())
+        with self.assertRaisesRegex(openai.BadRequestError, "'stream' must be false"):
+            self.responses.retrieve(first.id, stream=True)
+        self.assertEqual(self.server.request("HEAD", f"/v1/responses/{first.id}")[0], 200)  # which deletes nothing
+        connection = self.server.connect()  # that goes on after a DELETE
+        for status in (200, 404):
+            connection.request("DELETE", f"/v1/responses/{first.id}")
+            answer = connection.getresponse()
+            self.assertEqual((answer.status, json.loads(answer.read()).get("deleted")), (status, True if status == 200 else None))
+        connection.close()
+        self.responses.delete(second.id)
+        for ask in (self.responses.retrieve, self.responses.delete, lambda id: self.create(previous_response_id=id)):
+            with self.assertRaisesRegex(openai.NotFoundError, "kept here"):
+                ask(second.id)
+
+    def test_what_other_servers_answers_and_clients_add(self):
+        no = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "the earth"}]}
+        turns = [QUESTION, no, {"role": "user", "content": "and?"}]
+        expected = self.chatted([QUESTION, {"role": "assistant", "content": "the earth"}, turns[2]])
+        in_chat = {**no, "content": [{"type": "text", "text": "the "}, {"type": "refusal", "refusal": "earth"}]}
+        self.assertEqual(self.chatted([QUESTION, in_chat, turns[2]]).usage.prompt_tokens, expected.usage.prompt_tokens)
+        for effort in (None, "none"):
+            found = self.create(input=turns, reasoning={"effort": effort}, text={"verbosity": "low"})
+            self.assertEqual(found.output_text, expected.choices[0].message.content)
+
     def test_an_empty_answer_is_a_turn(self):
         model, tokenizer = chat_gpt2(["<|im_start|>", "<|im_end|>"])
         tokenizer.chat_template = ("{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}"
@@ -246,7 +274,7 @@ class ResponsesTest(ServeTest):
             ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp", "server_label": "a"}]}}, "of type 'mcp'"),
             ({"max_output_tokens": 5000}, "context is 4096 tokens.*'max_output_tokens'"), ({"background": True}, "'background'"),
             ({"truncation": "auto"}, "'truncation'"), ({"include": ["message.output_text.logprobs"]}, "'include'"), ({"temperature": -1}, "'temperature'"),
-            ({"reasoning": {"effort": "low"}}, "'reasoning'"), ({"extra_body": {"output": []}}, "'output'"), ({"text": {"verbosity": "low"}}, r"'text\.verbosity'"),
+            ({"reasoning": {"effort": "low"}}, "'reasoning.effort'"), ({"reasoning": {"summary": "auto"}}, "'summary'"), ({"extra_body": {"output": []}}, "'output'"), ({"text": {"verbose": "low"}}, r"'text\.verbose'"), ({"text": {"verbosity": 3}}, r"'text\.verbosity'"),
             ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": "#"}}}}, r"'text\.format'"), ({"conversation": "a"}, "'conversation'"),
         ]:
             with self.assertRaisesRegex(openai.BadRequestError, words, msg=str(fields)):

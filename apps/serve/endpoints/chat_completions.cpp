@@ -33,7 +33,7 @@ ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
     prepare_tool_calls(message, place, model);
     if (!calls && !message.contains("content")) RequestFields::refuse(place + ".content", "is missing");
     ordered_json& content = message["content"];
-    if (content.is_array()) content = text_of_parts(content, place + ".content", {"text"});
+    if (content.is_array()) content = text_of_parts(content, place + ".content", {"text", "refusal"});
     // Templates are written for a text: many ask for its length, or split it.
     if (content.is_null() && (calls || message["role"] == "assistant")) content = "";
     if (!content.is_string())

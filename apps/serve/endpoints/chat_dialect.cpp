@@ -131,7 +131,7 @@ std::string text_of_parts(const ordered_json& content, const std::string& place,
   for (std::size_t i = 0; i < content.size(); ++i) {
     const std::string at = place + "[" + std::to_string(i) + "]", type = text_in(content[i], "type", at);
     if (std::ranges::find(types, type) == types.end()) refuse_type(at, type);
-    text += text_in(content[i], "text", at);
+    text += text_in(content[i], type == "refusal" ? type : "text", at);
   }
   return text;
 }

@@ -19,26 +19,39 @@
 
 namespace zoo {
 
-/// The conversations of the last answers, as JSON texts; beyond a number or size the oldest are forgotten.
+/// The last answers and their conversations, as JSON texts; beyond a number or size the oldest are forgotten.
 class ConversationStore {
  public:
-  void put(std::string id, std::string conversation) {
+  struct Kept {
+    std::string id, answer, conversation;
+    std::size_t bytes() const { return answer.size() + conversation.size(); }
+  };
+
+  void put(Kept kept) {
     constexpr std::size_t kMost = 1000, kMostBytes = std::size_t{64} << 20;
     const std::lock_guard lock(mutex_);
-    bytes_ += conversation.size();
-    all_.emplace_back(std::move(id), std::move(conversation));
-    for (; all_.size() > kMost || bytes_ > kMostBytes; all_.pop_front()) bytes_ -= all_.front().second.size();
+    bytes_ += kept.bytes();
+    all_.push_back(std::move(kept));
+    for (; all_.size() > kMost || bytes_ > kMostBytes; all_.pop_front()) bytes_ -= all_.front().bytes();
   }
 
-  std::optional<std::string> get(const std::string& id) const {
+  std::optional<Kept> get(const std::string& id) const {
     const std::lock_guard lock(mutex_);
-    const auto place = std::ranges::find(all_, id, &std::pair<std::string, std::string>::first);
-    return place == all_.end() ? std::nullopt : std::optional(place->second);
+    const auto place = std::ranges::find(all_, id, &Kept::id);
+    return place == all_.end() ? std::nullopt : std::optional(*place);
+  }
+
+  void forget(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    const auto place = std::ranges::find(all_, id, &Kept::id);
+    if (place == all_.end()) return;
+    bytes_ -= place->bytes();
+    all_.erase(place);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::deque<std::pair<std::string, std::string>> all_;
+  std::deque<Kept> all_;
   std::size_t bytes_ = 0;
 };
 
@@ -102,6 +115,9 @@ WebReply answer_question(ApiCall& call);         // /answer
 WebReply answer_rerank(ApiCall& call);           // /rerank, /v1/rerank, /v2/rerank
 WebReply answer_translate(ApiCall& call);        // /translate
 WebReply answer_look(ApiCall& call);             // /look
+
+/// GET and DELETE of /v1/responses/ID: an answer of /v1/responses that is kept. Throws ApiError 404.
+WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& id);
 
 /// GET /run: the losses of a training run so far, as JSON: {"name", "rows": [[iteration, training loss,
 /// validation loss or null, tokens a second], …]}. Of many rows without a validation loss some are left out.

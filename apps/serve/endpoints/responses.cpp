@@ -5,6 +5,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/json.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -94,7 +95,7 @@ struct ResponsesAnswer : ChatDialect {
         if (part.is_whole()) add_part(part);
       // Templates whose roles alternate need an empty answer, too.
       if (std::ranges::none_of(parts, &ChatPart::is_whole)) add_part({});
-      store->put(response["id"], json_text(messages));
+      store->put({response["id"], json_text(response), json_text(messages)});
     }
     tell("response." + std::string(status()), {{"response", response}});
   }
@@ -140,7 +141,7 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
   const std::string type = has_type ? text_in(item, "type", place) : "message";
   const auto text = [&](const std::string& name) {
     const ordered_json given = item.is_object() ? item.value(name, ordered_json()) : ordered_json();
-    return text_of_parts(given, place + "." + name, {"input_text", "output_text"});
+    return text_of_parts(given, place + "." + name, {"input_text", "output_text", "refusal"});
   };
   if (type == "message") {
     answer.messages.push_back({{"role", text_in(item, "role", place)}, {"content", text("content")}});
@@ -166,7 +167,7 @@ void read_input(RequestFields& fields, ResponsesAnswer& answer) {
     if (!known)
       throw ApiError(404, "'previous_response_id' names no response that is kept here",
                      "previous_response_id", "previous_response_not_found");
-    answer.messages = parse_ordered_json(*known);
+    answer.messages = parse_ordered_json(known->conversation);
   }
   const ordered_json* input = fields.get("input");
   if (input == nullptr) fields.refuse_missing("input");
@@ -185,6 +186,10 @@ void refuse_other_values(RequestFields& fields) {
   if (fields.flag("background").value_or(false)) RequestFields::refuse("background", "must be false");
   if (fields.text("truncation").value_or("disabled") != "disabled")
     RequestFields::refuse("truncation", "must be disabled");
+  RequestFields reasoning = fields.object("reasoning");
+  if (reasoning.text("effort").value_or("none") != "none")
+    RequestFields::refuse("reasoning.effort", "must be none or null");
+  reasoning.refuse_others();
 }
 
 // A choice of tools that is an object.
@@ -215,6 +220,7 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
   if (const ordered_json* text = fields.get("text")) {
     if (!text->is_object()) RequestFields::refuse("text", "must be an object");
     for (const auto& [name, value] : text->items()) {
+      if (name == "verbosity" && (value.is_string() || value.is_null())) continue;  // no template knows it
       if (name != "format") RequestFields::refuse("text." + name, "is not supported here");
       ordered_json& format = chat["response_format"] = value;
       if (text_in(format, "type", "text.format") != "json_schema") continue;
@@ -224,7 +230,7 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
   }
   refuse_other_values(fields);
   for (const char* name : {"instructions", "max_output_tokens", "parallel_tool_calls", "previous_response_id",
-                           "temperature", "text", "tool_choice", "tools", "top_p", "metadata"})
+                           "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "metadata"})
     if (const ordered_json* given = fields.get(name)) answer.response[name] = *given;
   answer.response["store"] = fields.flag("store").value_or(true);
   fields.ignore({"user", "service_tier", "prompt_cache_key", "safety_identifier", "prompt_cache_retention"});
@@ -239,6 +245,16 @@ WebReply answer_response(ApiCall& call) {
   answer->store = &call.state.conversations;
   ordered_json chat = chat_of(call.fields, *answer);
   return answer_in_dialect(call, std::move(chat), kResponseFields, answer);
+}
+
+WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& id) {
+  if (request.query.find("stream=true") != std::string::npos)
+    RequestFields::refuse("stream", "must be false: an answer that is kept is whole");
+  const auto kept = state.conversations.get(id);
+  if (!kept) throw ApiError(404, "no response '" + excerpt(id, 100) + "' is kept here", "", "not_found");
+  if (request.method != "DELETE") return {.body = kept->answer};
+  state.conversations.forget(id);
+  return {.body = json_text(ordered_json{{"id", id}, {"object", "response"}, {"deleted", true}})};
 }
 
 }  // namespace zoo

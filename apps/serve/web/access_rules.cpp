@@ -100,7 +100,8 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
     return ApiError(
         403, "a page of '" + excerpt(*origin, 100) + "' may not use this server; --allow_origin permits it");
   if (request.method == "OPTIONS" && origin) return std::nullopt;
-  if (request.method != "GET" && request.method != "HEAD" && request.method != "POST")
+  const bool deletes = request.method == "DELETE" && request.path.starts_with("/v1/responses/");
+  if (request.method != "GET" && request.method != "HEAD" && request.method != "POST" && !deletes)
     return ApiError(405, "the method " + request.method + " is not supported");
   std::string bearer = request.header("Authorization").value_or("");
   if (lower(bearer.substr(0, 7)) == "bearer ") bearer.replace(0, 7, "Bearer ");

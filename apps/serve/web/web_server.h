@@ -13,7 +13,7 @@ namespace zoo {
 
 /// A request of HTTP/1.1.
 struct WebRequest {
-  std::string method, path, body;  // the path without its query, decoded
+  std::string method, path, query, body;  // the path without its query, decoded
   std::function<std::optional<std::string>(const char* name)> header;
   std::string ambiguity;              // why others could read the head in another way; empty: they could not
   std::function<bool()> client_left;  // true once the client has closed the connection

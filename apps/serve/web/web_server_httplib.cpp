@@ -92,6 +92,7 @@ WebRequest request_of(const httplib::Request& request) {
   }
   return {.method = request.method,
           .path = path,
+          .query = request.target.substr(std::min(request.target.find('?'), request.target.size())),
           .body = request.body,
           .header = [&request, host](const char* name) -> std::optional<std::string> {
             if (name == std::string_view("Host")) return host;
@@ -165,19 +166,23 @@ struct WebServer::Impl : public httplib::Server {
     });
     set_payload_max_length(limits.body_bytes);
     new_task_queue = [this] { return new ConnectionThreads(limits.connections, running); };
+    const auto answer = [handler = std::move(handler)](const httplib::Request& request,
+                                                       httplib::Response& response) {
+      send(handler(request_of(request)), request, response);
+    };
     set_pre_routing_handler(
-        [gate = std::move(gate)](const httplib::Request& request, httplib::Response& response) {
+        [gate = std::move(gate), answer](const httplib::Request& request, httplib::Response& response) {
           const std::optional<WebReply> refusal = gate(request_of(request));
-          if (!refusal) return HandlerResponse::Unhandled;
+          if (!refusal && request.method != "DELETE") return HandlerResponse::Unhandled;
+          if (!refusal) {  // the library would wait for a body, which there is none of
+            answer(request, response);
+            return HandlerResponse::Handled;
+          }
           current->close_after_reply();  // the body is not read, so nothing can follow it
           response.set_header("Connection", "close");
           send(*refusal, request, response);
           return HandlerResponse::Handled;
         });
-    const auto answer = [handler = std::move(handler)](const httplib::Request& request,
-                                                       httplib::Response& response) {
-      send(handler(request_of(request)), request, response);
-    };
     Get(".*", answer);
     Post(".*", answer);
     Options(".*", answer);

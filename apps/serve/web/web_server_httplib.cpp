@@ -174,13 +174,10 @@ struct WebServer::Impl : public httplib::Server {
         [gate = std::move(gate), answer](const httplib::Request& request, httplib::Response& response) {
           const std::optional<WebReply> refusal = gate(request_of(request));
           if (!refusal && request.method != "DELETE") return HandlerResponse::Unhandled;
-          if (!refusal) {  // the library would wait for a body, which there is none of
-            answer(request, response);
-            return HandlerResponse::Handled;
-          }
           current->close_after_reply();  // the body is not read, so nothing can follow it
           response.set_header("Connection", "close");
-          send(*refusal, request, response);
+          if (refusal) send(*refusal, request, response);
+          else answer(request, response);  // the library would wait for a body of DELETE
           return HandlerResponse::Handled;
         });
     Get(".*", answer);

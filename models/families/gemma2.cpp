@@ -33,7 +33,7 @@ Family family() {
       .keys = {"Gemma 2",
                concatenated({gemma2_keys(),
                              rope_keys(),
-                             {layer_types_key(has_window),
+                             {layer_types_key(has_window), expected_key("use_bidirectional_attention", false),
                               ignored_keys({"cache_implementation", "hidden_act", "sliding_window_size"})}})},
       .presets = {{"gemma-2-2b", "Gemma 2 2B", sized(2304, 26, 8, 9216)},
                   {"gemma-2-9b", "Gemma 2 9B", sized(3584, 42, 16, 14336)}},

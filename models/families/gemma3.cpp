@@ -1,8 +1,11 @@
 // Gemma 3 (Kamath et al., 2025), its text models: a Gemma 2 with norms of queries and keys in place of
-// softcaps; five layers of six have a window, and their rotary positions a base of their own.
+// softcaps; five layers of six have a window, and their rotary positions a base of their own. EmbeddingGemma
+// (Vera et al., 2025) is one that sees in both directions: an encoder.
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/error.h"
+#include "models/encoder/encoder.h"
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma3 {
@@ -60,6 +63,25 @@ void write_ropes(const C& config, nlohmann::json& json) {
   json["rope_local_base_freq"] = config.window_rope_theta;
 }
 
+// A window then has half its positions on each side, as in transformers, which writes half into its files.
+ConfigKey direction_key() {
+  const auto read = [](const ConfigReader& reader, C& config) {
+    if (reader.get_bool("use_bidirectional_attention", false)) config.shape = Shape::kEncoder;
+  };
+  const auto write = [](const C& config, nlohmann::json& json) {
+    json["use_bidirectional_attention"] = config.shape == Shape::kEncoder;
+  };
+  return {"use_bidirectional_attention", read, write};
+}
+
+std::shared_ptr<Model> build(const C& config, Head head) {
+  if (config.shape != Shape::kEncoder) return build_decoder(config, head);
+  if (head != Head::kBase)
+    throw Error("a gemma3_text with use_bidirectional_attention has no ", name_of(head),
+                " head (it has: base)");
+  return encoder::build(config, head, {.has_pooler = false});
+}
+
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
   C config = of_size(base(), {262144, hidden, layers, heads, inner, kv_heads});
@@ -81,12 +103,14 @@ Family family() {
       .keys = {"Gemma 3",
                concatenated({gemma2_keys(),
                              {window_layers_key(),
+                              direction_key(),
                               ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
                               // transformers does not cap the scores of Gemma 3, whatever the key says.
                               expected_key("attn_logit_softcapping", nullptr),
                               {"rope_theta", read_ropes, write_ropes}}})},
       .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
                   {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
+      .build = build,
       .weight_table = llama_weights,
   };
 }

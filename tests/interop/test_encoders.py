@@ -40,6 +40,16 @@ class ModernBertTest(EncoderParity, unittest.TestCase):
             mlp_dropout=0.1, embedding_dropout=0.1, classifier_dropout=0.1)  # must not act outside of training
 
 
+class EmbeddingGemmaTest(EncoderParity, unittest.TestCase):
+    CONFIG, HEADS = transformers.Gemma3TextConfig, {"base": transformers.Gemma3TextModel}
+
+    @staticmethod
+    def more(draw):
+        # transformers writes half the window into its files, and half of 2 is 2.
+        return dict(use_bidirectional_attention=True, sliding_window=draw.choice([2, 512]), head_dim=draw.choice([4, 6]),
+                    num_key_value_heads=1, query_pre_attn_scalar=draw.choice([9, 16]), pad_token_id=0)
+
+
 class ElectraTest(EncoderParity, unittest.TestCase):
     CONFIG, HEADS = transformers.ElectraConfig, heads_of("Electra", **{"replaced-tokens": "ForPreTraining"})
 

@@ -108,7 +108,6 @@ std::vector<ConfigKey> gemma2_keys() {
                            nullable_key("attn_logit_softcapping", &C::attention_softcap),
                            nullable_key("final_logit_softcapping", &C::logits_softcap),
                            nullable_key("sliding_window", &C::sliding_window),
-                           expected_key("use_bidirectional_attention", false),
                        }});
 }
 

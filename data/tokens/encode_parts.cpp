@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <future>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,86 +16,15 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-// Parts of a text that threads encode ahead of the consumer.
-class Parts {
- public:
-  Parts(std::string_view text, const TextEncoder& encoder, std::size_t ahead)
-      : text_(text), encoder_(encoder), slots_(ahead) {}
-
-  // Encodes parts until there are none, or stop().
-  void work() {
-    while (const std::optional<Part> part = next()) {
-      Slot slot{.end = part->end};
-      try {
-        slot.ids = encoder_.encode(text_.substr(part->begin, part->end - part->begin));
-      } catch (...) {
-        slot.error = std::current_exception();
-      }
-      const std::lock_guard lock(mutex_);
-      slots_[part->number % slots_.size()] = std::move(slot);
-      changed_.notify_all();
-    }
+// The tokenizer's message counts from the beginning of its part.
+TokenIds ids_of(std::future<TokenIds> part, std::size_t begin) {
+  try {
+    return part.get();
+  } catch (const Error& fault) {
+    if (begin == 0) throw;
+    throw Error("after byte ", begin, ": ", fault.what());
   }
-
-  void take_all(const TakeIds& take) {
-    for (std::size_t end = 0; end < text_.size();) {
-      Slot slot;
-      {
-        std::unique_lock lock(mutex_);
-        std::optional<Slot>& next = slots_[taken_ % slots_.size()];
-        changed_.wait(lock, [&] { return next.has_value(); });
-        slot = *std::exchange(next, std::nullopt);
-        ++taken_;
-        changed_.notify_all();
-      }
-      if (slot.error) fail(slot.error, end);
-      take(slot.ids, end = slot.end);
-    }
-  }
-
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    begin_ = text_.size();
-    changed_.notify_all();
-  }
-
- private:
-  struct Part {
-    std::size_t number, begin, end;
-  };
-  struct Slot {
-    TokenIds ids;
-    std::size_t end = 0;
-    std::exception_ptr error;
-  };
-
-  // The tokenizer's message counts from the beginning of its part.
-  [[noreturn]] static void fail(const std::exception_ptr& error, std::size_t begin) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const Error& fault) {
-      if (begin == 0) throw;
-      throw Error("after byte ", begin, ": ", fault.what());
-    }
-  }
-
-  std::optional<Part> next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return begin_ == text_.size() || number_ < taken_ + slots_.size(); });
-    if (begin_ == text_.size()) return std::nullopt;
-    const std::size_t begin = begin_, least = std::min(begin + kPartBytes, text_.size());
-    begin_ = encoder_.division(text_, least);
-    return Part{number_++, begin, begin_};
-  }
-
-  const std::string_view text_;
-  const TextEncoder& encoder_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::optional<Slot>> slots_;  // by number of the part
-  std::size_t number_ = 0, begin_ = 0;      // of the next part
-  std::size_t taken_ = 0;                   // parts
-};
+}
 
 }  // namespace
 
@@ -108,13 +37,43 @@ void encode_in_parts(std::string_view text, const TextEncoder& encoder, std::siz
                      const TakeIds& take) {
   if (threads == 0) threads = static_cast<std::size_t>(usable_processors());
   threads = std::min(threads, text.size() / kPartBytes + 1);
-  Parts parts(text, encoder, 2 * threads);
+  std::vector<std::size_t> ends{0};
+  while (ends.back() < text.size())
+    ends.push_back(encoder.division(text, std::min(ends.back() + kPartBytes, text.size())));
+  std::vector<std::promise<TokenIds>> parts(ends.size() - 1);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t next = 0, most = 2 * threads;  // parts that are begun, and that may be
+  const auto allow = [&](std::size_t begun, std::size_t more) {
+    const std::lock_guard lock(mutex);
+    next = std::max(next, begun);
+    most += more;
+    changed.notify_all();
+  };
+  const auto work = [&] {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return next == parts.size() || next < most; });
+      if (next == parts.size()) return;
+      const std::size_t part = next++;
+      lock.unlock();
+      try {
+        parts[part].set_value(encoder.encode(text.substr(ends[part], ends[part + 1] - ends[part])));
+      } catch (...) {
+        parts[part].set_exception(std::current_exception());
+      }
+    }
+  };
   std::vector<std::jthread> workers;
-  for (std::size_t i = 0; i < threads; ++i) workers.emplace_back([&] { parts.work(); });
+  for (std::size_t i = 0; i < threads; ++i) workers.emplace_back(work);
   try {
-    parts.take_all(take);
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      const TokenIds ids = ids_of(parts[part].get_future(), ends[part]);
+      allow(0, 1);
+      take(ids, ends[part + 1]);
+    }
   } catch (...) {
-    parts.stop();
+    allow(parts.size(), 0);
     throw;
   }
 }

@@ -21,7 +21,7 @@ namespace zoo {
 /// Receives the ids of a text's next part, and the number of bytes encoded so far.
 using TakeIds = std::function<void(std::span<const TokenId> ids, std::size_t bytes)>;
 
-/// How the parts of a text become ids; threads call both functions at the same time.
+/// How the parts of a text become ids; threads call encode() at the same time.
 struct TextEncoder {
   /// The first position from `from` on at which the text can be divided; its end if there is none.
   std::function<std::size_t(std::string_view text, std::size_t from)> division;

@@ -30,7 +30,7 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
     const std::vector<JsonSection> parts = section.sections("decoders");
     for (std::size_t i = 0; i < parts.size(); ++i)
       decoders.push_back(read(parts[i], is_last && i + 1 == parts.size()));
-    return decoder_sequence(std::move(decoders));
+    return in_sequence(std::move(decoders));
   }
   fail_unknown_type(
       section, "decoder",

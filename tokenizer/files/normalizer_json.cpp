@@ -54,7 +54,7 @@ Normalizer read(const JsonSection& section) {
   if (type != "Sequence") return named_normalizer("the normalizer " + type, read_one(section, type));
   std::vector<Normalizer> normalizers;
   for (const JsonSection& part : section.sections("normalizers")) normalizers.push_back(read(part));
-  return normalizer_sequence(std::move(normalizers));
+  return in_sequence(std::move(normalizers));
 }
 
 }  // namespace

@@ -40,8 +40,7 @@ class PreTokenizerReader {
     std::vector<PreTokenizer> parts;
     for (std::size_t i = 0; i < sections_.size(); ++i)
       parts.push_back(read(sections_[i], i + 1 == sections_.size()));
-    pipeline.pre_tokenizer =
-        parts.size() == 1 ? std::move(parts[0]) : pre_tokenizer_sequence(std::move(parts));
+    pipeline.pre_tokenizer = parts.size() == 1 ? std::move(parts[0]) : in_sequence(std::move(parts));
     if (section.text("type") != "BertPreTokenizer") pipeline.bert.reset();
     if (!only_splits_) pipeline.only_splits.reset();
   }

@@ -173,12 +173,6 @@ Normalizer precompiled_normalizer(std::string_view charsmap) {
   return [map = Charsmap(charsmap)](AlignedText& text) { map.rewrite(text); };
 }
 
-Normalizer normalizer_sequence(std::vector<Normalizer> normalizers) {
-  return [normalizers = std::move(normalizers)](AlignedText& text) {
-    for (const Normalizer& normalizer : normalizers) normalizer(text);
-  };
-}
-
 Normalizer named_normalizer(std::string name, Normalizer normalizer) {
   return [name = std::move(name), normalizer = std::move(normalizer)](AlignedText& text) {
     if (TextWork* work = TextWork::current()) work->begin(name);

@@ -40,7 +40,6 @@ Normalizer nmt_normalizer();
 Normalizer byte_level_normalizer();
 /// The normalization table of a sentencepiece model. Throws Error if it is damaged.
 Normalizer precompiled_normalizer(std::string_view charsmap);
-Normalizer normalizer_sequence(std::vector<Normalizer> normalizers);
 /// The same normalizer, with this name in messages.
 Normalizer named_normalizer(std::string name, Normalizer normalizer);
 

@@ -37,7 +37,13 @@ TokenDecoder fuse_decoder();
 TokenDecoder replace_decoder(TextPattern pattern, std::string content);
 /// Removes up to `start` copies of a character at the beginning of every token and up to `stop` at its end.
 TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t stop);
-TokenDecoder decoder_sequence(std::vector<TokenDecoder> decoders);
+
+/// Normalizers, pre-tokenizers or decoders, one after another.
+template <class Text> std::function<void(Text&)> in_sequence(std::vector<std::function<void(Text&)>> parts) {
+  return [parts = std::move(parts)](Text& text) {
+    for (const auto& part : parts) part(text);
+  };
+}
 
 /// Removes the spaces before punctuation and English contractions.
 std::string clean_up_spaces(std::string text);

@@ -87,7 +87,7 @@ void PipelineTokenizer::lowercase_texts() {
   if (pipeline_.lowercases) return;
   std::vector<Normalizer> steps{lowercase_normalizer()};
   if (pipeline_.normalizer) steps.push_back(pipeline_.normalizer);
-  pipeline_.normalizer = normalizer_sequence(std::move(steps));
+  pipeline_.normalizer = in_sequence(std::move(steps));
   pipeline_.lowercases = true;
   // Both are shortcuts for the old normalizer.
   pipeline_.only_splits = std::nullopt;

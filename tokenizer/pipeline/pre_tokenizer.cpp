@@ -260,10 +260,4 @@ PreTokenizer byte_level_pre_tokenizer(const ByteLevelOptions& options) {
   };
 }
 
-PreTokenizer pre_tokenizer_sequence(std::vector<PreTokenizer> pre_tokenizers) {
-  return [pre_tokenizers = std::move(pre_tokenizers)](SplitText& text) {
-    for (const PreTokenizer& pre_tokenizer : pre_tokenizers) pre_tokenizer(text);
-  };
-}
-
 }  // namespace zoo

@@ -59,6 +59,5 @@ PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bo
 PreTokenizer split_pre_tokenizer(SplitPattern pattern);
 PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options);
 PreTokenizer byte_level_pre_tokenizer(const ByteLevelOptions& options);
-PreTokenizer pre_tokenizer_sequence(std::vector<PreTokenizer> pre_tokenizers);
 
 }  // namespace zoo

@@ -163,10 +163,4 @@ TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t st
   };
 }
 
-TokenDecoder decoder_sequence(std::vector<TokenDecoder> decoders) {
-  return [decoders = std::move(decoders)](std::vector<std::string>& tokens) {
-    for (const TokenDecoder& decoder : decoders) decoder(tokens);
-  };
-}
-
 }  // namespace zoo

@@ -11,6 +11,7 @@
 #include "tokenizer/files/gguf_vocabulary.h"
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -92,7 +93,7 @@ class GgufVocabulary {
 
   /// tokenizer_config.json.
   json settings() const {
-    json settings{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+    json settings = fast_tokenizer_config();
     for (const auto& [role, id] : roles_) settings[role] = tokens_[static_cast<std::size_t>(id)];
     if (model_ == "bert" && roles_.contains("bos_token")) settings["cls_token"] = settings["bos_token"];
     return settings;
@@ -152,23 +153,13 @@ class GgufVocabulary {
     }
   }
 
-  json vocabulary() const {
-    json vocabulary = json::object();
-    for (std::size_t id = 0; id < tokens_.size(); ++id) vocabulary[tokens_[id]] = id;
-    return vocabulary;
-  }
-
   json added_tokens() const {
     json added = json::array();
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       if (types_[id] != kControl && types_[id] != kUserDefined && types_[id] != kUnknown) continue;
-      added.push_back({{"id", id},
-                       {"content", tokens_[id]},
-                       {"special", types_[id] != kUserDefined},
-                       {"normalized", false},
-                       {"single_word", false},
-                       {"lstrip", false},
-                       {"rstrip", takes_spaces(id)}});
+      json& token = added.emplace_back(added_token_json(static_cast<std::int64_t>(id), tokens_[id]));
+      token["special"] = types_[id] != kUserDefined;
+      token["rstrip"] = takes_spaces(id);
     }
     return added;
   }
@@ -186,29 +177,19 @@ class GgufVocabulary {
     return tokens_[static_cast<std::size_t>(found->second)];
   }
 
-  // One text, or two, each between `first` and `last`, which may be empty.
+  // One text, or two, each between tokens of the roles `first` and `last`, which may be null.
   json between(const char* first, const char* last, bool first_again, int second_type) const {
-    json template_ =
-        object_of_type("TemplateProcessing", {{"single", json::array()}, {"pair", json::array()}});
-    template_["special_tokens"] = json::object();
-    const auto special = [&](const char* list, const char* name, int type) {
-      if (name == nullptr) return;
-      const std::string token = role(name);
-      template_[list].push_back({{"SpecialToken", {{"id", token}, {"type_id", type}}}});
-      template_["special_tokens"][token] = {{"id", token}, {"ids", {roles_.at(name)}}, {"tokens", {token}}};
+    const auto framed = [&](const char* text, bool begins) {
+      std::vector<std::string> words{text};
+      if (begins && first != nullptr) words.insert(words.begin(), role(first));
+      if (last != nullptr) words.push_back(role(last));
+      return words;
     };
-    const auto text = [&](const char* list, const char* id, int type) {
-      template_[list].push_back({{"Sequence", {{"id", id}, {"type_id", type}}}});
-    };
-    for (const char* list : {"single", "pair"}) {
-      special(list, first, 0);
-      text(list, "A", 0);
-      special(list, last, 0);
-    }
-    if (first_again) special("pair", first, second_type);
-    text("pair", "B", second_type);
-    special("pair", last, second_type);
-    return template_;
+    const auto id = [&](const std::string& token) { return static_cast<std::int64_t>(ids_.at(token)); };
+    const std::vector<std::string> single = framed("A", true), second = framed("B", first_again);
+    std::vector<std::string> pair = single;
+    pair.insert(pair.end(), second.begin(), second.end());
+    return template_json(single, pair, id, second_type);
   }
 
   json bos_and_eos(bool bos, bool eos) const {
@@ -228,13 +209,13 @@ class GgufVocabulary {
     for (const std::string& pattern : found->patterns)
       parts.push_back(object_of_type(
           "Split", {{"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}}));
-    const json bytes = object_of_type(
-        "ByteLevel", {{"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+    const json bytes =
+        byte_level_json(/*add_prefix_space=*/false, /*trim_offsets=*/true, /*use_regex=*/false);
     parts.push_back(bytes);
     json root{{"pre_tokenizer", object_of_type("Sequence", {{"pretokenizers", parts}})}, {"decoder", bytes}};
     if (found->composes) root["normalizer"] = object_of_type("NFC");
-    root["model"] =
-        object_of_type("BPE", {{"vocab", vocabulary()}, {"ignore_merges", found->keeps_whole_words}});
+    root["model"] = object_of_type(
+        "BPE", {{"vocab", vocabulary_json(tokens_)}, {"ignore_merges", found->keeps_whole_words}});
     root["model"]["merges"] = section_.require(key("merges").c_str(), JsonType::array);
     root["post_processor"] = bos_and_eos(found->begins_text, false);
     return root;
@@ -273,7 +254,7 @@ class GgufVocabulary {
     if (prepends) decoders.push_back(object_of_type("Strip", {{"content", " "}, {"start", 1}, {"stop", 0}}));
     json root{{"normalizer", object_of_type("Sequence", {{"normalizers", normalizers}})},
               {"decoder", object_of_type("Sequence", {{"decoders", decoders}})}};
-    root["model"] = object_of_type("BPE", {{"vocab", vocabulary()},
+    root["model"] = object_of_type("BPE", {{"vocab", vocabulary_json(tokens_)},
                                            {"merges", merges()},
                                            {"unk_token", role("unk_token")},
                                            {"fuse_unk", true},
@@ -320,7 +301,7 @@ class GgufVocabulary {
     json root{{"normalizer", normalizer},
               {"pre_tokenizer", object_of_type("BertPreTokenizer")},
               {"decoder", object_of_type("WordPiece", {{"prefix", "##"}, {"cleanup", true}})}};
-    root["model"] = object_of_type("WordPiece", {{"vocab", vocabulary()},
+    root["model"] = object_of_type("WordPiece", {{"vocab", vocabulary_json(tokens_)},
                                                  {"unk_token", role("unk_token")},
                                                  {"continuing_subword_prefix", "##"},
                                                  {"max_input_chars_per_word", 100}});

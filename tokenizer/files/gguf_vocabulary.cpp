@@ -10,6 +10,7 @@
 #include "data/base/json.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/tokenizer_class.h"
+#include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/text/split_patterns.h"
@@ -65,18 +66,9 @@ void add_vocabulary(const json& root, Tokens& tokens) {
   for (const auto& [text, id] : root.at("model").at("vocab").items()) tokens.set(id, text, kNormal);
 }
 
-// Texts of the pairs: ["a", "b"], or "a b" in older files.
-std::vector<std::pair<std::string, std::string>> merges_of(const json& model) {
-  std::vector<std::pair<std::string, std::string>> merges;
-  for (const json& merge : model.at("merges")) {
-    if (merge.is_array()) {
-      merges.emplace_back(merge.at(0), merge.at(1));
-    } else {
-      const std::string text = merge;
-      merges.emplace_back(text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1));
-    }
-  }
-  return merges;
+MergePairs merges_of(const json& model) {
+  const fs::path file = "tokenizer.json";
+  return read_merges(JsonSection(file, "model", model));
 }
 
 std::string splitting_of(const json& root) {

@@ -25,25 +25,6 @@ std::vector<VocabularyEntry> read_vocabulary(const JsonSection& model) {
   return vocabulary;
 }
 
-// "a b", or ["a", "b"] in newer files.
-MergePairs read_merges(const JsonSection& model) {
-  MergePairs merges;
-  for (const json& merge : model.require("merges", JsonType::array)) {
-    const std::string place = "merges[" + std::to_string(merges.size()) + "]";
-    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-      merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
-      continue;
-    }
-    if (!merge.is_string()) model.fail(place, "is ", merge.type_name(), ": expected two tokens");
-    const auto& text = merge.get_ref<const std::string&>();
-    const std::size_t space = text.find(' ');
-    if (space == text.npos || text.find(' ', space + 1) != text.npos)
-      model.fail(place, "is ", merge.dump(), ": expected two tokens with a space between them");
-    merges.emplace_back(text.substr(0, space), text.substr(space + 1));
-  }
-  return merges;
-}
-
 void read_bpe(const JsonSection& model, Pipeline& pipeline) {
   if (const json* dropout = model.find("dropout"); dropout != nullptr && *dropout != 0)
     model.fail("dropout", "is not supported: expected null");
@@ -111,6 +92,24 @@ std::string type_of(const JsonSection& model) {
 }
 
 }  // namespace
+
+MergePairs read_merges(const JsonSection& model) {
+  MergePairs merges;
+  for (const json& merge : model.require("merges", JsonType::array)) {
+    const std::string place = "merges[" + std::to_string(merges.size()) + "]";
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+      merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
+      continue;
+    }
+    if (!merge.is_string()) model.fail(place, "is ", merge.type_name(), ": expected two tokens");
+    const auto& text = merge.get_ref<const std::string&>();
+    const std::size_t space = text.find(' ');
+    if (space == text.npos || text.find(' ', space + 1) != text.npos)
+      model.fail(place, "is ", merge.dump(), ": expected two tokens with a space between them");
+    merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+  }
+  return merges;
+}
 
 std::string kind_of_model(const JsonSection& root) {
   const std::string type = type_of(root.section("model"));

@@ -32,6 +32,9 @@ void read_added_tokens(const JsonSection& root, Pipeline& pipeline);
 void read_post_processor(const JsonSection& root, Pipeline& pipeline);
 void read_decoder(const JsonSection& root, Pipeline& pipeline);
 
+/// The merges of a section "model": "a b", or ["a", "b"] in newer files.
+MergePairs read_merges(const JsonSection& model);
+
 /// {"String": "…"} or {"Regex": "…"} under `key`.
 TextPattern read_pattern(const JsonSection& section, const char* key);
 

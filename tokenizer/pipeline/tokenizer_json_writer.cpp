@@ -46,13 +46,12 @@ json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex) {
 }
 
 json template_json(const std::vector<std::string>& single, const std::vector<std::string>& pair,
-                   const std::function<std::int64_t(const std::string&)>& id) {
+                   const std::function<std::int64_t(const std::string&)>& id, int second_type) {
   json special = json::object();
   const auto pieces = [&](const std::vector<std::string>& names) {
     json list = json::array();
-    int type = 0;
     for (const std::string& name : names) {
-      if (name == "B") type = 1;
+      const int type = list.size() < single.size() ? 0 : second_type;
       const bool is_text = name == "A" || name == "B";
       list.push_back({{is_text ? "Sequence" : "SpecialToken", {{"id", name}, {"type_id", type}}}});
       if (!is_text) special[name] = {{"id", name}, {"ids", {id(name)}}, {"tokens", {name}}};

@@ -24,9 +24,9 @@ nlohmann::json bpe_model_json(std::span<const std::string> tokens, nlohmann::jso
 nlohmann::json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex);
 
 /// A post-processor of type TemplateProcessing for one text, "A", and for two, "A" and "B", between special
-/// tokens, whose ids `id` gives. From "B" on, the type is 1.
+/// tokens, whose ids `id` gives. `pair` begins as `single`; the rest is of `second_type`.
 nlohmann::json template_json(const std::vector<std::string>& single, const std::vector<std::string>& pair,
-                             const std::function<std::int64_t(const std::string&)>& id);
+                             const std::function<std::int64_t(const std::string&)>& id, int second_type = 1);
 
 /// A special token of "added_tokens".
 nlohmann::json added_token_json(std::int64_t id, const std::string& content);

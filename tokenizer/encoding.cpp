@@ -1,6 +1,7 @@
 #include "tokenizer/encoding.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "data/base/error.h"
 
@@ -87,24 +88,36 @@ Encoding special_tokens(const TokenIds& ids, bool with_offsets) {
 
 }  // namespace
 
+EncodingTemplate template_of(const std::string& single, const std::string& pair,
+                             const std::map<std::string, TokenIds>& special) {
+  const auto pieces_of = [&](const std::string& words) {
+    std::vector<Piece> pieces;
+    std::istringstream stream(words);
+    for (std::string word; stream >> word;) {
+      const std::int32_t type_id = word.ends_with(":1") ? 1 : 0;
+      if (type_id == 1) word.resize(word.size() - 2);
+      if (word == "A" || word == "B") {
+        pieces.push_back({word == "A" ? Piece::Kind::first_text : Piece::Kind::second_text, type_id, {}});
+      } else if (!special.at(word).empty()) {
+        pieces.push_back({Piece::Kind::special, type_id, special.at(word)});
+      }
+    }
+    return pieces;
+  };
+  return {pieces_of(single), pieces_of(pair)};
+}
+
 const EncodingTemplate& plain_template() {
-  static const EncodingTemplate plain = {
-      .single = {{Piece::Kind::first_text, 0, {}}},
-      .pair = {{Piece::Kind::first_text, 0, {}}, {Piece::Kind::second_text, 1, {}}}};
+  static const EncodingTemplate plain = template_of("A", "A B:1", {});
   return plain;
 }
 
 EncodingTemplate bert_template(TokenId cls, TokenId sep) {
-  const Piece begin = {Piece::Kind::special, 0, {cls}};
-  const Piece end = {Piece::Kind::special, 0, {sep}}, second_end = {Piece::Kind::special, 1, {sep}};
-  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 1, {}};
-  return {{begin, first, end}, {begin, first, end, second, second_end}};
+  return template_of("cls A sep", "cls A sep B:1 sep:1", {{"cls", {cls}}, {"sep", {sep}}});
 }
 
 EncodingTemplate roberta_template(TokenId cls, TokenId sep) {
-  const Piece first_special = {Piece::Kind::special, 0, {cls}}, special = {Piece::Kind::special, 0, {sep}};
-  const Piece first = {Piece::Kind::first_text, 0, {}}, second = {Piece::Kind::second_text, 0, {}};
-  return {{first_special, first, special}, {first_special, first, special, special, second, special}};
+  return template_of("cls A sep", "cls A sep sep B sep", {{"cls", {cls}}, {"sep", {sep}}});
 }
 
 Encoding assemble(std::span<const Piece> pieces, Encoding first, Encoding* second,

@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tokenizer/text/utf8.h"
@@ -60,6 +62,11 @@ struct EncodingTemplate {
   };
   std::vector<Piece> single, pair;
 };
+
+/// A template in words: "A" and "B" are the texts, others the names of special tokens; ":1" after a word is
+/// its type id, else 0. Names without ids are left out.
+EncodingTemplate template_of(const std::string& single, const std::string& pair,
+                             const std::map<std::string, TokenIds>& special);
 
 /// Only the texts: type id 0 for the first, 1 for the second.
 const EncodingTemplate& plain_template();

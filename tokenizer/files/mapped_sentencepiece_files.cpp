@@ -63,13 +63,10 @@ class MappedSentencePiece final : public Tokenizer {
     for (const auto& [text, id] : vocabulary_.ids) texts_[static_cast<std::size_t>(id)] = text;
     for (const std::string& token : vocabulary_.special)
       is_special_[static_cast<std::size_t>(require(token))] = true;
-    using Piece = EncodingTemplate::Piece;
     TokenIds before, after;
     for (const std::string& token : vocabulary_.before) before.push_back(require(token));
     for (const std::string& token : vocabulary_.after) after.push_back(require(token));
-    const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
-    const Piece begin{Piece::Kind::special, 0, before}, end{Piece::Kind::special, 0, after};
-    template_ = {{begin, first, end}, {begin, first, second, end}};
+    template_ = template_of("before A after", "before A B after", {{"before", before}, {"after", after}});
   }
 
   std::shared_ptr<const Tokenizer> target;  // of texts in the language that Marian writes

@@ -15,20 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Piece = EncodingTemplate::Piece;
-
-// The tokens around one text, or around two texts without a separator.
-EncodingTemplate around(const std::vector<Piece>& before, const std::vector<Piece>& after) {
-  EncodingTemplate result;
-  result.single = before;
-  result.single.push_back({Piece::Kind::first_text, 0, {}});
-  result.pair = result.single;
-  result.pair.push_back({Piece::Kind::second_text, 0, {}});
-  for (std::vector<Piece>* pieces : {&result.single, &result.pair})
-    pieces->insert(pieces->end(), after.begin(), after.end());
-  return result;
-}
-
 // In classes with language codes, a mask includes the spaces before it, unless a file has its rules.
 void set_mask_rules(TokenizerSettings& settings) {
   AddedToken& mask = settings.roles.at(SpecialToken::mask);
@@ -112,7 +98,6 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
     const TokenId begin = role(first);
     return make(begin, role(last));
   };
-  const auto piece = [](TokenId id) { return Piece{Piece::Kind::special, 0, {id}}; };
   const bool is_nllb = name == "NllbTokenizer", is_mbart = name == "MBartTokenizer";
   if (name == "BertTokenizer" || name == "DebertaV2Tokenizer" || name == "AlbertTokenizer") {
     pipeline.encoding_template = around_texts(bert_template, SpecialToken::cls, SpecialToken::sep);
@@ -121,16 +106,16 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
   } else if (name == "XLMRobertaTokenizer") {
     pipeline.encoding_template = around_texts(roberta_template, SpecialToken::bos, SpecialToken::eos);
   } else if (name == "T5Tokenizer") {
-    const Piece end = piece(role(SpecialToken::eos));
-    const Piece first{Piece::Kind::first_text, 0, {}}, second{Piece::Kind::second_text, 0, {}};
-    pipeline.encoding_template = {{first, end}, {first, end, second, end}};
+    pipeline.encoding_template = template_of("A eos", "A eos B eos", {{"eos", {role(SpecialToken::eos)}}});
   } else if (name == "PegasusTokenizer") {
-    pipeline.encoding_template = around({}, {piece(role(SpecialToken::eos))});
+    pipeline.encoding_template = template_of("A eos", "A B eos", {{"eos", {role(SpecialToken::eos)}}});
   } else if (is_nllb || is_mbart || name == "MBart50Tokenizer") {
-    const Piece end = piece(role(SpecialToken::eos));
-    const Piece language = piece(id_of(settings.src_lang.value_or(is_nllb ? "eng_Latn" : "en_XX")));
+    const std::map<std::string, TokenIds> ids{
+        {"eos", {role(SpecialToken::eos)}},
+        {"language", {id_of(settings.src_lang.value_or(is_nllb ? "eng_Latn" : "en_XX"))}}};
     const bool language_ends = is_mbart || (is_nllb && settings.legacy_behaviour.value_or(false));
-    pipeline.encoding_template = language_ends ? around({}, {end, language}) : around({language}, {end});
+    pipeline.encoding_template = language_ends ? template_of("A eos language", "A B eos language", ids)
+                                               : template_of("language A eos", "language A B eos", ids);
   } else if (name == "GPTNeoXTokenizer") {
     pipeline.encoding_template = plain_template();
   } else {

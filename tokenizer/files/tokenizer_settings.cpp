@@ -166,21 +166,6 @@ void read_limits(const JsonSection& section, TokenizerSettings& settings) {
   settings.pads_left = is_left(section, "padding_side");
 }
 
-using Piece = EncodingTemplate::Piece;
-
-EncodingTemplate bos_eos_template(std::optional<TokenId> bos, std::optional<TokenId> eos) {
-  EncodingTemplate result;
-  const auto add = [&](std::vector<Piece>& pieces, Piece::Kind kind, std::int32_t type_id) {
-    if (bos) pieces.push_back({Piece::Kind::special, type_id, {*bos}});
-    pieces.push_back({kind, type_id, {}});
-    if (eos) pieces.push_back({Piece::Kind::special, type_id, {*eos}});
-  };
-  add(result.single, Piece::Kind::first_text, 0);
-  add(result.pair, Piece::Kind::first_text, 0);
-  add(result.pair, Piece::Kind::second_text, 1);
-  return result;
-}
-
 // One of the `known` tokens keeps its matching rules (lstrip, single_word, …).
 TokenId add_special(AddedToken token, const std::vector<AddedToken>& known, TokenRegistry& registry) {
   for (const AddedToken& one : known)
@@ -276,13 +261,13 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   for (const AddedToken& token : settings.additional_special_tokens)
     if (!token.content.empty()) add_special(token, known, registry);
   if (settings.add_bos_token || settings.add_eos_token) {
-    const auto id = [&](std::optional<bool> wanted, SpecialToken role) {
+    const auto ids = [&](std::optional<bool> wanted, SpecialToken role) {
       const auto found = pipeline.roles.find(role);
-      return wanted.value_or(false) && found != pipeline.roles.end() ? std::optional(found->second)
-                                                                     : std::nullopt;
+      return wanted.value_or(false) && found != pipeline.roles.end() ? TokenIds{found->second} : TokenIds();
     };
-    pipeline.encoding_template = bos_eos_template(id(settings.add_bos_token, SpecialToken::bos),
-                                                  id(settings.add_eos_token, SpecialToken::eos));
+    pipeline.encoding_template = template_of("bos A eos", "bos A eos bos:1 B:1 eos:1",
+                                             {{"bos", ids(settings.add_bos_token, SpecialToken::bos)},
+                                              {"eos", ids(settings.add_eos_token, SpecialToken::eos)}});
   }
   if (settings.roles.empty()) guess_roles(pipeline);
   const bool is_bpe = pipeline.kind.ends_with("bpe");

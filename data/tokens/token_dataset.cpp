@@ -9,6 +9,7 @@
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/corpora/sha256.h"
+#include "tokenizer/files/json_section.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -31,49 +32,29 @@ void write_meta(const fs::path& directory, TokenWidth width, std::int64_t vocab_
                                        {"source_sha256", sha256_of_source}});
 }
 
-/// The content of meta.json; every value is checked on reading.
-class Meta {
- public:
-  explicit Meta(fs::path path) : path_(std::move(path)), values_(read_json(path_)) {}
+std::int64_t integer(const JsonSection& meta, const char* key, std::int64_t least, std::int64_t most) {
+  const nlohmann::json* value = meta.find(key);
+  if (value == nullptr) throw Error(meta.file(), ": the key ", key, " is missing");
+  const bool fits = value->is_number_unsigned() &&
+                    value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most) &&
+                    value->get<std::int64_t>() >= least;
+  if (!fits)
+    throw Error(meta.file(), ": ", key, " must be an integer from ", least, " to ", most, ", found ",
+                value->dump());
+  return value->get<std::int64_t>();
+}
 
-  std::int64_t integer(const char* key, std::int64_t least, std::int64_t most) const {
-    const nlohmann::json& value = at(key);
-    const bool fits = value.is_number_unsigned() &&
-                      value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most) &&
-                      value.get<std::int64_t>() >= least;
-    if (!fits)
-      throw Error(path_, ": ", key, " must be an integer from ", least, " to ", most, ", found ",
-                  value.dump());
-    return value.get<std::int64_t>();
-  }
+TokenWidth width_of(const JsonSection& meta) {
+  const std::string dtype = meta.text("dtype");
+  if (dtype == "uint16") return TokenWidth::kUint16;
+  if (dtype == "uint32") return TokenWidth::kUint32;
+  throw Error(meta.file(), ": dtype must be uint16 or uint32, found '", dtype, "'");
+}
 
-  std::string text(const char* key) const {
-    const nlohmann::json& value = at(key);
-    if (!value.is_string()) throw Error(path_, ": ", key, " must be a string, found ", value.dump());
-    return value.get<std::string>();
-  }
-
-  TokenWidth width() const {
-    const std::string dtype = text("dtype");
-    if (dtype == "uint16") return TokenWidth::kUint16;
-    if (dtype == "uint32") return TokenWidth::kUint32;
-    throw Error(path_, ": dtype must be uint16 or uint32, found '", dtype, "'");
-  }
-
- private:
-  const nlohmann::json& at(const char* key) const {
-    const auto found = values_.find(key);
-    if (found == values_.end()) throw Error(path_, ": the key ", key, " is missing");
-    return *found;
-  }
-
-  fs::path path_;
-  nlohmann::json values_;
-};
-
-TokenFile load_split(const fs::path& path, const Meta& meta, const char* count_key, std::int64_t vocab_size) {
-  TokenFile tokens(path, meta.width());
-  const auto count = meta.integer(count_key, 0, std::numeric_limits<std::int64_t>::max());
+TokenFile load_split(const fs::path& path, const JsonSection& meta, const char* count_key,
+                     std::int64_t vocab_size) {
+  TokenFile tokens(path, width_of(meta));
+  const auto count = integer(meta, count_key, 0, std::numeric_limits<std::int64_t>::max());
   if (tokens.size() != static_cast<std::size_t>(count))
     throw Error(path, ": expected ", count, " tokens of ", meta.text("dtype"), " (", count_key,
                 " in meta.json), the file has ", tokens.size());
@@ -165,12 +146,14 @@ bool is_token_dataset(const fs::path& directory) {
 
 TokenDataset load_token_dataset(const fs::path& directory) {
   const fs::path train = directory / kTrain, val = directory / kVal;
+  const fs::path meta_file = directory / "meta.json";
   std::error_code error;
-  if (!fs::exists(directory / "meta.json", error))
+  if (!fs::exists(meta_file, error))
     return {.train = TokenFile(train, TokenWidth::kUint16), .val = TokenFile(val, TokenWidth::kUint16)};
-  const Meta meta(directory / "meta.json");
-  meta.integer("format_version", kFormatVersion, kFormatVersion);
-  const std::int64_t vocab_size = meta.integer("vocab_size", 1, std::numeric_limits<TokenId>::max());
+  const nlohmann::json values = read_json(meta_file);
+  const JsonSection meta(meta_file, "", values);
+  integer(meta, "format_version", kFormatVersion, kFormatVersion);
+  const std::int64_t vocab_size = integer(meta, "vocab_size", 1, std::numeric_limits<TokenId>::max());
   for (const char* key : {"tokenizer", "source_sha256"}) meta.text(key);  // for people; checked all the same
   return {.train = load_split(train, meta, "train_tokens", vocab_size),
           .val = load_split(val, meta, "val_tokens", vocab_size),

@@ -37,9 +37,9 @@ GenerationSettings default_settings(const GenerationConfig& config, const ServeO
   return settings;
 }
 
-void read_chat(WritingModel& model) {
+void read_chat(WritingModel& model, const ModelPath& directory) {
   try {
-    ChatFormat format = ChatFormat::read(model.session.checkpoint.directory);
+    ChatFormat format = ChatFormat::read(directory, directory.adapter);
     if (!format.has_template()) throw Error("this model has no chat template");
     format.choose(/*with_tools=*/false);
     add_end_tokens(model.chat_session, format);
@@ -68,7 +68,7 @@ std::unique_ptr<WritingModel> load_writing(const CheckpointConfig& checkpoint, c
     throw FieldError(Field{"model"}, ": ", checkpoint.directory, " holds no tokenizer, which texts need");
   auto model = std::make_unique<WritingModel>(defaults, session);
   model->draws_seeds = options.draws_seeds;
-  read_chat(*model);
+  read_chat(*model, checkpoint.directory);
   model->decoder = load_decoding_model(checkpoint, options.compute);
   ContinuousBatch::Options batch = options.batch;
   const TransformerConfig& config = checkpoint.config;
@@ -208,6 +208,14 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
   model->vocabulary = base.vocabulary;
   model->directory = {base.directory, directory};
   model->writing = base.writing;
+  if (ChatFormat::read(directory).has_template()) {
+    const WritingModel& own = *base.writing;
+    model->writing = std::make_shared<WritingModel>(own.defaults, own.session);
+    model->writing->draws_seeds = own.draws_seeds;
+    model->writing->decoder = own.decoder;
+    model->writing->batch = own.batch;
+    read_chat(*model->writing, model->directory);
+  }
   model->adapter = decoder->add_adapter(adapter.terms(
       checkpoint.files(), weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head),
       checkpoint.config.num_layers));

@@ -67,8 +67,8 @@ struct WritingModel {
   GenerateSession chat_session;              // whose answers also end where the template ends them
   std::optional<ToolCallFormat> tool_calls;  // as the template writes them
   std::string no_tool_calls;                 // the reason why they are not known
-  std::unique_ptr<DecodingModel> decoder;
-  std::unique_ptr<ContinuousBatch> batch;
+  std::shared_ptr<DecodingModel> decoder;    // of an adapter with a template of its own: its base's
+  std::shared_ptr<ContinuousBatch> batch;
 
   mutable AutomatonCache automata;
 
@@ -125,7 +125,7 @@ struct ServedModel {
   std::string vocabulary;                        // equal where ids mean the same tokens
   ModelPath directory;                           // of the transformer
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
-  std::shared_ptr<WritingModel> writing;         // causal-lm; of an adapter its base's
+  std::shared_ptr<WritingModel> writing;         // causal-lm; of an adapter its base's, or with its own chat
   std::size_t adapter = 0;                       // of `writing`; 0: none
   std::unique_ptr<TextModel> text;               // masked-lm, classification, question answering, seq2seq-lm
   std::unique_ptr<TranslatingModel> translator;  // seq2seq-lm

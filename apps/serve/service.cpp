@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <set>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -219,15 +220,17 @@ WebReply Service::list_models() const {
 WebReply Service::show_metrics() const {
   double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, reused = 0,
          written = 0, automata = 0;
+  std::set<const WritingModel*> counted;
   for (const auto& model : state_.models) {
-    if (!model->writing || model->adapter != 0) continue;  // of its base
+    if (!model->writing || !counted.insert(model->writing.get()).second) continue;
+    automata += static_cast<double>(model->writing->automata.built());
+    if (model->adapter != 0) continue;  // the batch is its base's
     const ContinuousBatch& batch = *model->writing->batch;
     waiting += static_cast<double>(batch.waiting());
     rows += static_cast<double>(batch.rows());
     read += static_cast<double>(batch.prompt_tokens());
     reused += static_cast<double>(batch.reused_tokens());
     written += static_cast<double>(batch.written_tokens());
-    automata += static_cast<double>(model->writing->automata.built());
   }
   return {.type = "text/plain; version=0.0.4",
           .body = state_.metrics.text(

@@ -161,20 +161,27 @@ void check_output_file(const fs::path& model, const fs::path& output) {
 }
 
 ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
-  const fs::path& model = source.directory;
+  const ModelPath& model = source.directory;
   if (fs::is_regular_file(model)) {  // a GGUF file
     const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-gguf-tokenizer");
     if (has_tokenizer(model)) load_tokenizer(model)->save(scratch.path());
     add_files(scratch.path(), scratch.path(), files_);
     files_.merge(ChatFormat::read(model).files());
-    return;
+  } else {
+    const std::set<std::string> folders = folders_of(model);
+    for (const auto& entry : fs::directory_iterator(model)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_directory() ? folders.contains(name) : kind_of(name).has_value())
+        add_files(model, entry.path(), files_);
+    }
   }
-  const std::set<std::string> folders = folders_of(model);
-  for (const auto& entry : fs::directory_iterator(model)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() ? folders.contains(name) : kind_of(name).has_value())
-      add_files(model, entry.path(), files_);
-  }
+  if (model.adapter.empty()) return;
+  auto templates = ChatFormat::read(model.adapter).files();
+  if (templates.empty()) return;
+  std::erase_if(files_, [](const auto& file) {
+    return kind_of(fs::path(file.first).begin()->string()) == FileKind::kTemplate;
+  });
+  files_.merge(templates);
 }
 
 std::vector<std::string> ModelFiles::left_out(SingleFile format) const {

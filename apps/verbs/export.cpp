@@ -289,7 +289,8 @@ Exported export_gguf(const ExportFlags& values) {
     throw Error("--model: ", values.model, " holds no tokenizer, which GGUF needs");
   const auto tokenizer = load_tokenizer(values.model, checkpoint.json.get());
   auto [metadata, lost] = gguf_tokenizer_of(*tokenizer, *checkpoint.json, checkpoint.config.vocab_size);
-  for (auto& entry : ChatFormat::read(values.model).gguf_metadata()) metadata.push_back(std::move(entry));
+  for (auto& entry : ChatFormat::read(values.model, values.model.adapter).gguf_metadata())
+    metadata.push_back(std::move(entry));
   for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
   std::string type = values.weights;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
@@ -184,10 +185,22 @@ PeftAdapter::PeftAdapter(const fs::path& directory) : weights_file_(directory / 
 std::string PeftAdapter::base_of(const fs::path& directory) {
   const json content = read_json(directory / kAdapterConfig);
   const ConfigReader config(content, (directory / kAdapterConfig).string());
-  const std::string base = config.get_string("base_model_name_or_path", ""),
+  const std::string base = find_base(config.get_string("base_model_name_or_path", ""), directory),
                     revision = config.get_string("revision", "");
   std::error_code ignored;
   return base.empty() || revision.empty() || fs::exists(base, ignored) ? base : base + "@" + revision;
+}
+
+std::string PeftAdapter::find_base(const std::string& base, const fs::path& directory) {
+  std::error_code ignored;
+  if (base.empty() || fs::exists(base, ignored)) return base;
+  fs::path folder = fs::absolute(directory).lexically_normal();
+  for (fs::path last; folder != last; last = std::exchange(folder, folder.parent_path())) {
+    const fs::path found = folder / base;
+    if (fs::exists(found / "config.json", ignored) || fs::is_regular_file(found, ignored))
+      return found.lexically_normal().string();
+  }
+  return base;
 }
 
 void PeftAdapter::read_tensors() {
@@ -197,7 +210,15 @@ void PeftAdapter::read_tensors() {
                                         {".lora_embedding_A", &Module::a, true},
                                         {".lora_embedding_B", &Module::b, true},
                                         {".lora_magnitude_vector", &Module::magnitude, false}}};
-  file_ = std::make_shared<const WeightFiles>(std::make_unique<const SafetensorsFile>(weights_file_));
+  auto file = std::make_unique<const SafetensorsFile>(weights_file_);
+  if (const auto labels = file->metadata().find(kAdapterLabels); labels != file->metadata().end()) {
+    const json names = json::parse(labels->second, nullptr, /*allow_exceptions=*/false);
+    const auto is_text = [](const json& name) { return name.is_string(); };
+    if (!names.is_array() || !std::ranges::all_of(names, is_text))
+      throw Error(weights_file_, ": '", kAdapterLabels, "' in the metadata: expected a list of texts");
+    label_names_ = names.get<std::vector<std::string>>();
+  }
+  file_ = std::make_shared<const WeightFiles>(std::move(file));
   for (const std::string& full : file_->names()) {
     const at::Tensor tensor = file_->tensor(full);
     if (!full.starts_with(kAdapterPrefix) || !at::isFloatingType(tensor.scalar_type()))

@@ -27,7 +27,8 @@ class ConfigReader;
 /// The files of an adapter, and what begins the names of its tensors.
 inline constexpr const char *kAdapterConfig = "adapter_config.json",
                             *kAdapterWeights = "adapter_model.safetensors",
-                            *kAdapterPrefix = "base_model.model.";
+                            *kAdapterPrefix = "base_model.model.",
+                            *kAdapterLabels = "labels";  // metadata key of the weights: a JSON list
 
 /// PEFT's task_type of each head.
 inline constexpr std::pair<const char*, Head> kAdapterTasks[]{{"CAUSAL_LM", Head::kCausalLm},
@@ -50,6 +51,12 @@ class PeftAdapter {
   /// The model that it was trained on: a directory, which has no revision, or a name on the hub, with
   /// "@REVISION" if the file names one; empty if the file does not say.
   static std::string base_of(const std::filesystem::path& directory);
+  /// A base that is not here may be a path from the adapter's directory or from one around it, where the
+  /// training ran; else the base as it is.
+  static std::string find_base(const std::string& base, const std::filesystem::path& directory);
+
+  /// Names of the labels of a head that save_adapter() has written; empty: not known.
+  const std::vector<std::string>& label_names() const { return label_names_; }
 
   /// The head of its task_type; none: the model's own.
   std::optional<Head> head() const { return head_; }
@@ -79,6 +86,7 @@ class PeftAdapter {
   std::filesystem::path weights_file_;
   std::shared_ptr<const WeightFiles> file_;
   std::optional<Head> head_;
+  std::vector<std::string> label_names_;
   std::vector<std::string> saved_;            // ends of the modules that are copies: modules_to_save
   std::map<std::string, Module> modules_;     // by Hugging Face's name of the module
   std::map<std::string, std::string> whole_;  // names in the file, by its name of the parameter

@@ -57,7 +57,10 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
   for (const auto& [name, head] : kAdapterTasks)
     if (loaded.head == head) config["task_type"] = name;
   fs::create_directories(directory);
-  write_safetensors(directory / kAdapterWeights, tensors);
+  std::map<std::string, std::string> metadata{{"format", "pt"}};
+  if (const auto& labels = loaded.model->config().label_names; !labels.empty())
+    metadata[kAdapterLabels] = nlohmann::json(labels).dump();
+  write_safetensors(directory / kAdapterWeights, tensors, metadata);
   write_json(directory / kAdapterConfig, config);
 }
 

@@ -71,8 +71,9 @@ GenerationOptions TextGenerator::options_for(const GenerationSettings& settings,
 }
 
 Conversation TextGenerator::conversation() const {
-  ChatFormat format = ChatFormat::read(session_.checkpoint.directory);
-  if (!format.has_template()) throw Error(session_.checkpoint.directory, " has no chat template");
+  const ModelPath& model = session_.checkpoint.directory;
+  ChatFormat format = ChatFormat::read(model, model.adapter);
+  if (!format.has_template()) throw Error(model, " has no chat template");
   return Conversation(std::move(format));
 }
 

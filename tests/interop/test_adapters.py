@@ -189,6 +189,66 @@ class AdapterTest(unittest.TestCase):
         self.assertIn("not with --adapter", refused("--weights", "int8", "--lora_rank", 2, "--adapter", final))
         self.assertFalse((self.root / "no").exists())
 
+    def test_a_chat_template_goes_with_its_adapter(self):
+        """Whatever template the base has, verbs with the adapter use that of its training."""
+        template = "{% for m in messages %}## {{ m.role }}\n{{ m.content }}{{ eos_token }}\n{% endfor %}" \
+                   "{% if add_generation_prompt %}## assistant\n{% endif %}"
+        user, answer = ({"role": role, "content": text} for role, text in (("user", "and the earth"), ("assistant", "was void")))
+        chats, jinja = self.root / "chats.jsonl", self.root / "t.jinja"
+        chats.write_text(json.dumps({"messages": [user, answer]}) + "\n")
+        jinja.write_text(template)
+        self.decoder()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.base)
+        prompt = tokenizer.apply_chat_template([user], chat_template=template, tokenize=False, add_generation_prompt=True)
+        for own in None, "{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% endfor %}":
+            with self.subTest(own):
+                tokenizer.chat_template = own
+                tokenizer.save_pretrained(self.base)
+                train = ("train", "--task", "chat", "--init_from", self.base, "--dataset", chats, "--val_dataset", chats, "--chat_template",
+                         jinja, "--lora_rank", 2, "--block_size", 64, "--batch_size", 1, "--max_iters", 2, "--eval_iters", 1, "--threads", 1)
+                run, merged = self.root / f"run{own is None}", self.root / f"merged{own is None}"
+                self.run_verb(*train, "--weights", "int8", "--out_dir", run)
+                self.run_verb(*train, "--out_dir", merged)
+                for adapter in run / "final", merged / "final/adapter":
+                    shown = self.run_verb("chat", "--adapter", adapter, "--messages", chats, "--print_prompt")
+                    self.assertTrue(shown.startswith(prompt), shown)
+                    self.run_verb("export", "--adapter", adapter, "--format", "huggingface", "--output", self.root / "whole")
+                    self.assertEqual(transformers.AutoTokenizer.from_pretrained(self.root / "whole").chat_template, template)
+                whole, found = (json.loads(self.run_verb("evaluate", "--task", "chat", "--dataset", chats, "--json", *of))["loss"]
+                                for of in (("--model", merged / "final"), ("--adapter", merged / "final/adapter")))
+                self.assertAlmostEqual(whole, found, places=5)
+                self.run_verb("train", "--task", "chat", "--init_from", self.base, "--adapter", run / "final", "--dataset", chats,
+                              "--val_dataset", chats, "--out_dir", self.root / f"more{own is None}", "--max_iters", 1, "--block_size", 64)
+                again = self.root / f"more{own is None}/final"
+                self.assertEqual(transformers.AutoTokenizer.from_pretrained(again).chat_template, template)
+                server = Server(self.base, "--lora", f"tuned={run / 'final'}")
+                try:
+                    reply = server.post("/v1/chat/completions", model="tuned", messages=[user], max_tokens=2)
+                    self.assertEqual(reply["usage"]["prompt_tokens"], len(tokenizer(prompt).input_ids))
+                    self.assertEqual(server.request("POST", "/v1/chat/completions", {"model": "base", "messages": [user], "max_tokens": 2})[0],
+                                     400 if own is None else 200)
+                finally:
+                    server.close()
+
+    def test_labels_and_a_relative_base_go_with_their_adapter(self):
+        tokenizer = wordpiece()
+        model = shaken(transformers.BertModel(transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=64)))
+        self.save(model, tokenizer, ("query", "key"))
+        table = self.root / "table.tsv"
+        table.write_text("text\tlabel\n" + "the earth\tgood\nand god\tbad\nthe beginning\tso so\n" * 2)
+        done = tzoo("train", "--task", "classification", "--init_from", "base", "--dataset", "table.tsv", "--val_dataset", "table.tsv",
+                    "--out_dir", "runs/tuned", "--lora_rank", "2", "--block_size", "8", "--max_iters", "1", "--threads", "1", cwd=self.root)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        final = self.root / "runs/tuned/final"
+        whole, found = (json.loads(self.run_verb("classify", *of, "--text", "the earth"))["scores"]
+                        for of in (("--model", final), ("--adapter", final / "adapter")))
+        self.assertEqual(sorted(found), ["bad", "good", "so so"])
+        self.assertTrue(near(whole, found), (whole, found))
+        config = final / "adapter/adapter_config.json"
+        self.assertEqual(json.loads(config.read_text())["base_model_name_or_path"], "base")
+        config.write_text(config.read_text().replace('"base"', '"../../../../base"'))
+        self.assertEqual(found, json.loads(self.run_verb("classify", "--adapter", final / "adapter", "--text", "the earth"))["scores"])
+
     def test_exports(self):
         self.decoder()
         words = ("--input_ids", "[[5, 6, 7]]", "--output", self.root / "out.safetensors")

@@ -17,8 +17,8 @@ LETTERS = sorted(set("".join(TEXTS).lower()) - {" ", "ü", "ï", "é"})
 WORDS = ["and", "the", "earth", "god", "beginning"]
 
 
-def tzoo(*words, stdin=None, env=None):
-    return subprocess.run([os.environ["TZOO"], *words], input=stdin, env=env, capture_output=True, text=True, timeout=300)
+def tzoo(*words, stdin=None, env=None, cwd=None):
+    return subprocess.run([os.environ["TZOO"], *words], input=stdin, env=env, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 def lines(*words, stdin=None):

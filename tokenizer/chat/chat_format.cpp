@@ -154,8 +154,17 @@ RenderedChat ChatTemplate::rendered(const nlohmann::ordered_json& variables) con
   }
 }
 
-ChatFormat ChatFormat::read(const fs::path& model) {
+ChatFormat ChatFormat::read(const fs::path& model, const fs::path& adapter) {
   ChatFormat format;
+  if (!adapter.empty()) {
+    format = read(model);
+    ChatFormat own = read(adapter);
+    if (!own.has_template()) return format;
+    // Of two tokens of a name the last one counts.
+    own.special_tokens_.insert(own.special_tokens_.begin(), format.special_tokens_.begin(),
+                               format.special_tokens_.end());
+    return own;
+  }
   if (GgufFile::is_one(model)) {
     format.read_gguf(model);
     return format;

@@ -130,7 +130,7 @@ ordered_json request_of(const ChatFlags& chat) {
 }
 
 ChatFormat format_of(const GenerateFlags& flags, const ChatFlags& chat) {
-  ChatFormat format = ChatFormat::read(flags.model);
+  ChatFormat format = ChatFormat::read(flags.model, flags.model.adapter);
   if (!chat.chat_template.empty()) format.use_template(chat.chat_template);
   if (!format.has_template())
     throw Error("--model: ", flags.model, " has no chat template; --chat_template FILE gives one");

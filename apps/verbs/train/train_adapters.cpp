@@ -44,17 +44,20 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
   if (checkpoint) files = std::make_shared<ModelFiles>(*checkpoint);
   // A checkpoint's own files say more than the tokenizer that was read from them.
   const bool writes_tokenizer = tokenizer && !(checkpoint && has_tokenizer(checkpoint->directory));
+  const auto save_templates = [templates](const fs::path& directory) {
+    if (!templates.empty()) fs::remove_all(directory / "additional_chat_templates");  // other ones
+    for (const auto& [path, bytes] : templates) {
+      fs::create_directories((directory / path).parent_path());
+      write_file(directory / path, bytes);
+    }
+  };
   const auto save_files = [=](const fs::path& directory) {
     if (writes_tokenizer) {
       tokenizer->save(directory);
       limit_length(directory / "tokenizer_config.json", loaded.model->config());
     }
     if (files) files->write(directory);
-    if (!templates.empty()) fs::remove_all(directory / "additional_chat_templates");  // other ones
-    for (const auto& [path, bytes] : templates) {
-      fs::create_directories((directory / path).parent_path());
-      write_file(directory / path, bytes);
-    }
+    save_templates(directory);
     if (more) more(directory);
   };
   const bool packed = inference::frozen_bytes(*loaded.model) > 0;  // these weights stay where they are
@@ -64,7 +67,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     save_files(directory);
   };
   if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr};
-  const auto save_beside = [loaded, adapters](const fs::path& directory) {
+  const auto save_beside = [=](const fs::path& directory) {
     save_adapter(loaded, {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
                  directory);
   };
@@ -76,7 +79,9 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
             SaveOptions merged = options;
             merged.replaced = adapters->merged_weights();
             save_base(directory, merged);
-            if (!adapters->base().empty()) save_beside(directory / "adapter");
+            if (adapters->base().empty()) return;
+            save_beside(directory / "adapter");
+            save_templates(directory / "adapter");
           },
           [=](const fs::path& directory) {
             save_base(directory, options);

@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"
+#include "models/checkpoint/peft_adapter.h"
 #include "models/inference/frozen_weights.h"
 #include "models/layers/recompute.h"
 #include "models/registry.h"
@@ -106,7 +107,8 @@ std::int64_t vocab_size_of(const TaskData& data) {
 LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, LoadOptions options) {
   options.stored = true;
   if (const auto adapters = saved_adapters(flags, checkpoint))
-    checkpoint.use_weights_of(read_checkpoint_config(adapters->metadata().at(kAdaptedBase)));
+    checkpoint.use_weights_of(read_checkpoint_config(
+        PeftAdapter::find_base(adapters->metadata().at(kAdaptedBase), checkpoint.directory)));
   else checkpoint.files();  // refuses a directory of packed weights
   LoadedModel loaded = load_model(std::move(checkpoint), options);
   inference::freeze_projections(*loaded.model, *loaded.stored, *weight_type_named(flags.weights));
@@ -167,12 +169,13 @@ const Family& family_of(const TrainFlags& flags) {
 KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task task) {
   KnownModel known;
   if (!checkpoint) return known;
-  const fs::path& directory = checkpoint->directory;
+  const ModelPath& directory = checkpoint->directory;
   if (has_tokenizer(directory)) {
     auto tokenizer = load_tokenizer(directory, checkpoint->json.get());
     require_fit(*tokenizer, checkpoint->config, directory);
     known.tokenizer = std::move(tokenizer);
-    if (task == Task::kChat || task == Task::kPreference) known.chat = ChatFormat::read(directory);
+    if (task == Task::kChat || task == Task::kPreference)
+      known.chat = ChatFormat::read(directory, directory.adapter);
   }
   if (checkpoint->head != traits_of(task).head) return known;
   const ProblemType problem = checkpoint->config.problem_type;

@@ -1,5 +1,6 @@
 """The task chat beside transformers: which tokens are the assistant's, the loss on them, and what is refused."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -9,9 +10,11 @@ import subprocess
 import tempfile
 import unittest
 
+import jinja2
 import torch
 import transformers
 
+from chat_templates import TEMPLATES as SHIPPED
 from text_models import byte_level, tzoo
 
 # What the assistant writes stands in [[ ]]: {% generation %} in one form of each template, nothing in the other.
@@ -24,6 +27,13 @@ TEMPLATES = {
               "[[{{ m['content'] | trim + '<|eot|>' }}]]{% else %}{{ m['content'] | trim + '<|eot|>' }}{% endif %}{% endfor %}"
               "{% if add_generation_prompt %}{{ '<|start|>assistant<|end|>\\n\\n' }}{% endif %}",
 }
+# By hand: what each turn of the assistant has before and after its content in the templates that models ship, and what the
+# last turn alone has there.
+PARTS = {"llama2": (" ", " </s>"), "llama3": ("", "<|eot_id|>"), "llama3.1": ("", "<|eot_id|>"), "qwen2": ("", "<|im_end|>\n"),
+         "qwen2.5": ("", "<|im_end|>\n"), "qwen3": ("", "<|im_end|>\n", "<think>\n\n</think>\n\n", ""), "mistral0.1": ("", "</s> "),
+         "mistral0.3": (" ", "</s>"), "gemma": ("", "<end_of_turn>\n"), "gemma3": ("", "<end_of_turn>\n"),
+         "phi3": ("", "<|end|>\n", "", "</s>"), "phi4": ("", "<|end|>", "", "</s>"), "chatml": ("", "<|im_end|>\n\n"),
+         "zephyr": ("<|assistant|>\n", "</s>\n")}
 TEXTS = ["hello", "what is 2+2?", "  padded  ", "línea\nnueva", "日本語 ❤️", "a 'quote' \"x\" & <b>", "the and in the", "x" * 30]
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|eot|>", "[INST]"]
 
@@ -65,6 +75,11 @@ class ChatTrainingTest(unittest.TestCase):
                     "--print_prompt", "--json", "--assistant_mask", "--no_add_generation_prompt", stdin=json.dumps(messages))
         return json.loads(done.stdout) if done.returncode == 0 else done.stderr
 
+    def parts(self, ours):
+        """The texts that a mask marks."""
+        runs = itertools.groupby(zip(ours["ids"], ours["assistant_mask"]), key=lambda pair: pair[1])
+        return [self.tokenizer.decode([token for token, _ in run]) for is_part, run in runs if is_part]
+
     def reference(self, messages, template):
         return self.tokenizer.apply_chat_template(messages, chat_template=written(template, True), return_dict=True,
                                                   return_assistant_tokens_mask=True)
@@ -91,15 +106,65 @@ class ChatTrainingTest(unittest.TestCase):
                         self.assertEqual(ours["assistant_mask"], expected["assistant_masks"])
                         self.assertIn(1, ours["assistant_mask"])
 
+    def test_parts_in_the_templates_that_models_ship(self):
+        turns = [{"role": "user", "content": "as"}, {"role": "assistant", "content": "bé"}] * 2 + [
+            {"role": "user", "content": "as <b>"}, {"role": "assistant", "content": "as"}]
+        told = 0
+        for (name, (before, after, *last)), system, count in itertools.product(PARTS.items(), (False, True), (1, 3)):
+            messages = [{"role": "system", "content": "so"}] * system + turns[-2 * count:]
+            try:
+                expected = self.tokenizer.apply_chat_template(messages, chat_template=SHIPPED[name], return_dict=True,
+                                                              return_assistant_tokens_mask="{% generation %}" in SHIPPED[name])
+            except jinja2.TemplateError:
+                continue
+            with self.subTest(template=name, system=system, turns=count):
+                ours = self.masked(messages, SHIPPED[name])
+                self.assertEqual(ours["ids"], expected["input_ids"])
+                if "{% generation %}" in SHIPPED[name]:
+                    self.assertEqual(ours["assistant_mask"], expected["assistant_masks"])
+                parts = [before + message["content"] + after for message in messages if message["role"] == "assistant"]
+                if last:
+                    parts[-1] = last[0] + parts[-1] + last[1]
+                self.assertEqual(self.parts(ours), parts)
+                told += 1
+        self.assertEqual(told, 4 * len(PARTS) - 4)  # Gemma's and one of Mistral's have no place for a system message
+
+    def test_parts_of_calls_and_of_thoughts(self):
+        """A template that writes thoughts in the last turn alone, as Qwen3's does; what asks for an answer is no part of it."""
+        template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last and m.role == 'assistant' %}<think></think>{% endif %}" \
+                   "{{ m.content or '' }}{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}" \
+                   "<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+        call = {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}
+        messages = [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "b"},
+                    {"role": "assistant", "content": "  c  "}]
+        self.assertEqual(self.parts(self.masked(messages, template)), ['<call>f{"x": 1}<|im_end|>', "<think></think>  c  <|im_end|>"])
+
     def test_a_part_that_cannot_be_told_is_refused(self):
         last = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last %}<think></think>{% endif %}{{ m.content }}{% endfor %}" \
                "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
         messages = [{"role": r, "content": c} for r, c in (("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"))]
-        self.assertIn("message 2: the chat template renders it otherwise", self.masked(messages, last))
-        dataset = self.write("chats.jsonl", json.dumps({"messages": messages}) + "\n")
-        done, _ = self.train(dataset, template=last)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("chats.jsonl, line 1: message 2", done.stderr)
+        self.assertEqual(self.parts(self.masked(messages, last)), ["b", "<think></think>d"])
+        twice, other = last.replace("{{ m.content }}", "{{ m.content * 2 }}"), last.replace("{{ m.content }}", "{{ m.content }}{{ loop.revindex }}")
+        for template in twice, other:
+            self.assertIn("message 2: the chat template renders it otherwise", self.masked(messages, template))
+            dataset = self.write("chats.jsonl", json.dumps({"messages": messages}) + "\n")
+            done, _ = self.train(dataset, template=template)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("chats.jsonl, line 1: message 2", done.stderr)
+
+    def test_conversations_that_cannot_be_used_are_left_out(self):
+        template = written(TEMPLATES["chatml"], False)
+        good = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        lines = [{"messages": chat} for chat in (good[1:] + good, good, good[1:])]
+        dataset = self.write("chats.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        done, run = self.train(dataset, template=template, steps=1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("note: 4 conversations cannot be used and are left out, such as ", done.stderr)  # of both files
+        self.assertIn("chats.jsonl, line 3: the assistant's message is the first: there is no prompt", done.stderr)
+        alone, expected = self.train(self.write("good.jsonl", json.dumps(lines[1]) + "\n"), template=template, steps=1)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        first = [json.loads((out / "metrics.jsonl").read_text().splitlines()[0])["train_loss"] for out in (run, expected)]
+        self.assertEqual(*first)
 
     def test_loss(self):
         draw = random.Random(8)

@@ -22,9 +22,10 @@ struct ChatTokens {
 
 /// Encodes a request of ChatFormat::prompt(). The assistant writes what the template has between
 /// {% generation %} and {% endgeneration %}, as return_assistant_tokens_mask of transformers does it; without
-/// them, what the template adds for a message of the assistant to the prompt that asks for it. Throws Error
-/// if the template renders a message otherwise where others follow, so that its part cannot be told. What the
-/// assistant writes in the first `prompt` messages does not count.
+/// them, what the whole conversation has of a message of the assistant, from what asks for it to what ends it
+/// in a conversation that goes so far. Throws Error if one of them stands otherwise in the whole, so that the
+/// part cannot be told, and if the conversation begins with the assistant. What the assistant writes in the
+/// first `prompt` messages does not count.
 ChatTokens encode_chat(const ChatFormat& format, const Tokenizer& tokenizer,
                        const nlohmann::ordered_json& request, std::size_t prompt = 0);
 

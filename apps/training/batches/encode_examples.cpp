@@ -151,6 +151,19 @@ Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt
   return example;
 }
 
+// Runs `encode`; false where that throws, which is counted.
+template <class Encode>
+bool is_usable(const std::string& name, std::int64_t line, EncodeLimits& limits, Encode encode) {
+  try {
+    at_line(name, line, encode);
+    return true;
+  } catch (const Error& error) {
+    ++limits.unusable;
+    limits.fault = error.what();
+    return false;
+  }
+}
+
 }  // namespace
 
 Encoding encode_within(EncodeLimits& limits, const Tokenizer& tokenizer, const std::string& text,
@@ -218,14 +231,18 @@ TokenIds encode_documents(std::span<const Record> records, const Tokenizer& toke
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits) {
+  const std::int64_t before = limits.unusable;
   std::vector<Example> examples;
   for (const Conversation& conversation : conversations) {
-    Example example = at_line(name, conversation.line, [&] {
-      return encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);
-    });
+    Example example;
+    if (!is_usable(name, conversation.line, limits, [&] {
+          example = encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);
+        }))
+      continue;
     limits.left_out += learns(example) ? 0 : 1;
     if (learns(example)) examples.push_back(std::move(example));
   }
+  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
   if (examples.empty())
     throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
   return examples;
@@ -234,22 +251,25 @@ std::vector<Example> encode_conversations(const std::vector<Conversation>& conve
 std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
                                         const Tokenizer& tokenizer, const std::string& name,
                                         EncodeLimits& limits) {
+  const std::int64_t before = limits.unusable;
   std::vector<Example> examples;
   for (const Preference& preference : preferences) {
     std::vector<Example> answers;
-    for (const auto& request : {preference.chosen, preference.rejected}) {
-      if (!request) continue;
-      answers.push_back(at_line(name, preference.line, [&] {
-        return encode_request(*request, preference.prompt, format, tokenizer, limits);
-      }));
-      answers.back().is_rejected = request == preference.rejected;
-    }
+    const auto encode = [&] {
+      for (const auto& request : {preference.chosen, preference.rejected}) {
+        if (!request) continue;
+        answers.push_back(encode_request(*request, preference.prompt, format, tokenizer, limits));
+        answers.back().is_rejected = request == preference.rejected;
+      }
+    };
+    if (!is_usable(name, preference.line, limits, encode)) continue;
     const bool all_learn = std::ranges::all_of(answers, learns);
     const bool equal = answers.size() == 2 && answers[0].input_ids == answers[1].input_ids;
     limits.left_out += all_learn ? 0 : 1;
     limits.equal += all_learn && equal ? 1 : 0;
     if (all_learn && !equal) std::ranges::move(answers, std::back_inserter(examples));
   }
+  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
   if (examples.empty())
     throw Error(name, ": no prompt has answers that differ within ", limits.max_length, " tokens");
   return examples;

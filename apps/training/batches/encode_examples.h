@@ -23,6 +23,8 @@ struct EncodeLimits {
   // Outputs, of conversations: without an answer within the limit; with tools or calls that the template does
   // not write; without a special token at the end of an answer; pairs of answers that are the same.
   std::int64_t left_out = 0, without_tools = 0, endless = 0, equal = 0;
+  std::int64_t unusable = 0;  // that the template refuses, or whose answers cannot be told
+  std::string fault;          // of the last of them, with its file and line
 };
 
 /// Runs `action`; prefixes the message of an Error with the file and line.
@@ -58,7 +60,7 @@ TokenIds encode_documents(std::span<const Record> records, const Tokenizer& toke
                           const std::string& name);
 
 /// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
-/// which the limit leaves no such token is left out.
+/// which the limit leaves no such token is left out, and so is a conversation that encode_chat() refuses.
 std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits);

@@ -92,6 +92,7 @@ class DatasetReader {
     note("the answers of ", limits_.endless,
          " conversations end in no token that ends an answer, so that the model does not learn to stop; the "
          "chat template should write one, such as eos_token, as the assistant's");
+    note("", limits_.unusable, " conversations cannot be used and are left out, such as " + limits_.fault);
     note("", limits_.left_out, " conversations have no answer within" + block + " and are left out");
     note("", limits_.equal, " pairs have the same answers within" + block + " and are left out");
     note("", names_.empty_rows, " rows have an empty text and are left out");

@@ -202,6 +202,12 @@ class ParallelTest(unittest.TestCase):
                 (1, ("RANK is 2", "WORLD_SIZE 2"), dict(RANK=2, WORLD_SIZE=2)),
                 (1, ("PMI_SIZE 'two'",), dict(PMI_RANK=0, PMI_SIZE="two")),
                 (1, ("torchrun has started 2", "SLURM_NTASKS says 4"), dict(RANK=0, WORLD_SIZE=2, TORCHELASTIC_RUN_ID="x", SLURM_PROCID=0, SLURM_NTASKS=4)),
+                (1, ("MV2_COMM_WORLD_SIZE is 2", "MV2_COMM_WORLD_RANK is missing"), dict(MV2_COMM_WORLD_SIZE=2)),
+                (1, ("FLUX_TASK_RANK is 1", "FLUX_JOB_SIZE is missing"), dict(FLUX_TASK_RANK=1)),
+                (1, ("flux run has started 3", "PMI_SIZE says 4"), dict(FLUX_TASK_RANK=0, FLUX_JOB_SIZE=3, PMI_RANK=0, PMI_SIZE=4)),
+                (1, ("PALS_RANKID is 1", "PMI_RANK"), dict(PALS_RANKID=1)),
+                (1, ("SLURM_STEP_NUM_TASKS is 2", "1 process"), dict(SLURM_STEP_NUM_TASKS=2, SLURM_NTASKS=1, SLURM_PROCID=0)),
+                (1, ("LOCAL_WORLD_SIZE is 2",), dict(LOCAL_WORLD_SIZE=2, RANK=0, WORLD_SIZE=1)),
                 (1, ("MASTER_PORT 'x'",), dict(RANK=0, WORLD_SIZE=2, MASTER_PORT="x"))):
             self.assert_one_error(self.run_alone(words, **variables), *named, code=code)
         self.assert_one_error(self.run_alone(self.words("run"), RANK=0, WORLD_SIZE=2), "--master_addr", "MASTER_ADDR")

@@ -29,6 +29,9 @@ constexpr Variables kLaunchers[]{
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MVAPICH's mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", ""},
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_TASKS_PER_NODE"}};
 
@@ -147,6 +150,15 @@ Launch find_launch(const MeetingPlace& place) {
                   " if no others were started");
     }
   }
+  // Of fewer processes than were started each would train alone.
+  for (const char* variable : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                               "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const std::int64_t size = value_of(variable, 1); size > launch.size)
+      throw Error(variable, " is ", size, ", but other variables say that ", launch.size,
+                  launch.size == 1 ? " process trains" : " processes train", "; unset ", variable,
+                  " if no others were started");
+  if (const std::int64_t rank = value_of("PALS_RANKID", 0); rank >= launch.size)
+    throw Error("PALS_RANKID is ", rank, ", but PMI_RANK and PMI_SIZE, by which the ranks meet, are missing");
   if (chosen == nullptr) return launch;
   launch.rank = value_of(chosen->rank, 0);
   launch.local_rank = std::max<std::int64_t>(value_of(chosen->local_rank, 0), 0);

@@ -64,8 +64,14 @@ std::string text_under(const nlohmann::json& object, const std::string& key, con
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return "";
   if (found->is_string()) return found->get<std::string>();
-  if (found->is_number() || found->is_boolean()) return found->dump();
   throw Error(name, ", line ", line.number, ": '", key, "' must be a text, found ", found->type_name());
+}
+
+std::string label_under(const nlohmann::json& object, const std::string& key, const Line& line,
+                        const std::string& name) {
+  const auto found = object.find(key);
+  const bool is_value = found != object.end() && (found->is_number() || found->is_boolean());
+  return is_value ? found->dump() : text_under(object, key, line, name);
 }
 
 }  // namespace zoo

@@ -169,7 +169,9 @@ fs::path unpacked(const std::string& dataset) {
   AtomicFile whole(path);
   for (const fs::path& file : files) {
     if (!ends_in_a_line(whole.written())) std::ofstream(whole.written(), std::ios::app) << '\n';
+    const auto size = fs::file_size(whole.written());
     append(file, whole.written());
+    if (fs::file_size(whole.written()) == size) std::cerr << "note: " << file << " is empty\n";
   }
   whole.commit();
   return path;

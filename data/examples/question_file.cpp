@@ -82,7 +82,7 @@ Question read_question(const Line& line, const std::string& name, FileColumns& n
   if (answers != object.end()) {
     place_answer(read_answers(*answers, line, name), name, question);
   } else {
-    const std::string start = text_under(object, "answer_start", line, name);
+    const std::string start = label_under(object, "answer_start", line, name);
     place_answer({text_under(object, "answer", line, name), number_of(start, line.number, name)}, name,
                  question);
   }

@@ -31,7 +31,8 @@ Record read_record(const Line& line, const std::string& name, const Columns& col
   const nlohmann::json object = names.read_object(line, name, all);
   Record record{line.number, {}};
   record.is_empty = object.value(all[0], nlohmann::json()) == "";
-  for (const std::string& key : all) record.fields.push_back(text_under(object, key, line, name));
+  for (const std::string& key : all)
+    record.fields.push_back((names_a_label(key) ? label_under : text_under)(object, key, line, name));
   return record;
 }
 

@@ -40,12 +40,13 @@ struct Columns {
 std::vector<std::string> first_names(std::string_view text, const std::string& name);
 
 /// Reads the records of a text. If `name` ends in .jsonl, a line is an object with the columns as keys and
-/// texts, numbers or booleans as values. Otherwise a line is columns between tabs or, if `name` ends in .csv,
-/// commas (RFC 4180: a field in quotes may hold line breaks), in the order of a header line that names all
-/// required ones or, without a header, in the order of `columns`. `names` has the names in the file, and
-/// receives the ignored ones. Empty lines at the end are ignored. The text's first line is counted as
-/// `first_line`. Throws Error naming file and line: no record, a line of another width than the first, a
-/// missing or empty field, invalid JSON, a header that lacks a required name, and as FileColumns::check().
+/// texts as values, of labels also numbers or booleans. Otherwise a line is columns between tabs or, if
+/// `name` ends in .csv, commas (RFC 4180: a field in quotes may hold line breaks), in the order of a header
+/// line that names all required ones or, without a header, in the order of `columns`. `names` has the names
+/// in the file, and receives the ignored ones. Empty lines at the end are ignored. The text's first line is
+/// counted as `first_line`. Throws Error naming file and line: no record, a line of another width than the
+/// first, a missing or empty field, invalid JSON, a header that lacks a required name, and as
+/// FileColumns::check().
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
                                   FileColumns& names, std::int64_t first_line = 1);
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns);

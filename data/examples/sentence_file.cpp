@@ -116,7 +116,7 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
     const nlohmann::json object = names.read_object(line, name, columns.names());
     Record record{line.number, {}};
     for (const std::string& key : columns.required) {
-      record.fields.push_back(text_under(object, key, line, name));
+      record.fields.push_back((names_a_label(key) ? label_under : text_under)(object, key, line, name));
       if (record.fields.back().empty())
         throw Error(name, ", line ", line.number, ": '", key, "' is missing or empty");
     }

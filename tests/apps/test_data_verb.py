@@ -183,6 +183,18 @@ class Prepare(DataTest):
         self.assert_one_error(result, 1, "line 2: 'text' is missing or empty")
         self.assertNotIn("--columns", result.err)
 
+    def test_a_number_is_no_text_and_an_empty_file_is_named(self):
+        words = ["--tokenizer", "byte_bpe", "--vocab_size", "257", "--out_dir", self.path("typed"), "--overwrite"]
+        for value in "5", "true", "1.5":
+            source = self.write("typed.jsonl", f'{{"text": "one"}}\n{{"text": {value}}}\n{{"text": "two"}}\n'.encode())
+            self.assert_one_error(run("data", "prepare", source, *words), 1, "typed.jsonl, line 2: 'text' must be a text")
+        for name, content in (("a", b'{"text": "one"}'), ("b", b""), ("c", b'{"text": "two"}\n')):
+            self.write(f"shard-{name}.jsonl", content)
+        result = run("data", "prepare", self.path("shard-*.jsonl"), *words, TZOO_DATA_DIR=self.path("cache"))
+        self.assertEqual((result.code, len(self.ids("typed/train.bin") + self.ids("typed/val.bin"))), (0, 8), result)
+        self.assertIn('shard-b.jsonl" is empty\n', result.err)
+        self.assertEqual(result.err.count("is empty"), 1)
+
     def test_a_long_last_document_validates(self):
         rows = ['{"text": "in the beginning"}'] * 5 + [json.dumps({"text": "and the earth was without form " * 9})]
         for end in ("\n", ""):

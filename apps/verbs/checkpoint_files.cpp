@@ -1,5 +1,6 @@
 #include "apps/verbs/checkpoint_files.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
@@ -173,7 +174,11 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
       const std::string name = entry.path().filename().string();
       if (entry.is_directory() ? folders.contains(name) : kind_of(name).has_value())
         add_files(model, entry.path(), files_);
+      else if (!name.starts_with('.') && name != "adapter" && name.find(".safetensors") == name.npos &&
+               name != kConfigFile)
+        unknown_.push_back(name);
     }
+    std::ranges::sort(unknown_);
   }
   if (model.adapter.empty()) return;
   auto templates = ChatFormat::read(model.adapter).files();

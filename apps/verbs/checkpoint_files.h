@@ -35,9 +35,13 @@ class ModelFiles {
   /// generation_config.json and tokenizer_config.json that change results.
   std::vector<std::string> left_out(SingleFile format) const;
 
+  /// Names of the source's other files and folders, which nobody writes: weights and hidden files are none.
+  const std::vector<std::string>& unknown() const { return unknown_; }
+
  private:
   CheckpointConfig source_;
   std::map<std::string, std::string> files_;  // bytes by path
+  std::vector<std::string> unknown_;
 };
 
 }  // namespace zoo

@@ -256,6 +256,13 @@ class TrainTest(CommandTest):
         self.assertEqual(result.code, 0, result.err)
         first, second = self.metrics(folder), self.metrics(self.folder / "second")
         self.assertAlmostEqual(second[0]["val_loss"], first[-1]["val_loss"], places=5)
+        # What it does not know stays behind, and is named.
+        self.assertNotIn("does not have", result.err)
+        for name in "processor_config.json", "onnx/model.onnx", ".gitattributes":
+            (folder / "final" / name).parent.mkdir(exist_ok=True)
+            (folder / "final" / name).write_text("{}")
+        result = run("train", *flags(self.folder / "third", self.text), "--init_from", folder / "final", "--max_iters", 1)
+        self.assertIn(f"note: of {folder / 'final'}, the trained model does not have onnx, processor_config.json\n", result.err)
 
     def test_a_resumed_run_refuses_what_it_cannot_change_and_stays_as_it_was(self):
         folder = self.train("run", max_iters=20)

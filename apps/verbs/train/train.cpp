@@ -345,6 +345,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     std::cerr << "note: no adapter is written beside the merged model, since the model that it would belong "
                  "to is in no directory\n";
   const Savers save = savers(loaded, start.checkpoint, data, adapters, save_modules);
+  if (writes && !start.resumed && !save.unknown.empty())
+    std::cerr << "note: of " << start.checkpoint->directory.string() << ", the trained model does not have "
+              << joined(save.unknown) << "\n";
   options.save_step = save.step;
   options.data_sha256 = data.sha256;
   Trainer trainer(*objective, run, save.whole, options);

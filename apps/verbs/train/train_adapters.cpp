@@ -66,7 +66,8 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     else save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
     save_files(directory);
   };
-  if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr};
+  const std::vector<std::string> unknown = files ? files->unknown() : std::vector<std::string>();
+  if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr, unknown};
   const auto save_beside = [=](const fs::path& directory) {
     save_adapter(loaded, {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
                  directory);
@@ -88,7 +89,8 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
             write_safetensors(
                 directory / kAdaptersFile, adapters->state(),
                 {{kTrains, joined(adapters->trains(), "\n")}, {kAdaptedBase, adapters->base()}});
-          }};
+          },
+          unknown};
 }
 
 std::optional<SafetensorsFile> saved_adapters(const TrainFlags& flags, const CheckpointConfig& checkpoint) {

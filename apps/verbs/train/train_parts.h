@@ -83,9 +83,11 @@ std::int64_t trained_parameters(const torch::nn::Module& module);
 void print_cost(const Trainer::Result& result, const Model& model, std::int64_t length, bool on_cpu);
 
 /// Functions that save a model: `whole` with its adapters merged, or only the adapters if the model's
-/// projections are packed; `step` for resuming, if that differs.
+/// projections are packed; `step` for resuming, if that differs. `unknown`: what the checkpoint's directory
+/// has that they do not write.
 struct Savers {
   Trainer::SaveModel whole, step;
+  std::vector<std::string> unknown;
 };
 
 /// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and

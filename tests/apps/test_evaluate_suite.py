@@ -123,6 +123,18 @@ class EvaluateSuite(CommandTest):
         self.assertEqual([(answer["text"], answer["exact_match"]) for answer in answers], [("", 1), ("", 0)])
         self.assertEqual(scores["exact_match"]["value"], 0.5)
 
+    def test_rules_of_written_answers(self):
+        self.write_lines("asked.jsonl", [{"q": "the cat", "a": "Oh, no"}, {"q": "dog", "a": "[invalid]"}])
+        keys = dict(output_type="generate_until", data="asked.jsonl", doc_to_target="a", doc_to_choice=None, dataset_name=None,
+                    repeats=1, generation_kwargs={"max_gen_toks": 5})
+        both = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True, "ignore_punctuation": True,
+                 "regexes_to_ignore": ["[a-n ]", "O"]}]
+        scores, _ = self.evaluate(self.write_task(**keys, metric_list=[dict(both[0], regexes_to_ignore=["[a-z]", "O", " "])]))
+        self.assertEqual(scores["exact_match"]["value"], 1)
+        self.refused("repeats", "5", **{**keys, "repeats": 5})
+        self.refused("dataset_name", **{**keys, "dataset_name": 5})
+        self.refused("ignore_case", metric_list=[{"metric": "acc", "ignore_case": True}])
+
     def test_written_answers_of_beams(self):
         """An answer is the best beam of its own question, also where the model's file asks for several."""
         self.write_lines("asked.jsonl", [{"q": "the cat"}, {"q": "dog"}])

@@ -174,11 +174,13 @@ std::size_t best(const SuiteQuestion& question, const SuiteAnswer& answer, const
 }
 
 // A metric's value, and its weight in the mean.
-std::pair<double, double> value_of(const std::string& metric, const SuiteTask& task,
-                                   const SuiteQuestion& question, const SuiteAnswer& answer) {
+std::pair<double, double> value_of(std::size_t number, const SuiteTask& task, const SuiteQuestion& question,
+                                   const SuiteAnswer& answer) {
+  const std::string& metric = task.metrics[number];
   const std::vector<double>& known = answer.log_probabilities;
   const std::string& text = question.continuations[0];
-  if (task.output_type == "generate_until") return {std::ranges::count(question.targets, answer.text) > 0, 1};
+  if (task.output_type == "generate_until")
+    return {task.rules[number].match(answer.text, question.targets), 1};
   if (metric == "exact_match") return {answer.greedy[question.right], 1};
   if (task.output_type == "multiple_choice") return {best(question, answer, metric) == question.right, 1};
   if (task.output_type == "loglikelihood") return {metric == "acc" ? double(answer.greedy[0]) : known[0], 1};
@@ -265,7 +267,7 @@ SuiteResult evaluate_task(const SuiteTask& task, DecodingModel& model, const Gen
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SuiteAnswer& answer = result.answers[i];
     if (task.output_type == "multiple_choice") answer.chosen = best(task.questions[i], answer, "acc");
-    for (const std::string& metric : task.metrics)
+    for (std::size_t metric = 0; metric < task.metrics.size(); ++metric)
       answer.values.push_back(value_of(metric, task, task.questions[i], answer));
   }
   for (const std::string& metric : task.metrics)

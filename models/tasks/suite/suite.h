@@ -14,6 +14,7 @@
 
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
+#include "models/tasks/suite/match_rules.h"
 
 namespace zoo {
 
@@ -28,6 +29,7 @@ struct SuiteQuestion {
 struct SuiteTask {
   std::string name, output_type;
   std::vector<std::string> metrics, until;
+  std::vector<MatchRules> rules;  // generate_until: one for each metric
   std::int64_t max_gen_toks = 256;
   std::vector<SuiteQuestion> questions;
 };

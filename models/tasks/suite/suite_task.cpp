@@ -37,11 +37,12 @@ class TaskReader {
   SuiteTask read(const SuiteOptions& options) {
     // Those of the last line change no answer.
     check(keys_,
-          "task dataset_path dataset_kwargs data output_type training_split test_split validation_split "
+          "task dataset_path dataset_name dataset_kwargs data output_type training_split test_split "
+          "validation_split "
           "fewshot_split "
           "fewshot_config doc_to_text doc_to_target doc_to_choice description metric_list num_fewshot "
           "target_delimiter "
-          "fewshot_delimiter filter_list generation_kwargs "
+          "fewshot_delimiter filter_list repeats generation_kwargs "
           "tag task_alias metadata should_decontaminate doc_to_decontamination_query");
     task_.name = get<std::string>("task", "");
     task_.output_type = get<std::string>("output_type", "generate_until");
@@ -49,6 +50,8 @@ class TaskReader {
     has_choices_ = given("doc_to_choice");
     for (const char* key : {"task", "doc_to_text", "doc_to_target", chooses_ ? "doc_to_choice" : "task"})
       if (!given(key)) refuse(key, "is missing");
+    if (!get("dataset_name", Json("")).is_string()) refuse("dataset_name", "is no text");
+    if (get("repeats", Json(1)) != 1) refuse("repeats", "is " + keys_["repeats"].dump() + "; expected 1");
     for (const Json& entry : get("filter_list", Json::array()))
       if (entry.at("filter").dump() != R"([{"function":"take_first"}])")
         refuse("filter_list", "has more than take_first");
@@ -98,13 +101,37 @@ class TaskReader {
     for (const Json& entry : get("metric_list", Json::array())) {
       const auto metric =
           known->second.find(task_.metrics.emplace_back(entry.at("metric").get<std::string>()));
-      check(entry, "metric aggregation higher_is_better");
+      const bool writes = task_.output_type == "generate_until";
+      check(entry, writes
+                       ? "metric aggregation higher_is_better ignore_case ignore_punctuation ignore_numbers "
+                         "regexes_to_ignore"
+                       : "metric aggregation higher_is_better");
       if (metric == known->second.end() || entry.value("aggregation", metric->second) != metric->second)
         refuse("metric_list", "has " + entry.dump() + ", which is not supported for " + known->first);
+      if (writes) task_.rules.push_back(rules_of(entry));
     }
     for (const auto& [name, aggregation] : known->second)
       if (!given("metric_list") && (!chooses_ || name == "acc" || name == "acc_norm"))
         task_.metrics.push_back(name);
+    task_.rules.resize(task_.metrics.size());
+  }
+
+  MatchRules rules_of(const Json& metric) const {
+    MatchRules rules{.ignore_case = metric.value("ignore_case", false),
+                     .ignore_punctuation = metric.value("ignore_punctuation", false),
+                     .ignore_numbers = metric.value("ignore_numbers", false)};
+    const Json expressions = metric.value("regexes_to_ignore", Json());
+    for (const Json& each : expressions.is_null() ? Json::array() : expressions)
+      rules.regexes_to_ignore.push_back(pattern("metric_list", each.get<std::string>()));
+    return rules;
+  }
+
+  TextPattern pattern(const char* key, const std::string& expression) const {
+    try {
+      return python_pattern(expression);
+    } catch (const Error& error) {
+      refuse(key, "'" + expression + "': " + error.what());
+    }
   }
 
   void read_generation() {

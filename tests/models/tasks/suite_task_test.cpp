@@ -81,6 +81,25 @@ TEST_CASE("A task's templates keep white space, as jinja2 does by default") {
   CHECK(contexts_with({{"doc_to_text", "{{other|default('z')}}{{'no' if other is undefined}}"}})[0] == "zno");
 }
 
+// The expected texts are those of Python's re with the harness' exact_match_hf_evaluate().
+TEST_CASE("Written answers are compared as the harness compares them") {
+  const MatchRules gsm8k{.regexes_to_ignore = {python_pattern(","), python_pattern("\\$"),
+                                               python_pattern("(?s).*#### "), python_pattern("\\.$")},
+                         .ignore_case = true};
+  CHECK(gsm8k.match("So 1,000 is\nit.\n#### $1,234.", {"no", "1234"}));
+  CHECK(gsm8k.match("12.\n", {"12\n"}));
+  CHECK_FALSE(gsm8k.match("12.\n", {"12"}));
+  const MatchRules plain{.ignore_case = true, .ignore_punctuation = true, .ignore_numbers = true};
+  CHECK(plain.match("Ünïcode, ÀB-1!", {"ünïcode àb"}));
+  CHECK_FALSE(MatchRules().match("A", {"a"}));
+  CHECK(MatchRules{.regexes_to_ignore = {python_pattern("[[&]")}}.match("[a]&b", {"a]b"}));
+  CHECK_FALSE(MatchRules{.regexes_to_ignore = {python_pattern("a.b")}}.match("a\nb", {""}));
+  CHECK(MatchRules{.regexes_to_ignore = {python_pattern("(?s)a.b")}}.match("a\nb", {""}));
+
+  for (const char* other : {"\\w+", "\\bno", "(?P<x>a)", "(a)\\1", "(?i:é)"})
+    CHECK_THROWS_AS(python_pattern(other), Error);
+}
+
 TEST_CASE("What a suite's task cannot have is refused by name") {
   CHECK_THROWS_WITH(read_with({{"process_docs", "f"}}), Contains("'process_docs' is not supported"));
   CHECK_THROWS_WITH(read_with({{"doc_to_target", 2}}),

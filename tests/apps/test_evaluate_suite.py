@@ -129,10 +129,18 @@ class EvaluateSuite(CommandTest):
                     repeats=1, generation_kwargs={"max_gen_toks": 5})
         both = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True, "ignore_punctuation": True,
                  "regexes_to_ignore": ["[a-n ]", "O"]}]
+        scores, answers = self.evaluate(self.write_task(**keys, metric_list=both, filter_list=[
+            {"name": "first", "filter": [{"function": "take_first"}]},
+            {"name": "number", "filter": [{"function": "regex", "regex_pattern": "(-?[0-9]+)", "group_select": -1}, {"function": "take_first"}]}]))
+        # The model writes nothing: right where all of the target is ignored, or where the filter finds nothing.
+        self.assertEqual([(answer["exact_match,first"], answer["exact_match,number"]) for answer in answers], [(0, 0), (0, 1)])
         scores, _ = self.evaluate(self.write_task(**keys, metric_list=[dict(both[0], regexes_to_ignore=["[a-z]", "O", " "])]))
         self.assertEqual(scores["exact_match"]["value"], 1)
         self.refused("repeats", "5", **{**keys, "repeats": 5})
         self.refused("dataset_name", **{**keys, "dataset_name": 5})
+        self.refused("filter_list", "lowercase", **keys, filter_list=[{"name": "x", "filter": [{"function": "lowercase"}, {"function": "take_first"}]}])
+        self.refused("filter_list", "\\w", **keys, filter_list=[{"name": "x", "filter": [{"function": "regex", "regex_pattern": "\\w"}, {"function": "take_first"}]}])
+        self.refused("filter_list", "empty", **keys, filter_list=[])
         self.refused("ignore_case", metric_list=[{"metric": "acc", "ignore_case": True}])
 
     def test_written_answers_of_beams(self):

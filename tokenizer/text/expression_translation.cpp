@@ -41,7 +41,7 @@ Set any_case(char32_t c) {
 
 class Translator {
  public:
-  explicit Translator(std::string_view text) : text_(text) {}
+  Translator(std::string_view text, bool captures) : text_(text), captures_(captures) {}
 
   std::string translate() {
     if (take("(?i)")) folds_ = true;
@@ -172,7 +172,7 @@ class Translator {
 
   std::string group() {
     const bool outer = folds_;
-    std::string begin = "(?:";
+    std::string begin = captures_ && !peek('?') ? "(" : "(?:";
     if (take("?i:")) {
       folds_ = true;
     } else if (take("?-i:")) {
@@ -186,7 +186,7 @@ class Translator {
     std::string inner = alternatives();
     if (!take(")")) refuse("a group without its end");
     folds_ = outer;
-    repeatable_ = begin == "(?:" || begin == "(?>";
+    repeatable_ = begin == "(" || begin == "(?:" || begin == "(?>";
     literal_ = 0;
     return begin + inner + ")";
   }
@@ -372,15 +372,16 @@ class Translator {
   std::string_view text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  bool captures_;  // groups without a ?
   bool folds_ = false, repeatable_ = true;
   char32_t literal_ = 0, before_ = 0;  // under (?i): the letter just read, and the one before it
 };
 
 }  // namespace
 
-std::string icu_expression(std::string_view oniguruma) {
+std::string icu_expression(std::string_view oniguruma, bool captures) {
   require_utf8(oniguruma, "a regular expression");
-  return Translator(oniguruma).translate();
+  return Translator(oniguruma, captures).translate();
 }
 
 }  // namespace zoo

@@ -25,6 +25,12 @@ UBool U_CALLCONV keep_ticks(const void* context, std::int32_t ticks) {
   return true;
 }
 
+ByteRange range_of(const icu::RegexMatcher& matcher, std::int32_t group, UErrorCode& status) {
+  const std::int64_t begin = std::max<std::int64_t>(matcher.start64(group, status), 0),
+                     end = std::max<std::int64_t>(matcher.end64(group, status), 0);
+  return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+}
+
 void require(UErrorCode status, const std::string& expression) {
   if (U_SUCCESS(status)) return;
   const bool is_limit = status == U_REGEX_TIME_OUT || status == U_REGEX_STACK_OVERFLOW;
@@ -40,12 +46,12 @@ TextPattern TextPattern::literal(std::string text) {
   return pattern;
 }
 
-TextPattern TextPattern::regex(const std::string& expression) {
+TextPattern TextPattern::regex(const std::string& expression, bool captures) {
   UErrorCode status = U_ZERO_ERROR;
   UParseError where;
   auto compiled = std::make_shared<Regex>();
-  compiled->pattern.reset(
-      icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(icu_expression(expression)), 0, where, status));
+  compiled->pattern.reset(icu::RegexPattern::compile(
+      icu::UnicodeString::fromUTF8(icu_expression(expression, captures)), 0, where, status));
   if (U_FAILURE(status))
     throw Error("not a regular expression that is supported: ICU says ", u_errorName(status));
   compiled->expression = expression;
@@ -62,6 +68,26 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
       matches.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + text_.size())});
     return;
   }
+  std::int64_t last = -1;
+  search(text, [&](const icu::RegexMatcher& matcher, UErrorCode& status) {
+    const ByteRange match = range_of(matcher, 0, status);
+    // `tokenizers` skips an empty match at the end of another one.
+    if (match.begin < match.end || match.begin != last) matches.push_back(match);
+    last = match.end;
+  });
+}
+
+std::vector<std::vector<ByteRange>> TextPattern::captures(std::string_view text) const {
+  std::vector<std::vector<ByteRange>> matches;
+  search(text, [&](const icu::RegexMatcher& matcher, UErrorCode& status) {
+    std::vector<ByteRange>& groups = matches.emplace_back();
+    for (std::int32_t group = 0; group <= matcher.groupCount(); ++group)
+      groups.push_back(range_of(matcher, group, status));
+  });
+  return matches;
+}
+
+template <class Found> void TextPattern::search(std::string_view text, Found found) const {
   UErrorCode status = U_ZERO_ERROR;
   UText utext = UTEXT_INITIALIZER;
   utext_openUTF8(&utext, text.data(), static_cast<std::int64_t>(text.size()), &status);
@@ -72,12 +98,7 @@ void TextPattern::find(std::string_view text, std::vector<ByteRange>& matches) c
   std::int32_t ticks = 0;
   matcher->setMatchCallback(keep_ticks, &ticks, status);
   matcher->reset(&utext);
-  for (std::int64_t last = -1; matcher->find(status); last = matcher->end64(status)) {
-    const ByteRange match = {static_cast<std::uint32_t>(matcher->start64(status)),
-                             static_cast<std::uint32_t>(matcher->end64(status))};
-    // `tokenizers` skips an empty match at the end of another one.
-    if (match.begin < match.end || match.begin != last) matches.push_back(match);
-  }
+  while (matcher->find(status)) found(*matcher, status);
   utext_close(&utext);
   require(status, regex_->expression);
   if (TextWork* work = TextWork::current(); work != nullptr && ticks > 0) work->searched(ticks);

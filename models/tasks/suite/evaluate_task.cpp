@@ -267,8 +267,11 @@ SuiteResult evaluate_task(const SuiteTask& task, DecodingModel& model, const Gen
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SuiteAnswer& answer = result.answers[i];
     if (task.output_type == "multiple_choice") answer.chosen = best(task.questions[i], answer, "acc");
-    for (std::size_t metric = 0; metric < task.metrics.size(); ++metric)
-      answer.values.push_back(value_of(metric, task, task.questions[i], answer));
+    for (std::size_t metric = 0; metric < task.metrics.size(); ++metric) try {
+        answer.values.push_back(value_of(metric, task, task.questions[i], answer));
+      } catch (const Error& error) {
+        throw Error(task.name, ", question ", i + 1, ": ", error.what());
+      }
   }
   for (const std::string& metric : task.metrics)
     result.scores.push_back(score_of(metric, result.scores.size(), result.answers));

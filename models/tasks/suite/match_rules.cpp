@@ -7,6 +7,27 @@
 #include "tokenizer/jinja/python_text.h"
 
 namespace zoo {
+namespace {
+
+std::string filtered(const std::string& text, const MatchRules::Filter& filter) {
+  const std::vector<std::vector<ByteRange>> found = filter.pattern.captures(text);
+  for (const std::vector<ByteRange>& groups : found)  // re.findall() has empty ones at other places
+    if (groups[0].begin == groups[0].end)
+      throw Error("a regular expression of the task matches the empty text, which is not supported");
+  if (found.empty()) return filter.fallback;
+  const std::int64_t index = filter.group_select + (filter.group_select < 0 ? std::ssize(found) : 0);
+  if (index < 0 || index >= std::ssize(found))
+    throw Error("group_select is ", filter.group_select, ", of ", found.size(), " matches in '", text, "'");
+  // The whole match if there are no groups, the only group, or the first one that is not empty.
+  const std::vector<ByteRange>& groups = found[static_cast<std::size_t>(index)];
+  std::string chosen;
+  for (std::size_t i = groups.size() > 1 ? 1 : 0; i < groups.size() && chosen.empty(); ++i)
+    chosen = text.substr(groups[i].begin, groups[i].end - groups[i].begin);
+  if (chosen.empty() && groups.size() > 2) chosen = filter.fallback;
+  return chat::stripped(chosen, chat::Side::both);
+}
+
+}  // namespace
 
 TextPattern python_pattern(std::string_view expression) {
   std::string_view left = expression;
@@ -38,12 +59,13 @@ TextPattern python_pattern(std::string_view expression) {
       translated += c;
     }
   }
-  return TextPattern::regex(translated);
+  return TextPattern::regex(translated, /*captures=*/true);
 }
 
-bool MatchRules::match(const std::string& answer, const std::vector<std::string>& targets) const {
-  const std::string own = kept(answer);
-  return std::ranges::any_of(targets, [&](const std::string& target) { return kept(target) == own; });
+bool MatchRules::match(std::string answer, const std::vector<std::string>& targets) const {
+  for (const Filter& filter : filters) answer = filtered(answer, filter);
+  answer = kept(answer);
+  return std::ranges::any_of(targets, [&](const std::string& target) { return kept(target) == answer; });
 }
 
 std::string MatchRules::kept(const std::string& text) const {

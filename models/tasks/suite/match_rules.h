@@ -3,8 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const zoo::MatchRules rules{.regexes_to_ignore = {zoo::python_pattern("[0-9]+")}};
-///     rules.match("a1", {"a"});  // true
+///     zoo::MatchRules rules{.ignore_case = true};
+///     rules.filters.push_back({zoo::python_pattern("#### (-?[0-9.,]+)")});
+///     rules.match("So it is #### 42", {"42"});  // true
 
 #include <string>
 #include <string_view>
@@ -18,13 +19,20 @@ namespace zoo {
 /// means something else, such as \w and \b.
 TextPattern python_pattern(std::string_view expression);
 
-/// How the exact_match of lm-evaluation-harness compares a written answer with the right ones: what it leaves
-/// out of both.
+/// How lm-evaluation-harness compares a written answer with the right ones: what its filter `regex` takes of
+/// the answer, and what exact_match leaves out of both.
 struct MatchRules {
+  struct Filter {
+    TextPattern pattern;
+    std::int64_t group_select = 0;       // which match; below 0 from the end
+    std::string fallback = "[invalid]";  // where there is none
+  };
+  std::vector<Filter> filters;
   std::vector<TextPattern> regexes_to_ignore;
   bool ignore_case = false, ignore_punctuation = false, ignore_numbers = false;
 
-  bool match(const std::string& answer, const std::vector<std::string>& targets) const;
+  /// Throws Error where the harness would end, or a pattern matches the empty text.
+  bool match(std::string answer, const std::vector<std::string>& targets) const;
 
  private:
   std::string kept(const std::string& text) const;

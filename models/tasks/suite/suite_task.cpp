@@ -2,6 +2,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -52,9 +53,6 @@ class TaskReader {
       if (!given(key)) refuse(key, "is missing");
     if (!get("dataset_name", Json("")).is_string()) refuse("dataset_name", "is no text");
     if (get("repeats", Json(1)) != 1) refuse("repeats", "is " + keys_["repeats"].dump() + "; expected 1");
-    for (const Json& entry : get("filter_list", Json::array()))
-      if (entry.at("filter").dump() != R"([{"function":"take_first"}])")
-        refuse("filter_list", "has more than take_first");
     read_metrics();
     read_generation();
     const Json split = get("test_split", get("validation_split", Json()));
@@ -114,6 +112,7 @@ class TaskReader {
       if (!given("metric_list") && (!chooses_ || name == "acc" || name == "acc_norm"))
         task_.metrics.push_back(name);
     task_.rules.resize(task_.metrics.size());
+    read_filters();
   }
 
   MatchRules rules_of(const Json& metric) const {
@@ -131,6 +130,38 @@ class TaskReader {
       return python_pattern(expression);
     } catch (const Error& error) {
       refuse(key, "'" + expression + "': " + error.what());
+    }
+  }
+
+  // Of written texts, each entry makes a metric of its own.
+  void read_filters() {
+    const Texts metrics = std::exchange(task_.metrics, {});
+    const std::vector<MatchRules> rules = std::exchange(task_.rules, {});
+    const bool writes = task_.output_type == "generate_until";
+    const Json last{{"function", "take_first"}}, none{{"name", "none"}, {"filter", Json::array({last})}},
+        entries = get("filter_list", Json::array({none}));
+    if (entries.empty()) refuse("filter_list", "is empty");
+    for (const Json& entry : entries) {
+      Json functions = entry.at("filter");
+      if (functions.empty() || functions.back() != last) refuse("filter_list", "does not end in take_first");
+      functions.erase(functions.size() - 1);
+      std::vector<MatchRules::Filter> filters;
+      for (const Json& each : functions) {
+        check(each, "function regex_pattern group_select fallback");
+        if (each.at("function") != "regex" || !writes)
+          refuse("filter_list", "has " + each.dump() + "; expected regex, of written texts");
+        const std::string expression = each.value("regex_pattern", R"(#### (\-?[0-9\.\,]+))");
+        filters.push_back({.pattern = pattern("filter_list", expression),
+                           .group_select = each.value("group_select", std::int64_t{0}),
+                           .fallback = each.value("fallback", "[invalid]")});
+      }
+      if (!writes && !task_.metrics.empty()) continue;  // the same again
+      for (std::size_t i = 0; i < metrics.size(); ++i) {
+        const bool named = writes && (entries.size() > 1 || !filters.empty());
+        task_.metrics.push_back(metrics[i] + (named ? "," + entry.at("name").get<std::string>() : ""));
+        task_.rules.push_back(rules[i]);
+        task_.rules.back().filters = filters;
+      }
     }
   }
 

@@ -81,7 +81,7 @@ TEST_CASE("A task's templates keep white space, as jinja2 does by default") {
   CHECK(contexts_with({{"doc_to_text", "{{other|default('z')}}{{'no' if other is undefined}}"}})[0] == "zno");
 }
 
-// The expected texts are those of Python's re with the harness' exact_match_hf_evaluate().
+// The expected texts are those of Python's re with the harness' exact_match_hf_evaluate() and RegexFilter.
 TEST_CASE("Written answers are compared as the harness compares them") {
   const MatchRules gsm8k{.regexes_to_ignore = {python_pattern(","), python_pattern("\\$"),
                                                python_pattern("(?s).*#### "), python_pattern("\\.$")},
@@ -96,6 +96,21 @@ TEST_CASE("Written answers are compared as the harness compares them") {
   CHECK_FALSE(MatchRules{.regexes_to_ignore = {python_pattern("a.b")}}.match("a\nb", {""}));
   CHECK(MatchRules{.regexes_to_ignore = {python_pattern("(?s)a.b")}}.match("a\nb", {""}));
 
+  const auto takes = [](const char* expression, std::int64_t select, const std::string& answer,
+                        const std::string& expected) {
+    MatchRules rules;
+    rules.filters.push_back({.pattern = python_pattern(expression), .group_select = select});
+    return rules.match(answer, {expected});
+  };
+  CHECK(takes("#### (\\-?[0-9\\.\\,]+)", 0, "#### 1, so #### -2.5", "1,"));
+  CHECK(takes("#### (\\-?[0-9\\.\\,]+)", 0, "none", "[invalid]"));
+  CHECK(takes("(-?[$0-9.,]{2,})|(-?[0-9]+)", -1, "a $1,0 b 7.", "7."));
+  CHECK(takes("(-?[$0-9.,]{2,})|(-?[0-9]+)", -1, "x 5 y", "5"));
+  CHECK(takes("answer is (\\([A-Z]\\))?", 0, "the answer is (B) ", "(B)"));
+  CHECK(takes("answer is( \\([A-Z]\\))?", 0, "the answer is", ""));
+  CHECK(takes("\\([A-Z]\\)", 1, "(A) (B) (C)", "(B)"));
+  CHECK_THROWS_WITH(takes("[0-9]", 2, "1", ""), Contains("group_select is 2"));
+  CHECK_THROWS_WITH(takes("x*", 0, "y", ""), Contains("matches the empty text"));
   for (const char* other : {"\\w+", "\\bno", "(?P<x>a)", "(a)\\1", "(?i:é)"})
     CHECK_THROWS_AS(python_pattern(other), Error);
 }

@@ -52,10 +52,10 @@ TEST_CASE("A table with commas is RFC 4180's: quoted fields hold commas, quotes 
   CHECK_THAT(fault("a\tb\n", "t.csv"), Catch::Contains("note with commas between them"));
 }
 
-TEST_CASE("A .jsonl file holds an object a line, numbers and truth values are texts there") {
-  const auto records = parse_records(
-      "{\"source\": \"a\\tb\", \"target\": 3}\n{\"target\": true, \"source\": \"x\", \"note\": null}",
-      "t.jsonl", kPairs);
+TEST_CASE("A .jsonl file holds an object a line, whose labels may be numbers and truth values") {
+  const auto records =
+      parse_records("{\"text\": \"a\\tb\", \"label\": 3}\n{\"label\": true, \"text\": \"x\", \"note\": null}",
+                    "t.jsonl", {{"text", "label"}, {"note"}});
   REQUIRE(records.size() == 2);
   CHECK(records[0].fields == std::vector<std::string>{"a\tb", "3", ""});
   CHECK(records[1].fields == std::vector<std::string>{"x", "true", ""});
@@ -71,6 +71,8 @@ TEST_CASE("Errors in a table name file and line") {
              Catch::Contains("t.jsonl, line 2: expected a JSON object"));
   CHECK_THAT(fault("{\"source\": [1], \"target\": \"b\"}", "t.jsonl"),
              Catch::Contains("'source' must be a text"));
+  CHECK_THAT(fault("{\"source\": \"a\", \"target\": 3}", "t.jsonl"),
+             Catch::Contains("line 1: 'target' must be a text, found number"));
   CHECK_THAT(fault("{\"source\": \"a\"}", "t.jsonl"), Catch::Contains("line 1: 'target' is missing"));
 }
 

@@ -64,6 +64,13 @@ bool is_sentence_settings(const std::string& name) {
   return name.starts_with("sentence_") && name.ends_with("_config.json");
 }
 
+// Of the model in any framework's form.
+bool holds_weights(const std::string& name) {
+  constexpr std::array kBegins{"pytorch_model", "tf_model", "flax_model", "rust_model"};
+  return name.find(".safetensors") != name.npos ||
+         std::ranges::any_of(kBegins, [&](const char* begin) { return name.starts_with(begin); });
+}
+
 // Of a file or a folder; folders of modules, whose names are free, are not in the list.
 std::optional<FileKind> kind_of(const std::string& name) {
   if (is_sentence_settings(name)) return FileKind::kSentences;
@@ -174,8 +181,7 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
       const std::string name = entry.path().filename().string();
       if (entry.is_directory() ? folders.contains(name) : kind_of(name).has_value())
         add_files(model, entry.path(), files_);
-      else if (!name.starts_with('.') && name != "adapter" && name.find(".safetensors") == name.npos &&
-               name != kConfigFile)
+      else if (!name.starts_with('.') && name != "adapter" && name != kConfigFile && !holds_weights(name))
         unknown_.push_back(name);
     }
     std::ranges::sort(unknown_);

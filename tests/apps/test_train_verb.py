@@ -258,7 +258,7 @@ class TrainTest(CommandTest):
         self.assertAlmostEqual(second[0]["val_loss"], first[-1]["val_loss"], places=5)
         # What it does not know stays behind, and is named.
         self.assertNotIn("does not have", result.err)
-        for name in "processor_config.json", "onnx/model.onnx", ".gitattributes":
+        for name in "processor_config.json", "onnx/model.onnx", ".gitattributes", "tf_model.h5":
             (folder / "final" / name).parent.mkdir(exist_ok=True)
             (folder / "final" / name).write_text("{}")
         result = run("train", *flags(self.folder / "third", self.text), "--init_from", folder / "final", "--max_iters", 1)

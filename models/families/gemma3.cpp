@@ -63,7 +63,7 @@ void write_ropes(const C& config, nlohmann::json& json) {
   json["rope_local_base_freq"] = config.window_rope_theta;
 }
 
-// A window then has half its positions on each side, as in transformers, which writes half into its files.
+// A window then has half its positions on each side.
 ConfigKey direction_key() {
   const auto read = [](const ConfigReader& reader, C& config) {
     if (reader.get_bool("use_bidirectional_attention", false)) config.shape = Shape::kEncoder;

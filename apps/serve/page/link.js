@@ -54,7 +54,7 @@ const copyLink = async () => {
 const linkedModel = () => new URLSearchParams(location.hash.slice(1)).get("model");
 // True if the address has a state of one of these models, which is then the page's. A page of one model takes it for its own.
 const readLink = () => {
-  const fields = new URLSearchParams(location.hash.slice(1)), of = fields.get("model");
+  const fields = new URLSearchParams(location.hash.slice(1)), of = linkedModel();
   const model = of !== null && state.models.length === 1 ? state.models[0].id : of;
   if (!about(model)) return false;
   state.model = byId("model").value = model;
@@ -68,16 +68,13 @@ const readLink = () => {
 };
 // What the model cannot follow of a link is an error, and the page is as at its beginning.
 const openLink = async () => {
-  const of = linkedModel(), missing = of === null || about(of) ? "" : `The link is of a model that is not here: ${of}`;
-  if (!readLink()) {
-    if (missing === "") return false;
+  const of = linkedModel();
+  if (of === null) return false;
+  const follows = readLink();
+  if (follows) await look();
+  if (state.seen || !follows) {
     if (!state.seen) await chooseModel(firstModel());
-    say(missing, true);
-    return true;
-  }
-  await look();
-  if (state.seen) {
-    if (missing !== "") say(missing, true);
+    if (!about(of)) say(`The link is of a model that is not here: ${of}`, true);
     return true;
   }
   const { textContent: told } = [...document.querySelectorAll("p.error:not([hidden])"), byId("status")].find((each) => each.textContent !== "");

@@ -70,8 +70,8 @@ class ChatFormat {
  public:
   /// Reads a directory or a GGUF file. In a directory, chat_template.jinja and additional_chat_templates/
   /// replace `chat_template` in tokenizer_config.json; without either, a processor's chat_template.json is
-  /// used. An adapter's directory that has a template takes the model's place, but for tokens that it does
-  /// not name. Throws Error naming the file and the key.
+  /// used. An adapter's template replaces the model's; special tokens that the adapter lacks are the model's.
+  /// Throws Error naming the file and the key.
   static ChatFormat read(const std::filesystem::path& model, const std::filesystem::path& adapter = {});
 
   bool has_template() const { return !templates_.empty(); }

@@ -116,7 +116,7 @@ constexpr Keyword kExtension{"x-", Role::annotation, is_anything, ""};  // of Op
 
 // Expressions for some of the formats of JSON Schema 2020-12; none: an annotation. They match only texts of
 // the format, but not all: no year below 1000, no 29th of February, no quoted names in addresses.
-std::string pattern_of_format(const std::string& name) {
+std::map<std::string, std::string> patterns_of_formats() {
   const std::string date =
       "([1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
       "02-(0[1-9]|1[0-9]|2[0-8])))";
@@ -125,15 +125,18 @@ std::string pattern_of_format(const std::string& name) {
   const std::string label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
                     host = label + "(\\." + label + ")*";
   const std::string byte = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])", hex = "[0-9a-f]";
-  const std::map<std::string, std::string> patterns{
-      {"date", date},
-      {"time", zoned},
-      {"date-time", date + "T" + zoned},
-      {"hostname", host},
-      {"email", R"([A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@)" + host},
-      {"uuid", hex + "{8}(-" + hex + "{4}){3}-" + hex + "{12}"},
-      {"ipv4", "(" + byte + "\\.){3}" + byte},
-      {"uri", "[a-z][a-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-]|%[0-9A-F]{2})+"}};
+  return {{"date", date},
+          {"time", zoned},
+          {"date-time", date + "T" + zoned},
+          {"hostname", host},
+          {"email", R"([A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@)" + host},
+          {"uuid", hex + "{8}(-" + hex + "{4}){3}-" + hex + "{12}"},
+          {"ipv4", "(" + byte + "\\.){3}" + byte},
+          {"uri", "[a-z][a-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-]|%[0-9A-F]{2})+"}};
+}
+
+std::string pattern_of_format(const std::string& name) {
+  static const std::map<std::string, std::string> patterns = patterns_of_formats();
   const auto found = patterns.find(name);
   return found == patterns.end() ? "" : "^(" + found->second + ")$";
 }

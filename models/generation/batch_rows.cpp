@@ -6,6 +6,9 @@
 namespace zoo {
 namespace {
 
+// Log-probabilities of kept scores: some tens of MB.
+constexpr std::size_t kMostKeptNumbers = std::size_t{1} << 20;
+
 ScoredToken scored(const at::Tensor& log_probabilities, TokenId id, std::int64_t likeliest) {
   ScoredToken token{id, log_probabilities[id].item<double>(), {}};
   const auto [values, ids] = log_probabilities.topk(std::min(likeliest, log_probabilities.size(0)));
@@ -55,6 +58,26 @@ void BatchRow::end(RowEnd reason) {
   const BatchRequest& request = *work->request;
   const auto count = static_cast<std::size_t>(reads() ? samples : 1);
   for (std::size_t s = 0; s < count && request.on_end; ++s) request.on_end(number + s, reason);
+}
+
+std::vector<ScoredToken> ScoredPrompts::beginning(const BatchRequest& request, const TokenIds& tokens) const {
+  std::vector<ScoredToken> longest;
+  for (const Kept& kept : all_) {
+    if (kept.adapter != request.adapter || kept.likeliest != request.likeliest) continue;
+    const auto alike = std::ranges::mismatch(kept.tokens, tokens).in1 - kept.tokens.begin();
+    if (alike > std::ssize(longest) + 1) longest.assign(kept.scores.begin(), kept.scores.begin() + alike - 1);
+  }
+  return longest;
+}
+
+void ScoredPrompts::keep(const BatchRow& row) {
+  const BatchRequest& request = *row.work->request;
+  all_.push_back({request.adapter,
+                  request.likeliest,
+                  {row.tokens.begin(), row.tokens.begin() + static_cast<std::ptrdiff_t>(row.given)},
+                  row.scores});
+  numbers_ += all_.back().numbers();
+  for (; numbers_ > kMostKeptNumbers; all_.pop_front()) numbers_ -= all_.front().numbers();
 }
 
 void write_tokens(BatchWork& work, const std::vector<BatchRow*>& rows, const at::Tensor& logits) {

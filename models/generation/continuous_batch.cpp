@@ -160,13 +160,17 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   row.given = row.tokens.size();
   row.state = work->first_state;
   session_->adapt(session_->rows() - 1, work->request->adapter);
-  if (!work->request->scores_prompt) {
-    const auto held = session_->reuse(session_->rows() - 1, row.tokens);
-    reused_ += held;
-    row.read = static_cast<std::size_t>(held);
-    if (work->request->on_reuse && row.number % samples == 0)
-      work->request->on_reuse(row.number / samples, held);
+  const BatchRequest& request = *work->request;
+  TokenIds known = row.tokens;
+  if (request.scores_prompt) {  // of these never the last, whose logits score the next token
+    row.scores = scored_.beginning(request, row.tokens);
+    known.resize(row.scores.size() + 1);
   }
+  const auto held = session_->reuse(session_->rows() - 1, known);
+  row.read = static_cast<std::size_t>(held);
+  if (request.scores_prompt) row.scores.resize(row.read);
+  reused_ += held;
+  if (request.on_reuse && row.number % samples == 0) request.on_reuse(row.number / samples, held);
   work->entered += static_cast<std::size_t>(row.samples);
   if (work->entered == work->rows()) {
     const std::lock_guard lock(mutex_);
@@ -175,6 +179,20 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   row.work = std::move(work);
   rows_.push_back(std::move(row));
   running_ = rows_.size();
+}
+
+// True while a row reads, and scores, most of what the work's next prompt would read: it waits for the
+// scores.
+bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
+  const BatchRequest& request = *work.request;
+  if (!request.scores_prompt) return false;
+  const TokenIds& prompt = request.prompts[work.entered / static_cast<std::size_t>(request.samples)];
+  const auto known = std::ssize(scored_.beginning(request, prompt));
+  return std::ranges::any_of(rows_, [&](const BatchRow& row) {
+    if (!row.reads() || !row.work->request->has_scores_of(request)) return false;
+    const auto alike = std::ranges::mismatch(row.tokens, prompt).in1 - row.tokens.begin();
+    return 2 * (alike - known) > count_of(prompt) - known;
+  });
 }
 
 // Tokens that each row reads in this step: its last token, or the next piece of its prompt. Prompts enter
@@ -199,7 +217,7 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
     row.read += static_cast<std::size_t>(count);
   };
   for (BatchRow& row : rows_) read_next(row);
-  for (; next && budget > 0 && (scoring || !scores(*next)); next = next_work()) {
+  for (; next && budget > 0 && (scoring || !scores(*next)) && !is_being_scored(*next); next = next_work()) {
     try {
       enter(next);
     } catch (const Error& error) {  // the model has no such adapter
@@ -234,7 +252,10 @@ void ContinuousBatch::read() {
     std::vector<at::Tensor> last;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
       const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b]));
-      if (rows_[b].reads() && rows_[b].work->request->scores_prompt) rows_[b].score_prompt(own);
+      if (rows_[b].reads() && rows_[b].work->request->scores_prompt) {
+        rows_[b].score_prompt(own);
+        if (rows_[b].read == rows_[b].given) scored_.keep(rows_[b]);
+      }
       last.push_back(own[-1]);
     }
     logits = at::stack(last);

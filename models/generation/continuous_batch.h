@@ -49,9 +49,14 @@ struct BatchRequest {
   bool scores_prompt = false;             // also for the prompt's tokens
   std::atomic<bool> cancelled = false;    // any thread may set it: the rows leave before the next step
 
+  /// True if it scores its prompts, and another request's tokens have the same scores.
+  bool has_scores_of(const BatchRequest& other) const {
+    return scores_prompt && adapter == other.adapter && likeliest == other.likeliest;
+  }
+
   /// Scores of a prompt's tokens after its first one; only with scores_prompt.
   std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
-  /// Number of a prompt's tokens that were not read because the session held them. Not with scores_prompt.
+  /// Number of a prompt's tokens that were not read because the session held them.
   std::function<void(std::size_t prompt, std::int64_t tokens)> on_reuse;
   std::function<void(std::size_t row, const ScoredToken& token)> on_token;
   std::function<void(std::size_t row, RowEnd end)> on_end;
@@ -63,11 +68,36 @@ struct BatchRequest {
 struct BatchRow;
 struct BatchWork;
 
+/// Scores of the last prompts that were scored. A later prompt that begins alike has the same ones, so that
+/// it need not read these tokens to score them.
+class ScoredPrompts {
+ public:
+  /// The scores of `tokens` after the first one, as far as a kept prompt with equal scores begins like them.
+  std::vector<ScoredToken> beginning(const BatchRequest& request, const TokenIds& tokens) const;
+  /// Keeps those of a row that has read its prompt; the oldest go.
+  void keep(const BatchRow& row);
+
+ private:
+  struct Kept {
+    std::size_t adapter;
+    std::optional<std::int64_t> likeliest;
+    TokenIds tokens;
+    std::vector<ScoredToken> scores;
+    std::size_t numbers() const {
+      return scores.size() * (1 + static_cast<std::size_t>(likeliest.value_or(0)));
+    }
+  };
+
+  std::deque<Kept> all_;
+  std::size_t numbers_ = 0;
+};
+
 /// Continuous batching (Yu et al., 2022, "Orca", section 3.1): rows of different requests share each step of
 /// one DecodingSession. A request enters between steps, in the order of arrival; a prompt is read in pieces,
 /// so that generating rows do not wait for a long one; a row that has ended leaves. The beginning of a prompt
-/// that the session still holds, of a running or an ended row, is not read again. In float32, a request's ids
-/// equal those of generate(), whatever else is in the batch.
+/// that the session still holds, of a running or an ended row, is not read again; of a prompt that is scored,
+/// only as far as its scores are kept. In float32, a request's ids equal those of generate(), whatever else
+/// is in the batch.
 ///
 /// Any thread may call submit(); one thread calls the rest. Decoders only.
 class ContinuousBatch {
@@ -112,6 +142,7 @@ class ContinuousBatch {
   std::int64_t free_slots() const;
   std::shared_ptr<BatchWork> next_work() const;
   void enter(std::shared_ptr<BatchWork> work);
+  bool is_being_scored(const BatchWork& work) const;
   Tokens next_tokens();
   void read();
   at::Tensor repeat_rows(const at::Tensor& logits);
@@ -124,6 +155,7 @@ class ContinuousBatch {
   DecodingModel& model_;
   Options options_;
   std::unique_ptr<DecodingSession> session_;
+  ScoredPrompts scored_;
   std::vector<BatchRow> rows_;  // in the session's order; without rows, the session has an empty one
 
   mutable std::mutex mutex_;

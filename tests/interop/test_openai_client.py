@@ -244,6 +244,12 @@ class OpenAiTest(ServeTest):
             self.assertAlmostEqual(sum(lists["token_logprobs"][len(context):-1]), known[range(len(after)), after].sum().item(), places=4)
             pairs = zip(lists["token_logprobs"][len(context):-1], lists["top_logprobs"][len(context):-1], strict=True)
             self.assertEqual(all(value == max(top.values()) for value, top in pairs), known.argmax(-1).tolist() == after)
+        # Another answer to a question that has been scored: the question is not read again.
+        again = self.post("/v1/completions", model="gpt", prompt=[contexts[0] + rows[1][-3:]], temperature=0, max_tokens=1, logprobs=1, seed=1234, echo=True)
+        self.assertGreaterEqual(again["usage"]["prompt_tokens_details"]["cached_tokens"], len(contexts[0]) - 1)
+        scores, known = (sorted(each["choices"], key=lambda one: one["index"])[0]["logprobs"] for each in (again, found))
+        for name in ("token_logprobs", "top_logprobs"):
+            self.assertEqual(scores[name][:len(contexts[0])], known[name][:len(contexts[0])])
         ids, _ = self.continued(contexts[0], 20)
         expected = self.tokenizer.decode(ids, skip_special_tokens=True)
         stop = max({letter for letter in expected if letter.isascii()}, key=expected.index)  # the last to appear

@@ -1,3 +1,4 @@
+#include <array>
 #include <random>
 
 #include "tests/models/generation/batch_client.h"
@@ -157,4 +158,63 @@ TEST_CASE("A prompt that is scored, or was just read, is read where its results 
     CHECK(client->ids == alone(*packed, *client));
   }
   CHECK(scores == 19);
+}
+
+TEST_CASE("A scored prompt takes over the beginning whose scores are kept, with the same bits") {
+  const WeightType weights = GENERATE(WeightType::kFloat32, WeightType::kInt8);
+  const auto model = random_model(GENERATE(0, 24));
+  const auto packed = pack(*model, {.weights = weights});
+  const ContinuousBatch::Options sizes{.slots = 2, .context = 400, .piece = 16};
+  using Scores = std::vector<std::vector<ScoredToken>>;
+  const auto scores = [](ContinuousBatch& batch, const std::vector<TokenIds>& prompts,
+                         std::int64_t likeliest) {
+    Client client(prompts, {.max_new_tokens = 1, .sampling = {.temperature = 0}});
+    client.request->likeliest = likeliest;
+    client.request->scores_prompt = true;
+    Scores found(prompts.size());
+    client.request->on_prompt = [&](std::size_t i, const std::vector<ScoredToken>& known) {
+      found[i] = known;
+    };
+    REQUIRE(batch.submit(client.request));
+    run(batch);
+    for (std::size_t i = 0; i < prompts.size(); ++i) found[i].push_back(client.tokens[i][0]);
+    return found;
+  };
+  const auto check_equal = [](const Scores& found, const Scores& expected) {
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      REQUIRE(found[i].size() == expected[i].size());
+      for (std::size_t t = 0; t < found[i].size(); ++t) {
+        REQUIRE(found[i][t].id == expected[i][t].id);
+        REQUIRE(found[i][t].log_probability == expected[i][t].log_probability);
+        REQUIRE(found[i][t].likeliest == expected[i][t].likeliest);
+      }
+    }
+  };
+  const auto answered = [](std::uint64_t question, int answer) {
+    TokenIds prompt = prompt_of(300, question);
+    for (const TokenId id : prompt_of(8, 1)) prompt.push_back((id + answer) % 13);
+    return prompt;
+  };
+  ContinuousBatch batch(*packed, sizes), together(*packed, sizes);
+  Scores all;
+  for (const auto& [question, answer, likeliest, reused] : std::vector<std::array<int, 4>>{{1, 2, 2, 0},
+                                                                                           {2, 0, 2, 0},
+                                                                                           {1, 3, 2, 299},
+                                                                                           {1, 4, 2, 299},
+                                                                                           {1, 4, 2, 307},
+                                                                                           {1, 4, 3, 0},
+                                                                                           {1, 5, 3, 299}}) {
+    CAPTURE(question, answer, likeliest);
+    const TokenIds prompt = answered(static_cast<std::uint64_t>(question), answer);
+    const std::int64_t before = batch.reused_tokens();
+    ContinuousBatch cold(*packed, sizes);
+    all.push_back(scores(cold, {prompt}, likeliest)[0]);
+    check_equal(scores(batch, {prompt}, likeliest), {all.back()});
+    CHECK(batch.reused_tokens() - before == reused);
+  }
+  // Prompts that arrive at once read what they share once, too.
+  check_equal(scores(together, {answered(1, 2), answered(1, 3), answered(1, 4)}, 2),
+              {all[0], all[2], all[3]});
+  CHECK(together.reused_tokens() == 2 * 299);
 }

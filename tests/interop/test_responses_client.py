@@ -27,6 +27,7 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength
 TOOLS = [{"type": "function", "name": name, "description": "about " + name, "parameters": SCHEMA, "strict": True} for name in ("weather", "time")]
 OF_CHAT = [{"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}} for tool in TOOLS]
 QUESTION = {"role": "user", "content": "and the beginning?"}
+LOGPROBS = ["message.output_text.logprobs"]
 
 
 class Forecast(pydantic.BaseModel):
@@ -224,6 +225,41 @@ class ResponsesTest(ServeTest):
             with self.assertRaisesRegex(openai.NotFoundError, "kept here"):
                 ask(second.id)
 
+    def test_logprobs(self):
+        fields = {"include": LOGPROBS, "top_logprobs": 2}
+        expected = [entry.to_dict() for entry in self.chatted([QUESTION], logprobs=True, top_logprobs=2).choices[0].logprobs.content]
+        whole, (streamed, events) = self.create(**fields), self.streamed(**fields)
+        for found in (whole, streamed):
+            part = found.output[0].content[0]
+            self.assertEqual(b"".join(bytes(entry.bytes) for entry in part.logprobs).decode(errors="replace"), part.text)  # not the end token
+            self.assertEqual([entry.to_dict() for entry in part.logprobs], expected[:len(part.logprobs)])
+            self.assertEqual(found.top_logprobs, 2)
+        entries = [entry.to_dict() for event in events if event.type == "response.output_text.delta" for entry in event.logprobs]
+        done = [entry.to_dict() for event in events if event.type == "response.output_text.done" for entry in event.logprobs]
+        self.assertEqual((entries, done), (expected[:len(entries)],) * 2)
+        self.assertEqual(self.create().output[0].content[0].logprobs, [])
+        calls = self.create(tools=TOOLS, tool_choice="required", max_output_tokens=300, include=LOGPROBS)  # calls have none
+        self.assertEqual({item.type for item in calls.output}, {"function_call"})
+
+    def test_input_items(self):
+        call = {"type": "function_call", "call_id": "a", "name": "time", "arguments": "{}"}
+        first = self.create(input=[QUESTION, call, {"type": "function_call_output", "call_id": "a", "output": "12"}])
+        second = self.create(input="so?", previous_response_id=first.id)
+        pages = self.responses.input_items.list(second.id, order="asc", limit=2)
+        self.assertEqual((pages.first_id, pages.last_id, pages.has_more), (pages.data[0].id, pages.data[1].id, True))
+        items = list(pages)  # of all pages
+        said = [item.content[0].text if item.type == "message" else item.call_id for item in items]
+        self.assertEqual(said, ["and the beginning?", "a", "a", first.output_text, "so?"])
+        self.assertEqual([item.type for item in items[1:4]], ["function_call", "function_call_output", "message"])
+        self.assertEqual((items[3].id, items[4].role, items[4].content[0].type), (first.output[0].id, "user", "input_text"))
+        self.assertEqual(len({item.id for item in items}), 5)
+        self.assertEqual([item.id for item in self.responses.input_items.list(second.id)], [item.id for item in items[::-1]])
+        for fields in ({"after": "msg_1"}, {"limit": 0}, {"order": "up"}, {"extra_query": {"before": "a"}}):
+            with self.assertRaisesRegex(openai.BadRequestError, next(iter(fields.get("extra_query", fields)))):
+                self.responses.input_items.list(second.id, **fields)
+        with self.assertRaises(openai.NotFoundError):
+            self.responses.input_items.list("resp_1")
+
     def test_what_other_servers_answers_and_clients_add(self):
         no = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "the earth"}]}
         turns = [QUESTION, no, {"role": "user", "content": "and?"}]
@@ -273,7 +309,8 @@ class ResponsesTest(ServeTest):
             ({"tools": [{**TOOLS[0], "name": "a b"}]}, r"'tools\[0\]\.name'"), ({"tool_choice": {"type": "mcp", "server_label": "a"}}, "'tool_choice' of type 'mcp'"),
             ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp", "server_label": "a"}]}}, "of type 'mcp'"),
             ({"max_output_tokens": 5000}, "context is 4096 tokens.*'max_output_tokens'"), ({"background": True}, "'background'"),
-            ({"truncation": "auto"}, "'truncation'"), ({"include": ["message.output_text.logprobs"]}, "'include'"), ({"temperature": -1}, "'temperature'"),
+            ({"truncation": "auto"}, "'truncation'"), ({"include": ["file_search_call.results"]}, "'include'"), ({"top_logprobs": 2}, "'top_logprobs'"),
+            ({"top_logprobs": "a", "include": LOGPROBS}, "'top_logprobs'"), ({"temperature": -1}, "'temperature'"),
             ({"reasoning": {"effort": "low"}}, "'reasoning.effort'"), ({"reasoning": {"summary": "auto"}}, "'summary'"), ({"extra_body": {"output": []}}, "'output'"), ({"text": {"verbose": "low"}}, r"'text\.verbose'"), ({"text": {"verbosity": 3}}, r"'text\.verbosity'"),
             ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {"$ref": "#"}}}}, r"'text\.format'"), ({"conversation": "a"}, "'conversation'"),
         ]:

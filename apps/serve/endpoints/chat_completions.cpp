@@ -71,16 +71,8 @@ ordered_json scored(TokenId id, double value, const WritingAnswer& answer) {
   return {{"token", replace_invalid_utf8(text)}, {"logprob", value}, {"bytes", bytes}};
 }
 
-ordered_json logprobs_of(std::span<const ScoredToken> tokens, const WritingAnswer& answer) {
-  ordered_json content = ordered_json::array();
-  for (const ScoredToken& token : tokens) {
-    ordered_json entry = scored(token.id, token.log_probability, answer);
-    entry["top_logprobs"] = ordered_json::array();
-    for (const auto& [id, value] : token.likeliest)
-      entry["top_logprobs"].push_back(scored(id, value, answer));
-    content.push_back(std::move(entry));
-  }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
+ordered_json logprobs_json(std::span<const ScoredToken> tokens, const WritingAnswer& answer) {
+  return {{"content", logprobs_of(tokens, answer)}, {"refusal", nullptr}};
 }
 
 const char* finish_reason_of(const ChatCompletion& chat, RowEnd end, const ToolCallReader* reader) {
@@ -121,7 +113,7 @@ ordered_json whole_choice(const ChatCompletion& chat, std::size_t row, const Wri
                              ? message_with_calls(chat, written.ids, reader.emplace(*chat.tools.format))
                              : message_of(written.text);
   ordered_json logprobs;
-  if (chat.writing.batch->likeliest) logprobs = logprobs_of(written.tokens, chat);
+  if (chat.writing.batch->likeliest) logprobs = logprobs_json(written.tokens, chat);
   return {{"index", row},
           {"message", std::move(message)},
           {"logprobs", std::move(logprobs)},
@@ -156,7 +148,7 @@ StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
   };
   words.token = [chat, chunk, readers](std::size_t row, const std::string& text, const ScoredToken* token) {
     ordered_json logprobs;
-    if (token != nullptr) logprobs = logprobs_of({token, 1}, *chat);
+    if (token != nullptr) logprobs = logprobs_json({token, 1}, *chat);
     std::vector<ToolCallPiece> pieces{{.text = text}};
     if (!readers->empty()) pieces = (*readers)[row].push(text);
     if (pieces.empty() && token != nullptr) pieces.emplace_back();
@@ -212,6 +204,18 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
                length || !old_length ? "max_completion_tokens" : "max_tokens", state.options.most_new_tokens,
                /*clips=*/too_long == TooLong::kClipped);
   return std::make_shared<const ChatCompletion>(std::move(chat));
+}
+
+ordered_json logprobs_of(std::span<const ScoredToken> tokens, const WritingAnswer& answer) {
+  ordered_json entries = ordered_json::array();
+  for (const ScoredToken& token : tokens) {
+    ordered_json entry = scored(token.id, token.log_probability, answer);
+    entry["top_logprobs"] = ordered_json::array();
+    for (const auto& [id, value] : token.likeliest)
+      entry["top_logprobs"].push_back(scored(id, value, answer));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
 }
 
 ordered_json tool_call(const std::string& id, const std::string& name, ordered_json arguments) {

@@ -23,9 +23,13 @@ void add_piece(ChatDialect& dialect, const ToolCallPiece& piece) {
     parts.push_back({.is_call = is_name, .id = new_call_id(), .name = is_name ? piece.text : ""});
     dialect.open_part();
   }
+  if (!is_text) dialect.scores.clear();  // of a call's tokens
   if (is_name) return;
-  parts.back().text += piece.text;
+  ChatPart& part = parts.back();
+  part.text += piece.text;
   dialect.add(piece.text);
+  part.scores.insert(part.scores.end(), dialect.scores.begin(), dialect.scores.end());
+  dialect.scores.clear();
 }
 
 // The one row's text becomes the parts of the answer.
@@ -38,7 +42,8 @@ StreamWords words_for(const std::shared_ptr<ChatDialect>& dialect) {
     dialect->begin();
     return events();
   };
-  words.token = [=](std::size_t, const std::string& text, const ScoredToken*) {
+  words.token = [=](std::size_t, const std::string& text, const ScoredToken* token) {
+    if (token != nullptr && dialect->chat->is_in_text(token->id)) dialect->scores.push_back(*token);
     const ToolCallPiece plain{.text = text};
     for (const ToolCallPiece& piece : *reader ? (*reader)->push(text) : std::vector{plain})
       add_piece(*dialect, piece);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -36,6 +37,9 @@ enum class TooLong { kRefused, kClipped, kUnread };
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields,
                                                 TooLong too_long = TooLong::kRefused);
 
+/// OpenAI's entries for the tokens of a text.
+nlohmann::ordered_json logprobs_of(std::span<const ScoredToken> tokens, const WritingAnswer& answer);
+
 /// The call of a tool in an assistant's message.
 nlohmann::ordered_json tool_call(const std::string& id, const std::string& name,
                                  nlohmann::ordered_json arguments);
@@ -46,6 +50,7 @@ std::string new_call_id();
 struct ChatPart {
   bool is_call = false;
   std::string id, name, text;
+  std::vector<ScoredToken> scores;  // of the text, if the request asks for them
 
   /// Whether it is no call with arguments that were cut: those are nothing to act on.
   bool is_whole() const;
@@ -67,6 +72,7 @@ struct ChatDialect {
   std::shared_ptr<const ChatCompletion> chat;
   std::shared_ptr<GenerationCall> call;
   std::vector<ChatPart> parts;
+  std::vector<ScoredToken> scores;  // of the text that is added next
   std::int64_t new_tokens = 0;
   std::optional<RowEnd> reason;  // none before the end
   std::string stopped;           // the text from the stop string on

@@ -19,12 +19,13 @@
 
 namespace zoo {
 
-/// The last answers and their conversations, as JSON texts; beyond a number or size the oldest are forgotten.
+/// The last answers and the items that they answer, as JSON texts; beyond a number or size the oldest are
+/// forgotten.
 class ConversationStore {
  public:
   struct Kept {
-    std::string id, answer, conversation;
-    std::size_t bytes() const { return answer.size() + conversation.size(); }
+    std::string id, answer, input;
+    std::size_t bytes() const { return answer.size() + input.size(); }
   };
 
   void put(Kept kept) {
@@ -116,8 +117,9 @@ WebReply answer_rerank(ApiCall& call);           // /rerank, /v1/rerank, /v2/rer
 WebReply answer_translate(ApiCall& call);        // /translate
 WebReply answer_look(ApiCall& call);             // /look
 
-/// GET and DELETE of /v1/responses/ID: an answer of /v1/responses that is kept. Throws ApiError 404.
-WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& id);
+/// GET and DELETE of /v1/responses/ID, GET of /v1/responses/ID/input_items: an answer of /v1/responses that
+/// is kept, by the path after /v1/responses/. Throws ApiError 404.
+WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& path);
 
 /// GET /run: the losses of a training run so far, as JSON: {"name", "rows": [[iteration, training loss,
 /// validation loss or null, tokens a second], …]}. Of many rows without a validation loss some are left out.

@@ -17,20 +17,21 @@ const FieldNames kResponseFields{
     {"model", "model"}, {"max_output_tokens", "max_completion_tokens"}, {"temperature", "temperature"},
     {"top_p", "top_p"}, {"seed", "seed"}, {"stream", "stream"}, {"stream_options", "stream_options"},
     {"parallel_tool_calls", "parallel_tool_calls"}, {"tool_choice", "tool_choice"}, {"input", "messages"},
-    {"text.format", "response_format"}, {".", ".function."}};
+    {"text.format", "response_format"}, {"top_logprobs", "top_logprobs"}, {".", ".function."}};
 
 // What an answer has besides its output; the request's fields replace these.
 constexpr const char* kResponse = R"({"id": "", "object": "response", "created_at": 0, "status": "in_progress",
     "error": null, "incomplete_details": null, "instructions": null, "max_output_tokens": null, "model": "",
     "output": [], "parallel_tool_calls": true, "previous_response_id": null, "store": true, "temperature": null,
-    "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": null,
-    "truncation": "disabled", "usage": null, "metadata": {}})";
+    "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_logprobs": 0,
+    "top_p": null, "truncation": "disabled", "usage": null, "metadata": {}})";
 // clang-format on
 
 // OpenAI's Responses.
 struct ResponsesAnswer : ChatDialect {
-  ordered_json response = ordered_json::parse(kResponse),
-               messages;  // of the conversation, without instructions
+  ordered_json response = ordered_json::parse(kResponse);
+  ordered_json items = ordered_json::array();     // that it answers, of earlier turns too
+  ordered_json messages = ordered_json::array();  // the same as a chat's
   ConversationStore* store = nullptr;
   std::size_t told = 0;
 
@@ -65,7 +66,7 @@ struct ResponsesAnswer : ChatDialect {
 
   void add(const std::string& text) override {
     if (parts.back().is_call) return tell_part("function_call_arguments.delta", {{"delta", text}});
-    tell_part("output_text.delta", {{"delta", text}, {"logprobs", ordered_json::array()}});
+    tell_part("output_text.delta", {{"delta", text}, {"logprobs", logprobs_of(scores, *chat)}});
   }
 
   void close_part() override {
@@ -73,7 +74,7 @@ struct ResponsesAnswer : ChatDialect {
     if (part.is_call) {
       tell_part("function_call_arguments.done", {{"name", part.name}, {"arguments", part.text}});
     } else {
-      tell_part("output_text.done", {{"text", part.text}, {"logprobs", ordered_json::array()}});
+      tell_part("output_text.done", {{"text", part.text}, {"logprobs", logprobs_of(part.scores, *chat)}});
       tell_part("content_part.done", {{"part", content(part)}});
     }
     tell_item("response.output_item.done");
@@ -90,13 +91,7 @@ struct ResponsesAnswer : ChatDialect {
         {"output_tokens", new_tokens},
         {"output_tokens_details", {{"reasoning_tokens", 0}}},
         {"total_tokens", read + new_tokens}};
-    if (response["store"] == true) {
-      for (const ChatPart& part : parts)
-        if (part.is_whole()) add_part(part);
-      // Templates whose roles alternate need an empty answer, too.
-      if (std::ranges::none_of(parts, &ChatPart::is_whole)) add_part({});
-      store->put({response["id"], json_text(response), json_text(messages)});
-    }
+    if (response["store"] == true) store->put({response["id"], json_text(response), json_text(items)});
     tell("response." + std::string(status()), {{"response", response}});
   }
 
@@ -107,9 +102,8 @@ struct ResponsesAnswer : ChatDialect {
 
   ordered_json whole() const override { return response; }
 
-  // To the conversation.
-  void add_part(const ChatPart& part) {
-    if (!part.is_call) return messages.push_back({{"role", "assistant"}, {"content", part.text}});
+  // To the messages.
+  void add_call(const ChatPart& part) {
     if (messages.empty() || messages.back()["role"] != "assistant")
       messages.push_back({{"role", "assistant"}, {"content", ""}});
     messages.back()["tool_calls"].push_back(tool_call(part.id, part.name, part.text));
@@ -119,8 +113,11 @@ struct ResponsesAnswer : ChatDialect {
 
   static std::string item_id(const ChatPart& part) { return (part.is_call ? "fc_" : "msg_") + part.id; }
 
-  static ordered_json content(const ChatPart& part) {
-    return {{"type", "output_text"}, {"text", part.text}, {"annotations", ordered_json::array()}};
+  ordered_json content(const ChatPart& part) const {
+    return {{"type", "output_text"},
+            {"text", part.text},
+            {"annotations", ordered_json::array()},
+            {"logprobs", logprobs_of(part.scores, *chat)}};
   }
 
   ordered_json item(const ChatPart& part) const {
@@ -150,7 +147,7 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
     if (arguments.empty()) arguments = "{}";
     if (!parse_ordered_json(arguments).is_object())
       RequestFields::refuse(place + ".arguments", "must be the JSON text of an object");
-    answer.add_part({true, text_in(item, "call_id", place), text_in(item, "name", place), arguments});
+    answer.add_call({true, text_in(item, "call_id", place), text_in(item, "name", place), arguments});
   } else if (type == "function_call_output") {
     answer.messages.push_back(
         {{"role", "tool"}, {"tool_call_id", text_in(item, "call_id", place)}, {"content", text("output")}});
@@ -159,30 +156,68 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
   }
 }
 
+// An item of a request as a list of items has it.
+ordered_json listed(ordered_json item) {
+  const bool is_message = !item.contains("type") || item["type"] == "message";
+  if (is_message) item["type"] = "message";
+  if (!item.value("id", ordered_json()).is_string()) item["id"] = new_reply_id(is_message ? "msg_" : "fc_");
+  item["status"] = "completed";
+  if (is_message && item["content"].is_string()) {
+    const char* type = item["role"] == "assistant" ? "output_text" : "input_text";
+    item["content"] = ordered_json::array({{{"type", type}, {"text", std::move(item["content"])}}});
+  }
+  return item;
+}
+
+// The items of a kept conversation, its answer's too.
+ordered_json conversation_of(const ConversationStore::Kept& kept) {
+  ordered_json items = parse_ordered_json(kept.input);
+  const ordered_json answer = parse_ordered_json(kept.answer);
+  const std::size_t given = items.size();
+  for (const ordered_json& item : answer["output"])  // a cut call is left out
+    if (item["type"] == "message" || item["status"] == "completed") items.push_back(item);
+  // Templates whose roles alternate need an empty answer, too.
+  if (items.size() == given) items.push_back(listed({{"role", "assistant"}, {"content", ""}}));
+  return items;
+}
+
 // The conversation before this answer.
 void read_input(RequestFields& fields, ResponsesAnswer& answer) {
-  answer.messages = ordered_json::array();
   if (const auto id = fields.text("previous_response_id")) {
     const auto known = answer.store->get(*id);
     if (!known)
       throw ApiError(404, "'previous_response_id' names no response that is kept here",
                      "previous_response_id", "previous_response_not_found");
-    answer.messages = parse_ordered_json(known->conversation);
+    answer.items = conversation_of(*known);
+    for (const ordered_json& item : answer.items) add_item(answer, item, "previous_response_id");
   }
   const ordered_json* input = fields.get("input");
   if (input == nullptr) fields.refuse_missing("input");
-  if (input->is_string()) return answer.messages.push_back({{"role", "user"}, {"content", *input}});
-  if (!input->is_array()) RequestFields::refuse("input", "must be a text or a list of items");
-  for (std::size_t i = 0; i < input->size(); ++i)
-    add_item(answer, (*input)[i], "input[" + std::to_string(i) + "]");
+  if (!input->is_string() && !input->is_array())
+    RequestFields::refuse("input", "must be a text or a list of items");
+  const ordered_json given =
+      input->is_array() ? *input : ordered_json::array({{{"role", "user"}, {"content", *input}}});
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    add_item(answer, given[i], "input[" + std::to_string(i) + "]");
+    answer.items.push_back(listed(given[i]));
+  }
+}
+
+void read_include(RequestFields& fields, ordered_json& chat) {
+  const ordered_json* include = fields.get("include");
+  for (const ordered_json& one : include != nullptr ? *include : ordered_json()) {
+    if (one == "message.output_text.logprobs") chat["logprobs"] = true;
+    else if (one != "reasoning.encrypted_content")  // which no answer has
+      RequestFields::refuse("include", "can only have message.output_text.logprobs");
+  }
+  if (chat.contains("logprobs")) return;
+  if (chat.contains("top_logprobs") && chat["top_logprobs"] != 0)
+    RequestFields::refuse("top_logprobs", "needs 'include': [\"message.output_text.logprobs\"]");
+  chat.erase("top_logprobs");
 }
 
 // Fields that have one value here.
 void refuse_other_values(RequestFields& fields) {
-  const ordered_json* include = fields.get("include");
-  for (const ordered_json& one : include != nullptr ? *include : ordered_json())
-    if (one != "reasoning.encrypted_content")  // which no answer has
-      RequestFields::refuse("include", "must be empty");
   if (fields.flag("background").value_or(false)) RequestFields::refuse("background", "must be false");
   if (fields.text("truncation").value_or("disabled") != "disabled")
     RequestFields::refuse("truncation", "must be disabled");
@@ -228,9 +263,11 @@ ordered_json chat_of(RequestFields& fields, ResponsesAnswer& answer) {
       format = {{"type", "json_schema"}, {"json_schema", std::exchange(format, nullptr)}};
     }
   }
+  read_include(fields, chat);
   refuse_other_values(fields);
-  for (const char* name : {"instructions", "max_output_tokens", "parallel_tool_calls", "previous_response_id",
-                           "reasoning", "temperature", "text", "tool_choice", "tools", "top_p", "metadata"})
+  for (const char* name :
+       {"instructions", "max_output_tokens", "parallel_tool_calls", "previous_response_id", "reasoning",
+        "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "metadata"})
     if (const ordered_json* given = fields.get(name)) answer.response[name] = *given;
   answer.response["store"] = fields.flag("store").value_or(true);
   fields.ignore({"user", "service_tier", "prompt_cache_key", "safety_identifier", "prompt_cache_retention"});
@@ -245,16 +282,6 @@ WebReply answer_response(ApiCall& call) {
   answer->store = &call.state.conversations;
   ordered_json chat = chat_of(call.fields, *answer);
   return answer_in_dialect(call, std::move(chat), kResponseFields, answer);
-}
-
-WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& id) {
-  if (request.query.find("stream=true") != std::string::npos)
-    RequestFields::refuse("stream", "must be false: an answer that is kept is whole");
-  const auto kept = state.conversations.get(id);
-  if (!kept) throw ApiError(404, "no response '" + excerpt(id, 100) + "' is kept here", "", "not_found");
-  if (request.method != "DELETE") return {.body = kept->answer};
-  state.conversations.forget(id);
-  return {.body = json_text(ordered_json{{"id", id}, {"object", "response"}, {"deleted", true}})};
 }
 
 }  // namespace zoo

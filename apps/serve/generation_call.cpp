@@ -74,27 +74,25 @@ std::optional<ordered_json> schema_of_format(RequestFields& fields) {
   return schema;
 }
 
-std::shared_ptr<const TokenConstraint> constraint(RequestFields& fields, const WritingModel& model,
-                                                  const GenerateSession& session) {
+std::optional<AllowedTexts> allowed_texts(RequestFields& fields) {
   const std::optional<std::string> regex = fields.text("regex");
-  const ordered_json* schema = fields.get("json_schema");
+  const ordered_json* given = fields.get("json_schema");
   const std::optional<ordered_json> format = schema_of_format(fields);
-  const char* name = regex ? "regex" : schema != nullptr ? "json_schema" : "response_format";
-  if ((regex ? 1 : 0) + (schema != nullptr ? 1 : 0) + (format ? 1 : 0) > 1)
+  const char* name = regex ? "regex" : given != nullptr ? "json_schema" : "response_format";
+  if ((regex ? 1 : 0) + (given != nullptr ? 1 : 0) + (format ? 1 : 0) > 1)
     RequestFields::refuse(name, "and another field constrain the text: give only one");
-  if (!regex && schema == nullptr && !format) return nullptr;
-  try {
-    if (regex && regex->size() > kMostPattern) throw Error("the expression is too long");
-    if (format) schema = &*format;
-    const auto pattern = [&] {
-      return regex ? parse_regular_expression(*regex, ExpressionDialect::kPython).pattern
-                   : json_schema_pattern(*schema);
-    };
-    const std::string key = regex ? "regex " + *regex : "schema " + schema->dump();
-    return make_text_constraint(automaton_of(model, session, key, pattern), session);
-  } catch (const Error& error) {
-    RequestFields::refuse(name, std::string("is refused: ") + error.what());
-  }
+  if (!regex && given == nullptr && !format) return std::nullopt;
+  const ordered_json schema = format ? *format : given != nullptr ? *given : ordered_json();
+  const auto pattern = [name, regex, schema] {
+    try {
+      if (!regex) return json_schema_pattern(schema);
+      if (regex->size() > kMostPattern) throw Error("the expression is too long");
+      return parse_regular_expression(*regex, ExpressionDialect::kPython).pattern;
+    } catch (const Error& error) {
+      RequestFields::refuse(name, std::string("is refused: ") + error.what());
+    }
+  };
+  return AllowedTexts{name, regex ? "regex " + *regex : "schema " + schema.dump(), pattern};
 }
 
 // Sets a field of the settings to what the request says, under a name of its own or the field's.
@@ -165,11 +163,22 @@ WritingRequest read_writing_request(RequestFields& fields, const ServedModel& se
   GenerationOptions& options = request.batch->options;
   options = settings.generation_options();
   options.history.logit_bias = logit_bias(fields, request.session->vocab_size());
-  options.constraint = constraint(fields, model, *request.session);
+  request.allowed = allowed_texts(fields);
   complete(options, *request.session);
   fields.ignore({"user", "metadata", "store", "service_tier", "prompt_cache_key", "safety_identifier",
                  "prompt_cache_retention"});
   return request;
+}
+
+void constrain(WritingRequest& request) {
+  if (!request.allowed) return;
+  const auto& [field, key, pattern] = *request.allowed;
+  try {
+    request.batch->options.constraint =
+        make_text_constraint(automaton_of(*request.model, *request.session, key, pattern), *request.session);
+  } catch (const Error& error) {
+    RequestFields::refuse(field, std::string("is refused: ") + error.what());
+  }
 }
 
 std::optional<std::int64_t> read_length(RequestFields& fields, const std::string& name, std::int64_t least) {

@@ -17,11 +17,18 @@ namespace zoo {
 /// Texts of a prompt, as in OpenAI's API.
 inline constexpr std::int64_t kMostSamples = 128;
 
+/// The texts that a field of a request allows.
+struct AllowedTexts {
+  std::string field, key;  // key: a name for its automaton
+  std::function<PatternPtr()> pattern;
+};
+
 /// How a request wants its text to be written.
 struct WritingRequest {
   const WritingModel* model = nullptr;
   std::shared_ptr<GenerateSession> session;  // with the request's stop strings
   std::shared_ptr<BatchRequest> batch = std::make_shared<BatchRequest>();
+  std::optional<AllowedTexts> allowed;  // the constraint to be
   bool stream = false, include_usage = false;
   std::size_t returned = 0;  // of each prompt's samples, those whose tokens are likeliest; 0: all
   bool clipped = false;      // to what the context leaves
@@ -33,7 +40,7 @@ struct WritingRequest {
 
 /// Reads the fields that /v1/completions and /v1/chat/completions share: how tokens are chosen and where a
 /// text ends. A field that the request does not have is the checkpoint's default, then OpenAI's. The caller
-/// sets the prompts and calls set_length(). Throws ApiError naming the field.
+/// sets the prompts and calls constrain() and set_length(). Throws ApiError naming the field.
 WritingRequest read_writing_request(RequestFields& fields, const ServedModel& served,
                                     const GenerateSession& session);
 
@@ -41,6 +48,9 @@ WritingRequest read_writing_request(RequestFields& fields, const ServedModel& se
 /// Throws Error as make_token_automaton().
 AutomatonCache::Automaton automaton_of(const WritingModel& model, const GenerateSession& session,
                                        const std::string& name, const std::function<PatternPtr()>& pattern);
+
+/// Makes what the request allows its constraint. Throws ApiError naming the field.
+void constrain(WritingRequest& request);
 
 /// A number of new tokens; -1, which clients of llama.cpp and LM Studio send, is the number that fits.
 std::optional<std::int64_t> read_length(RequestFields& fields, const std::string& name,

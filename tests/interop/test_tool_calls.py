@@ -157,6 +157,28 @@ class ToolCallTest(ServeTest):
                             [call.function.name, call.function.arguments] for call in calls], found.choices[0].finish_reason))
             self.assertEqual(several > 0, name != "llama3.1")  # whose template writes one call
 
+    def test_an_answer_beside_tools_fits_its_format(self):
+        form = {"type": "object", "properties": {"note": {"type": "string", "maxLength": 3}, "n": {"enum": [1, 2]}},
+                "required": ["note", "n"], "additionalProperties": False}
+        messages, tools = [{"role": "user", "content": "a"}], [tool("weather", form)]
+        for name in FORMATS:
+            request = {"model": name, "messages": messages, "tools": tools, "max_tokens": 300, "temperature": 1.0,
+                       "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": form}}}
+            called = set()
+            for seed in range(8):
+                request["logit_bias"] = {str(self.tokenizer.convert_tokens_to_ids(MARKERS.get(name, "{") if seed % 2 else "{")): 100}
+                found = self.client.chat.completions.create(**request, seed=seed, logprobs=True)
+                calls, content = self.checked(name, tools, found, messages), found.choices[0].message.content
+                called.add(len(calls) > 0)
+                if not calls:
+                    jsonschema.validate(json.loads(content), form)
+                    self.assertEqual(found.choices[0].finish_reason, "stop")
+                self.assertEqual(self.streamed({**request, "seed": seed}), (content or "", [
+                    [call.function.name, call.function.arguments] for call in calls], found.choices[0].finish_reason))
+            self.assertEqual(called, {True, False}, name)
+            found = self.client.chat.completions.create(**request, seed=1, logprobs=True, tool_choice="required")
+            self.assertGreater(len(self.checked(name, tools, found, messages)), 0)
+
     def test_some_tools_are_allowed(self):
         """The prompt has all tools, but calls are of those that are allowed, whether the model or the request begins them."""
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -241,7 +263,7 @@ class ToolCallTest(ServeTest):
                  ({"tools": [tool("a b", {})]}, "letters"), ({"tools": [tool("a", {"type": "array"})]}, "schema of an object"),
                  ({"tools": [tool("a", {"properties": {"b": {"$ref": "#"}}})]}, "parameters of a"),
                  ({"tools": [good], "tool_choice": "always"}, "tool_choice"), ({"tools": [good], "tool_choice": "required", "max_tokens": 2}, "max_tokens"),
-                 ({"tools": [good], "extra_body": {"regex": "a"}}, "only one"), ({"tools": [good], "model": "silent"}, "no place"),
+                 ({"tools": [good], "extra_body": {"regex": "("}}, "'regex' is refused"), ({"tools": [good], "model": "silent"}, "no place"),
                  ({"tools": [good], "model": "silent", "tool_choice": "required"}, "cannot force")]
         named = [{"type": "function", "function": {"name": "weather"}}]
         for allowed, words in [({"mode": "auto", "tools": [{"type": "function", "function": {"name": "rain"}}]}, "'rain', which is no tool"),

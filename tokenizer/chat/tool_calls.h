@@ -34,6 +34,7 @@ struct ToolCallFormat {
   std::string between;  // from the arguments to the next name; empty: the template writes one call
   std::string end;      // after the last arguments, without the end of the turn
   bool arguments_are_text = false;  // the template wants them as JSON text, not as an object
+  bool begins_answer = false;       // a request allows calls only there
 
   /// `ends`: the texts of end tokens. Throws Error saying what keeps the calls from being recognised.
   static ToolCallFormat find(const ChatFormat& format, const std::vector<std::string>& ends);
@@ -41,7 +42,7 @@ struct ToolCallFormat {
   /// The text that shows that a call begins: `begin` up to its JSON; all of it if it is JSON from the start,
   /// which is a call only where it begins an answer.
   std::string trigger() const { return marker().empty() ? begin : marker(); }
-  bool only_first() const { return marker().empty(); }
+  bool only_first() const { return begins_answer || marker().empty(); }
 
  private:
   std::string marker() const;

@@ -181,6 +181,7 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestField
                        .writing = read_writing_request(fields, served, model.chat_session)}};
   if (chat.writing.stream) chat.object += ".chunk";
   chat.tools = read_tools(fields, chat.writing);
+  if (!chat.tools.format) constrain(chat.writing);
   ordered_json request = template_request(fields, model, chat.tools);
   read_logprobs(fields, *chat.writing.batch);
   const auto old_length = read_length(fields, "max_tokens");

@@ -18,8 +18,9 @@ struct ToolUse {
   bool named = false;                                   // the request names the function
 };
 
-/// Sets the constraint of the answer: a call that is begun, or demanded, has arguments that the tool's
-/// parameters allow. Throws ApiError naming the field.
+/// Sets the constraint of the answer, if it can call: a call that is begun, or demanded, has arguments that
+/// the tool's parameters allow; an answer without a call is one that the request allows. Throws
+/// ApiError naming the field.
 ToolUse read_tools(RequestFields& fields, WritingRequest& writing);
 
 /// Makes arguments, which clients send as JSON text, what the template wants. Throws ApiError.

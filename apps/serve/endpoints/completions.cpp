@@ -84,6 +84,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
                          .object = "text_completion",
                          .model = served.name,
                          .writing = read_writing_request(fields, served, writing_part(served).session)}};
+  constrain(completion.writing);
   BatchRequest& batch = *completion.writing.batch;
   completion.writing.continues = true;
   completion.echo = fields.flag("echo").value_or(false);

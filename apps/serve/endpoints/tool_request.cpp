@@ -129,20 +129,26 @@ ToolUse read_tools(RequestFields& fields, WritingRequest& writing) {
       RequestFields::refuse("tool_choice", "cannot restrict calls: " + model.no_tool_calls);
     return use;
   }
-  if (writing.batch->options.constraint)
-    RequestFields::refuse(
-        "tools", "and another field constrain the text: give only one, or \"tool_choice\": \"none\"");
   use.format = model.tool_calls;
   std::string key = many ? "calls" : "call";
   for (const Tool& tool : tools) key += " " + tool.name + " " + tool.parameters->dump();
+  // An answer in the request's format, which a forced call replaces. It may have a call's marker in a text.
+  const AllowedTexts* answer = forced || !writing.allowed ? nullptr : &*writing.allowed;
+  if (answer != nullptr) {
+    use.format->begins_answer = true;
+    key += " or " + answer->key;
+  }
   GenerateSession& session = *writing.session;
   session.pieces = model.tool_bytes();
   if (forced) session.stop = StopStrings({});  // which could cut a call's markup
   try {
-    const auto automaton =
-        automaton_of(model, session, key, [&] { return tool_call_pattern(*use.format, tools, many); });
-    writing.batch->options.constraint = forced ? make_text_constraint(automaton, session)
-                                               : make_tool_constraint(automaton, session, *use.format);
+    const auto automaton = automaton_of(model, session, key, [&] {
+      const PatternPtr calls = tool_call_pattern(*use.format, tools, many);
+      return answer == nullptr ? calls : zoo::choice({calls, answer->pattern()});
+    });
+    writing.batch->options.constraint = forced || answer != nullptr
+                                            ? make_text_constraint(automaton, session)
+                                            : make_tool_constraint(automaton, session, *use.format);
   } catch (const Error& error) {
     RequestFields::refuse("tools", std::string("are refused: ") + error.what());
   }

@@ -73,6 +73,15 @@ TEST_CASE("A format without a marker has calls only at the beginning") {
   }
 }
 
+TEST_CASE("A call that must begin an answer is none inside of a text") {
+  const ToolCallFormat format{.begin = "[CALLS]", .middle = "[ARGS]", .begins_answer = true};
+  for (const std::size_t step : {1U, 3U, 100U}) {
+    CHECK(read(format, "\"[CALLS]f[ARGS]{}\"", step) == "|t0=\"[CALLS]f[ARGS]{}\"");
+    CHECK(read(format, "[CALLS]f[ARGS]{}", step) ==
+          read({.begin = "[CALLS]", .middle = "[ARGS]"}, "[CALLS]f[ARGS]{}", step));
+  }
+}
+
 TEST_CASE("The pattern of calls has the tools' names, arguments and as many calls as are asked for") {
   const auto schema = std::make_shared<nlohmann::ordered_json>(nlohmann::ordered_json::parse(
       R"({"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]})"));

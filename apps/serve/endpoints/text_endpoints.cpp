@@ -113,11 +113,12 @@ bool ranks_by_head(const ServedModel& model) {
   return model.text && model.text->head == Head::kSequenceClassification;
 }
 
-// Documents, best first, by the model's head or by its vectors; counts the tokens that are read.
-std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked, std::size_t& tokens) {
+// Documents, best first, by the model's head or by its vectors; adds the tokens that are read to `tokens`.
+std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked, std::size_t* tokens = nullptr) {
   ComputeJob job = call.job();
   const RunPass run = [&, shared = call.state.shared(job)](const TextPass& pass, const auto& texts) {
-    for (const Encoding& text : texts) tokens += text.size();
+    for (const Encoding& text : texts)
+      if (tokens != nullptr) *tokens += text.size();
     return shared(pass, texts);
   };
   if (ranks_by_head(call.served)) return rank(*call.served.text, asked, run);
@@ -134,8 +135,7 @@ WebReply rerank_as_tei(ApiCall& call) {
   asked.raw_scores = true;
   const bool returns_text = fields.flag("return_text").value_or(false);
   ordered_json list = ordered_json::array();
-  std::size_t tokens = 0;
-  for (const auto& [index, score] : ranked(call, asked, tokens)) {
+  for (const auto& [index, score] : ranked(call, asked)) {
     list.push_back({{"index", index}, {"score", sigmoid ? 1 / (1 + std::exp(-score)) : score}});
     if (returns_text) list.back()["text"] = asked.documents[index];
   }
@@ -237,7 +237,7 @@ WebReply answer_rerank(ApiCall& call) {
   const bool returns_text = fields.flag("return_documents").value_or(false);
   ordered_json list = ordered_json::array();
   std::size_t tokens = 0;
-  for (const auto& [index, score] : ranked(call, asked, tokens)) {
+  for (const auto& [index, score] : ranked(call, asked, &tokens)) {
     list.push_back({{"index", index}, {"relevance_score", score}});
     if (returns_text) list.back()["document"] = {{"text", asked.documents[index]}};
   }

@@ -20,7 +20,7 @@ constexpr milliseconds kLook{100};
 // Bytes that a closing connection still reads: closing at once would discard the answer.
 constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{500}, kShortLingerTime{10};
-constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
+constexpr std::string_view kEndOfHeaders = "\r\n\r\n", kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::chrono::nanoseconds duration_of(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
@@ -78,10 +78,23 @@ bool WebConnection::wait_for_request() {
   return true;
 }
 
+void WebConnection::set_probe(Probe probe) {
+  const std::lock_guard turn(probing_);
+  probe_ = probe;
+}
+
 bool WebConnection::client_left() const {
   pollfd socket{.fd = socket_, .events = POLLIN | POLLRDHUP, .revents = 0};
   if (::poll(&socket, 1, 0) <= 0) return false;
-  return (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+  if ((socket.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return true;
+  if ((socket.revents & POLLRDHUP) == 0) return false;
+  // What is sent to a client that does not read comes back as an error.
+  const std::lock_guard turn(probing_);
+  if (probe_ == Probe::kInterim) {
+    ::send(socket_, kInterim.data(), kInterim.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    probe_ = Probe::kAnswer;
+  }
+  return probe_ == Probe::kNone;
 }
 
 ssize_t WebConnection::refuse(int status) {

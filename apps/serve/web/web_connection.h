@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 
 #include <httplib.h>
@@ -24,6 +25,12 @@ class WebConnection : public httplib::Stream {
   /// Waits for the first byte of a request and starts its limits. False if none comes.
   bool wait_for_request();
 
+  /// What may be sent to a client that has closed its own side, to learn whether it still reads: an interim
+  /// answer before the answer (RFC 9110, section 15.2), or nothing more than the answer. HTTP/1.0 has no
+  /// interim answers: its clients look as if they had left.
+  enum class Probe { kNone, kInterim, kAnswer };
+  void set_probe(Probe probe);
+  /// True once the client has closed the connection. Any thread may ask.
   bool client_left() const;
   /// Status that says which limit the request broke: 408, 413 or 431; 400: its lines end wrongly; 0: none.
   int broken_limit() const { return broken_limit_; }
@@ -61,6 +68,8 @@ class WebConnection : public httplib::Stream {
   int broken_limit_ = 0;
   Clock::time_point deadline_;
   bool closes_soon_ = false;
+  mutable std::mutex probing_;
+  mutable Probe probe_ = Probe::kNone;
 };
 
 }  // namespace zoo

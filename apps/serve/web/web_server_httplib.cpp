@@ -100,7 +100,6 @@ WebRequest request_of(const httplib::Request& request) {
             return std::nullopt;
           },
           .ambiguity = ambiguity_of(request),
-          // Any thread may ask.
           .client_left = [connection = current] { return connection->client_left(); }};
 }
 
@@ -168,7 +167,11 @@ struct WebServer::Impl : public httplib::Server {
     new_task_queue = [this] { return new ConnectionThreads(limits.connections, running); };
     const auto answer = [handler = std::move(handler)](const httplib::Request& request,
                                                        httplib::Response& response) {
-      send(handler(request_of(request)), request, response);
+      const bool has_interim = request.version != "HTTP/1.0";
+      current->set_probe(has_interim ? WebConnection::Probe::kInterim : WebConnection::Probe::kNone);
+      const WebReply reply = handler(request_of(request));
+      if (has_interim) current->set_probe(WebConnection::Probe::kAnswer);
+      send(reply, request, response);
     };
     set_pre_routing_handler(
         [gate = std::move(gate), answer](const httplib::Request& request, httplib::Response& response) {

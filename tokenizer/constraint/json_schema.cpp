@@ -44,24 +44,6 @@ PatternPtr string(const Json& branch) {
   return json_string_of(characters);
 }
 
-PatternPtr integer(const Json& branch) {
-  const auto bound = [&](const char* key, std::int64_t otherwise) { return branch.value(key, otherwise); };
-  return integers_between(
-      std::max(bound("minimum", -kLargestInteger), bound("exclusiveMinimum", -kLargestInteger - 1) + 1),
-      std::min(bound("maximum", kLargestInteger), bound("exclusiveMaximum", kLargestInteger + 1) - 1));
-}
-
-// Uses the stricter of two limits; at the same number, that is the open one.
-PatternPtr number(const Json& branch) {
-  NumberRange range{.least = branch.value("minimum", -kLargestInteger),
-                    .most = branch.value("maximum", kLargestInteger)};
-  if (branch.contains("exclusiveMinimum") && branch["exclusiveMinimum"] >= range.least)
-    range.least = branch["exclusiveMinimum"].get<std::int64_t>(), range.least_is_open = true;
-  if (branch.contains("exclusiveMaximum") && branch["exclusiveMaximum"] <= range.most)
-    range.most = branch["exclusiveMaximum"].get<std::int64_t>(), range.most_is_open = true;
-  return numbers_between(range);
-}
-
 class SchemaReader {
  public:
   explicit SchemaReader(const Json& root) : branches_(root) {}
@@ -85,8 +67,11 @@ class SchemaReader {
 
   PatternPtr value(const Json& branch, const std::string& type, const std::string& place) {
     if (type == "string") return string(branch);
-    if (type == "integer") return integer(branch);
-    if (type == "number") return number(branch);
+    if (type == "number") return numbers_between(number_range(branch, type));
+    if (type == "integer") {
+      const NumberRange range = number_range(branch, type);
+      return integers_between(static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.most));
+    }
     if (type == "boolean") return choice({literal("true"), literal("false")});
     if (type == "null") return literal("null");
     return type == "array" ? array(branch, place) : object(branch, place);

@@ -21,7 +21,7 @@ namespace zoo {
 ///   (beside properties, others are never written unless required; an object without both has any, with
 ///   arrays and objects to a small depth); items, prefixItems, minItems, maxItems; minLength, maxLength (in
 ///   characters), pattern; format, of date, time, date-time, hostname, email, uuid, ipv4 and uri; minimum,
-///   maximum, exclusiveMinimum, exclusiveMaximum, which must be integers; $ref to a path in the same file
+///   maximum, exclusiveMinimum, exclusiveMaximum, of at most 15 digits; $ref to a path in the same file
 ///   ("#/$defs/…"), not recursive; and, without effect: other formats, $schema, $id (at the root), $anchor,
 ///   $defs, definitions, title, description, default, examples, deprecated, readOnly, writeOnly, $comment,
 ///   contentEncoding, contentMediaType, contentSchema, propertyNames of any string, and x-….

@@ -1,5 +1,9 @@
 #include "tokenizer/constraint/json_values.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <string>
 
 #include "tokenizer/constraint/regular_expression.h"
@@ -66,41 +70,78 @@ PatternPtr written(const PatternPtr& pattern) {
   return std::make_shared<const Pattern>(std::move(changed));
 }
 
-// A decimal fraction of at most `most` digits, not only zeros if `positive`.
-PatternPtr fraction(int most, bool positive) {
-  if (most < 1) return positive ? choice({}) : literal("");
-  if (!positive) return optional(sequence({literal("."), repeat(digit('0', '9'), 1, most)}));
-  std::vector<PatternPtr> parts;
-  for (int zeros = 0; zeros < most; ++zeros)
-    parts.push_back(sequence(
-        {repeat(literal("0"), zeros, zeros), digit('1', '9'), repeat(digit('0', '9'), 0, most - zeros - 1)}));
-  return sequence({literal("."), choice(std::move(parts))});
-}
-
 constexpr int kDigits = 15;
 
-// So few digits that a double can distinguish the number from an open bound of this size.
-int digits_beside(std::int64_t bound) { return kDigits - static_cast<int>(std::to_string(bound).size()); }
+PatternPtr up_to_digits(int least, int most) { return repeat(digit('0', '9'), least, most); }
+
+// Digits with a fraction above, or unless `open` equal to, that of the bound's; at most `most`.
+PatternPtr digits_above(std::string_view bound, int most, bool open) {
+  std::vector<PatternPtr> parts;
+  if (bound.empty() && !open) return up_to_digits(0, most);
+  if (bound.empty()) {  // not only zeros
+    for (int zeros = 0; zeros < most; ++zeros)
+      parts.push_back(
+          sequence({repeat(literal("0"), zeros, zeros), digit('1', '9'), up_to_digits(0, most - zeros - 1)}));
+    return choice(std::move(parts));
+  }
+  parts.push_back(sequence({digit(bound[0], bound[0]), digits_above(bound.substr(1), most - 1, open)}));
+  if (bound[0] < '9')
+    parts.push_back(sequence({digit(static_cast<char>(bound[0] + 1), '9'), up_to_digits(0, most - 1)}));
+  return choice(std::move(parts));
+}
+
+// The same below it; at least one digit unless the bound has none.
+PatternPtr digits_below(std::string_view bound, int most, bool open) {
+  if (bound.empty()) return open ? choice({}) : repeat(literal("0"), 0, most);
+  const PatternPtr rest = digits_below(bound.substr(1), most - 1, open);
+  std::vector<PatternPtr> parts{
+      sequence({digit(bound[0], bound[0]), bound.size() > 1 ? optional(rest) : rest})};
+  if (bound[0] > '0')
+    parts.push_back(sequence({digit('0', static_cast<char>(bound[0] - 1)), up_to_digits(0, most - 1)}));
+  return choice(std::move(parts));
+}
+
+PatternPtr fraction(int most) {
+  return most < 1 ? literal("") : optional(sequence({literal("."), up_to_digits(1, most)}));
+}
+
+// The digits of a number without a sign, before and after the point.
+std::pair<std::int64_t, std::string> decimal_of(double number) {
+  std::array<char, 512> text{};
+  char* const end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed).ptr;
+  const std::string digits(text.data(), end);
+  const std::size_t point = std::min(digits.find('.'), digits.size());
+  return {std::stoll(digits.substr(0, point)), digits.substr(std::min(point + 1, digits.size()))};
+}
 
 // Numbers without a sign.
 PatternPtr magnitudes_between(const NumberRange& range) {
-  const auto& [least, most, least_is_open, most_is_open] = range;
-  std::vector<PatternPtr> parts;
-  if (!most_is_open && (most > least || !least_is_open)) {
-    const PatternPtr zeros = optional(sequence({literal("."), repeat(literal("0"), 1, kDigits)}));
-    parts.push_back(sequence({integers_between(most, most), zeros}));
-  }
-  if (least < most) {
-    const bool beside_most = most_is_open && least + 1 == most;
-    const int digits = least_is_open || beside_most ? digits_beside(beside_most ? most : least) : kDigits;
-    parts.push_back(sequence({integers_between(least, least), fraction(digits, least_is_open)}));
-  }
-  if (least + 1 < most) {
-    const int digits = most_is_open ? digits_beside(most) : kDigits;
-    parts.push_back(sequence({integers_between(most - 1, most - 1), fraction(digits, false)}));
-    parts.push_back(sequence({integers_between(least + 1, most - 2), fraction(kDigits, false)}));
-  }
-  return choice(std::move(parts));
+  const auto [least, above] = decimal_of(range.least);
+  const auto [most, below] = decimal_of(range.most);
+  const bool least_is_plain = above.empty() && !range.least_is_open,
+             most_is_plain = below.empty() && !range.most_is_open,
+             nears_most = range.most_is_open && below.empty();  // from the integer before it
+  // So few digits that a double can distinguish the number from the bound.
+  const auto digits_beside = [](std::int64_t bound) {
+    return kDigits - static_cast<int>(std::to_string(bound).size());
+  };
+  const int digits = nears_most ? digits_beside(most) : kDigits;
+  const int after_least = !least_is_plain ? digits_beside(least) : least + 1 == most ? digits : kDigits;
+  const PatternPtr fractions_above =
+      least_is_plain ? fraction(after_least)
+                     : sequence({literal("."), digits_above(above, after_least, range.least_is_open)});
+  const PatternPtr fractions_below =
+      most_is_plain ? optional(sequence({literal("."), repeat(literal("0"), 1, kDigits)}))
+      : below.empty()
+          ? choice({})
+          : optional(sequence({literal("."), digits_below(below, digits_beside(most), range.most_is_open)}));
+  if (least == most) return sequence({integers_between(least, most), both(fractions_above, fractions_below)});
+  return choice(
+      {sequence({integers_between(least, least), fractions_above}),
+       sequence({integers_between(least + 1, most - 2), fraction(kDigits)}),
+       least + 1 < most ? sequence({integers_between(most - 1, most - 1), fraction(digits)}) : choice({}),
+       sequence({integers_between(most, most), fractions_below})});
 }
 
 }  // namespace
@@ -114,8 +155,13 @@ PatternPtr searched_text(std::string_view expression, const PatternPtr& any) {
   return sequence(std::move(parts));
 }
 
+bool has_few_digits(double number) {
+  const auto& [whole, fraction] = decimal_of(std::abs(number));
+  return std::to_string(whole).size() + fraction.size() <= kDigits;
+}
+
 PatternPtr numbers_between(const NumberRange& range) {
-  if (range.most < range.least) return choice({});
+  if (range.is_empty()) return choice({});
   std::vector<PatternPtr> parts;
   if (range.least < 0) {
     const bool to_zero = range.most > 0;

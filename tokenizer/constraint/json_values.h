@@ -20,12 +20,17 @@ inline constexpr std::int64_t kLargestInteger = 999'999'999'999'999;  // also ex
 PatternPtr integers_between(std::int64_t least, std::int64_t most);
 
 struct NumberRange {
-  std::int64_t least, most;
+  double least, most;                                // of at most 15 digits
   bool least_is_open = false, most_is_open = false;  // the bound itself is not in the range
+
+  bool is_empty() const { return most < least || (most == least && (least_is_open || most_is_open)); }
 };
 
-/// Integers and decimal fractions in a range. At most 15 digits before and 15 after the point; near an open
-/// bound, so few that a double can distinguish the number from the bound.
+/// True if a number has at most 15 decimal digits, so that a double distinguishes it from others that have.
+bool has_few_digits(double number);
+
+/// Integers and decimal fractions in a range. At most 15 digits before and 15 after the point; near a bound
+/// that is open or no integer, so few that a double can distinguish the number from the bound.
 PatternPtr numbers_between(const NumberRange& range);
 
 }  // namespace zoo

@@ -44,9 +44,8 @@ bool is_of_type(const Json& value, const std::string& type) {
 }
 
 // True if no value satisfies both the lower and the upper limit of two keywords.
-bool crossed(const Json& branch, const char* least, const char* most, std::int64_t room = 0) {
-  return branch.contains(least) && branch.contains(most) &&
-         branch[most].get<std::int64_t>() - branch[least].get<std::int64_t>() < room;
+bool crossed(const Json& branch, const char* least, const char* most) {
+  return branch.contains(least) && branch.contains(most) && branch[most] < branch[least];
 }
 
 bool is_below(const Json& branch, const char* least, std::size_t size) {
@@ -116,10 +115,7 @@ bool type_is_empty(const Json& branch, const std::string& type) {
   if (type == "string") return crossed(branch, "minLength", "maxLength");
   if (type == "array") return crossed(branch, "minItems", "maxItems");
   if (type != "integer" && type != "number") return false;
-  const std::int64_t room = type == "integer" ? 2 : 1;
-  return crossed(branch, "minimum", "maximum") || crossed(branch, "exclusiveMinimum", "maximum", 1) ||
-         crossed(branch, "minimum", "exclusiveMaximum", 1) ||
-         crossed(branch, "exclusiveMinimum", "exclusiveMaximum", room);
+  return number_range(branch, type).is_empty();
 }
 
 // True for keywords of arrays or texts that only values of another type fit.
@@ -223,6 +219,19 @@ std::string inside(const std::string& place, const char* key, std::size_t number
 }
 
 }  // namespace
+
+NumberRange number_range(const Json& branch, const std::string& type) {
+  NumberRange range{.least = branch.value("minimum", -1.0 * kLargestInteger),
+                    .most = branch.value("maximum", 1.0 * kLargestInteger)};
+  // Of two bounds at the same number, the open one is stricter.
+  if (branch.contains("exclusiveMinimum") && branch["exclusiveMinimum"] >= range.least)
+    range.least = branch["exclusiveMinimum"].get<double>(), range.least_is_open = true;
+  if (branch.contains("exclusiveMaximum") && branch["exclusiveMaximum"] <= range.most)
+    range.most = branch["exclusiveMaximum"].get<double>(), range.most_is_open = true;
+  if (type != "integer") return range;
+  return {.least = range.least_is_open ? std::floor(range.least) + 1 : std::ceil(range.least),
+          .most = range.most_is_open ? std::ceil(range.most) - 1 : std::floor(range.most)};
+}
 
 SchemaBranches::Branches SchemaBranches::of(const Json& schema, const std::string& place) {
   if (schema.is_boolean()) return schema.get<bool>() ? Branches{Json::object()} : Branches{};

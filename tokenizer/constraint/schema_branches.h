@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "tokenizer/constraint/json_values.h"
+
 namespace zoo {
 
 using SchemaJson = nlohmann::ordered_json;
@@ -18,8 +20,11 @@ using SchemaJson = nlohmann::ordered_json;
 void check_schema_keywords(const SchemaJson& schema, const std::string& place, bool is_root);
 
 /// A schema's direct constraints, without $ref, allOf, anyOf, oneOf and annotations, normalised: `type` and
-/// `pattern` are lists, `const` is an `enum` of one value, and bounds are integers.
+/// `pattern` are lists, `const` is an `enum` of one value, and bounds have at most 15 digits.
 SchemaJson own_constraints(const SchemaJson& schema);
+
+/// The numbers, or with the type "integer" the integers, that a branch's bounds allow.
+NumberRange number_range(const SchemaJson& branch, const std::string& type);
 
 /// The value at a JSON pointer (RFC 6901) written as the fragment of a URI: "/$defs/a~1b%25". Null if the
 /// pointer is malformed or nothing is there.

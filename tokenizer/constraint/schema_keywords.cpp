@@ -36,11 +36,12 @@ bool is_names(const Json& value) {
 }
 bool is_most(const Json& value) { return value.is_number_integer() && value >= 0; }
 bool is_least(const Json& value) { return is_most(value) && value <= kMostCounted; }
-bool is_whole(const Json& value) {
-  return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
+bool is_bound(const Json& value) {
+  return value.is_number() &&
+         (std::floor(value.get<double>()) == value.get<double>() || has_few_digits(value.get<double>()));
 }
-bool is_lower_bound(const Json& value) { return is_whole(value) && value <= kLargestInteger; }
-bool is_upper_bound(const Json& value) { return is_whole(value) && value >= -kLargestInteger; }
+bool is_lower_bound(const Json& value) { return is_bound(value) && value <= kLargestInteger; }
+bool is_upper_bound(const Json& value) { return is_bound(value) && value >= -kLargestInteger; }
 bool is_any_string(const Json& value) { return value == Json(true) || value == Json{{"type", "string"}}; }
 bool is_discriminator(const Json& value) {
   return value.is_object() && value.contains("propertyName") && value["propertyName"].is_string();
@@ -64,7 +65,8 @@ struct Keyword {
 
 constexpr std::string_view kLeast = "an integer in [0, 10000]";
 constexpr std::string_view kMost = "an integer, at least 0";
-constexpr std::string_view kBound = "an integer, of at most 15 digits where it excludes larger ones";
+constexpr std::string_view kBound =
+    "a number of at most 15 digits, or an integer that excludes only longer ones";
 constexpr std::string_view kSchema = "a schema: an object, true or false";
 constexpr std::string_view kSchemas = "a list of schemas";
 constexpr std::string_view kNamed = "an object of at most 4096 schemas";
@@ -192,8 +194,7 @@ Json own_constraints(const Json& schema) {
     if (keyword.role != Role::constraint) continue;
     // What is generated stays below what is allowed.
     if (keyword.fits == is_lower_bound || keyword.fits == is_upper_bound)
-      own[key] = static_cast<std::int64_t>(
-          std::clamp(value.get<double>(), -1.0 * kLargestInteger, 1.0 * kLargestInteger));
+      own[key] = std::clamp(value.get<double>(), -1.0 * kLargestInteger, 1.0 * kLargestInteger);
     else if (keyword.fits == is_most)
       own[key] = value > kMostCounted ? kMostWritten : value.get<std::uint64_t>();
     else own[key] = value;

@@ -18,7 +18,7 @@ def drawn_schema(chance, depth=0):
     def below():
         return drawn_schema(chance, depth + 1)
 
-    low, size = chance.randint(-20, 20), chance.randint(0, 3)
+    low, size = chance.randint(-20, 20) / chance.choice([1, 1, 4, 100]), chance.randint(0, 3)
     parts = {
         "type": chance.choice(["integer", "number", "string", "boolean", "object", "array", ["integer", "string"]]),
         "enum": chance.sample([-3, 0, 2, 7.5, "", "ab", "abcd", None, True], 5), "const": chance.choice([2, "ab", None]),

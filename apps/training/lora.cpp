@@ -61,13 +61,17 @@ std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& p
   return count;
 }
 
+double LoraAdapters::Options::scale() const {
+  const auto count = static_cast<double>(rank);
+  return alpha / (rslora ? std::sqrt(count) : count);
+}
+
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
   require_in(at_least(1), "lora_rank", static_cast<double>(options.rank));
   if (module.named_children().contains("lora")) throw Error("the model has adapters already");
   require_projections(module, options);
   auto adapters = std::make_shared<LoraAdapters>();
-  adapters->trains_ = options.trains;
-  adapters->base_ = options.base;
+  adapters->options_ = options;
   for (auto& entry : module.named_parameters())
     entry.value().set_requires_grad(fits_any(options.trains, entry.key()));
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
@@ -75,15 +79,15 @@ std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, co
     const auto projection = std::dynamic_pointer_cast<LinearImpl>(entry.value());
     if (projection && fits_any(options.targets, entry.key()) &&
         !fits_any(options.trains, entry.key() + ".weight"))
-      adapters->adapt(entry.key(), projection, generator, options);
+      adapters->adapt(entry.key(), projection, generator);
   }
   module.register_module("lora", adapters);
   return adapters;
 }
 
 void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
-                         at::Generator& generator, const Options& options) {
-  const std::int64_t rank = options.rank;
+                         at::Generator& generator) {
+  const std::int64_t rank = options_.rank;
   const at::Tensor& weight = projection->weight;
   // He et al. (2015) with a = sqrt(5), as for a projection; drawn on the CPU for equal values on all devices.
   const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
@@ -94,7 +98,7 @@ void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearIm
   std::replace(key.begin(), key.end(), '.', '_');
   projection->low_rank = {.a = register_parameter(key + "_a", a),
                           .b = register_parameter(key + "_b", b),
-                          .scale = options.alpha / static_cast<double>(rank)};
+                          .scale = options_.scale()};
   adapted_.emplace(name, projection);
 }
 

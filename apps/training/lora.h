@@ -26,33 +26,34 @@ bool fits(const std::string& pattern, const std::string& name);
 std::int64_t freeze(torch::nn::Module& module, const std::vector<std::string>& patterns);
 
 /// Low-rank adapters, LoRA (Hu et al., 2022): freezes a projection W of the module and gives it the low-rank
-/// term alpha / rank B A, with A [rank, in] random and B [out, rank] zero at first. The adapters become the
-/// submodule "lora", so an optimizer finds them.
+/// term s B A, s = alpha / rank, with A [rank, in] random and B [out, rank] zero at first. The adapters
+/// become the submodule "lora", so an optimizer finds them.
 class LoraAdapters : public torch::nn::Module {
  public:
   struct Options {
     std::int64_t rank = 8;
     double alpha = 16;
+    bool rslora = false;                              // the scale is alpha / sqrt(rank) (Kalajdzievski, 2023)
     std::vector<std::string> targets{"*attention*"};  // patterns for names of projections
     std::vector<std::string> trains;  // patterns for other parameters to train, such as a new head
     std::uint64_t seed = 0;
     std::string base;  // path of the model that is adapted, for adapter_config.json; empty: none
+
+    double scale() const;  // of the terms
   };
 
   /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches, for a
   /// rank below 1 and for a module that has adapters.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
-  /// W + alpha / rank B A of each projection, by its parameter's name in the module: the merged model's
+  /// W + s B A of each projection, by its parameter's name in the module: the merged model's
   /// weights.
   std::map<std::string, at::Tensor> merged_weights() const;
 
-  /// The terms alpha / rank B A, by the same names.
+  /// The terms s B A, by the same names.
   std::map<std::string, LowRankTerm> terms() const;
 
-  /// Patterns of the other trained parameters.
-  const std::vector<std::string>& trains() const { return trains_; }
-  const std::string& base() const { return base_; }
+  const Options& options() const { return options_; }
 
   /// The adapters' parameters by name.
   NamedTensors state() const;
@@ -60,11 +61,10 @@ class LoraAdapters : public torch::nn::Module {
   void load_state(const SafetensorsFile& file);
 
  private:
-  void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection, at::Generator& generator,
-             const Options& options);
+  void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
+             at::Generator& generator);
 
-  std::vector<std::string> trains_;
-  std::string base_;
+  Options options_;
   std::map<std::string, std::shared_ptr<LinearImpl>> adapted_;  // by the projection's name in the module
 };
 

@@ -97,6 +97,8 @@ struct AdapterParts {
   std::map<std::string, LowRankTerm> terms;  // by our names of the weights, all of one rank and scale
   std::vector<std::string> whole;            // our names of the parameters that are saved whole
   std::string base;                          // path or name of the model that the terms belong to
+  double alpha = 8;                          // lora_alpha
+  bool rslora = false;                       // the scale is alpha / sqrt(rank)
 };
 
 /// Writes an adapter that PEFT's PeftModel.from_pretrained() and PeftAdapter read. A weight that Hugging Face

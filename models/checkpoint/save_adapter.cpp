@@ -49,11 +49,11 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
     throw Error(directory, ": a ", loaded.family->model_type, "'s checkpoint has no name for an adapter of ",
                 left.begin()->first);
   const LowRankTerm& term = parts.terms.begin()->second;
-  nlohmann::json config{
-      {"peft_type", "LORA"},       {"base_model_name_or_path", parts.base},
-      {"r", term.a.size(0)},       {"lora_alpha", term.scale * static_cast<double>(term.a.size(0))},
-      {"target_modules", targets}, {"fan_in_fan_out", transposed},
-      {"inference_mode", true},    {"modules_to_save", saved}};
+  nlohmann::json config{{"peft_type", "LORA"},          {"base_model_name_or_path", parts.base},
+                        {"r", term.a.size(0)},          {"lora_alpha", parts.alpha},
+                        {"use_rslora", parts.rslora},   {"target_modules", targets},
+                        {"fan_in_fan_out", transposed}, {"inference_mode", true},
+                        {"modules_to_save", saved}};
   for (const auto& [name, head] : kAdapterTasks)
     if (loaded.head == head) config["task_type"] = name;
   fs::create_directories(directory);

@@ -471,8 +471,8 @@ class RefusalTest(TaskTest):
             result = run("train", *self.words("run", task=task, dataset=pairs), *words)
             self.assert_one_error(result, 2, f"{words[0]}: only for the task ", f", not {task}")
         for task, words, said in (("question_answering", ["--label_smoothing", 0.1], "--label_smoothing: not for the task question_answering"),
-                                  ("lm", ["--lora_alpha", 32], "--lora_alpha, --lora_targets: only with --lora_rank"),
-                                  ("lm", ["--lora_targets", "*"], "--lora_alpha, --lora_targets: only with --lora_rank"),
+                                  ("lm", ["--lora_alpha", 32], "--lora_alpha: only with --lora_rank"),
+                                  ("lm", ["--lora_targets", "*"], "--lora_targets: only with --lora_rank"),
                                   ("lm", ["--momentum", 0.5], "--momentum: only for the optimizer sgd or muon, not adamw"),
                                   ("lm", ["--optimizer", "sgd", "--beta2", 0.5], "--beta2: only for the optimizer adamw or lion or muon, not sgd"),
                                   ("lm", ["--optimizer", "lion", "--adam_eps", 0.5], "--adam_eps: only for the optimizer adamw or muon, not lion"),

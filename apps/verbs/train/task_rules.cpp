@@ -90,8 +90,9 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);
   if (flags.tokens_per_parameter && chosen.contains("max_iters"))
     throw UsageError("--tokens_per_parameter sets --max_iters; leave out one of them");
-  if (flags.lora.rank == 0 && (flags.lora.alpha != TrainFlags().lora.alpha || !flags.lora.targets.empty()))
-    throw UsageError("--lora_alpha, --lora_targets: only with --lora_rank");
+  for (const char* flag : {"lora_alpha", "lora_rslora", "lora_targets"})
+    if (flags.lora.rank == 0 && chosen.contains(flag))
+      throw UsageError("--", flag, ": only with --lora_rank");
   if (flags.freezes_packed()) {
     const std::string given = "--weights " + flags.weights;
     if (flags.lora.rank == 0) throw UsageError(given, ": only with --lora_rank, which trains none of them");

@@ -341,7 +341,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (embedding) save_modules = [&](const fs::path& directory) { embedding->save(directory); };
   if (task == Task::kRanking)
     save_modules = [&](const fs::path& directory) { name_activation(flags, directory); };
-  if (writes && adapters && adapters->base().empty() && !start.resumed)
+  if (writes && adapters && adapters->options().base.empty() && !start.resumed)
     std::cerr << "note: no adapter is written beside the merged model, since the model that it would belong "
                  "to is in no directory\n";
   const Savers save = savers(loaded, start.checkpoint, data, adapters, save_modules);

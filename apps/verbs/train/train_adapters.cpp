@@ -69,7 +69,12 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
   const std::vector<std::string> unknown = files ? files->unknown() : std::vector<std::string>();
   if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr, unknown};
   const auto save_beside = [=](const fs::path& directory) {
-    save_adapter(loaded, {.terms = adapters->terms(), .whole = adapters->trains(), .base = adapters->base()},
+    save_adapter(loaded,
+                 {.terms = adapters->terms(),
+                  .whole = adapters->options().trains,
+                  .base = adapters->options().base,
+                  .alpha = adapters->options().alpha,
+                  .rslora = adapters->options().rslora},
                  directory);
   };
   return {[=](const fs::path& directory) {
@@ -80,15 +85,15 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
             SaveOptions merged = options;
             merged.replaced = adapters->merged_weights();
             save_base(directory, merged);
-            if (adapters->base().empty()) return;
+            if (adapters->options().base.empty()) return;
             save_beside(directory / "adapter");
             save_templates(directory / "adapter");
           },
           [=](const fs::path& directory) {
             save_base(directory, options);
-            write_safetensors(
-                directory / kAdaptersFile, adapters->state(),
-                {{kTrains, joined(adapters->trains(), "\n")}, {kAdaptedBase, adapters->base()}});
+            write_safetensors(directory / kAdaptersFile, adapters->state(),
+                              {{kTrains, joined(adapters->options().trains, "\n")},
+                               {kAdaptedBase, adapters->options().base}});
           },
           unknown};
 }

@@ -253,7 +253,7 @@ TEST_CASE("a saved adapter gives the projections that were trained") {
   const fs::path base = name.find('/') == name.npos ? base_named(name) : golden(name);
   const LoadedModel loaded = load_model(base, {.trainable = true});
   at::manual_seed(3);
-  AdapterParts parts{.base = base.string()};
+  AdapterParts parts{.base = base.string(), .alpha = 1.5};
   for (const auto& entry : loaded.model->named_modules()) {
     const auto linear = std::dynamic_pointer_cast<LinearImpl>(entry.value());
     if (!linear || entry.key().find("attention") == std::string::npos) continue;

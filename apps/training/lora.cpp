@@ -6,6 +6,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
 
@@ -99,6 +100,11 @@ void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearIm
   projection->low_rank = {.a = register_parameter(key + "_a", a),
                           .b = register_parameter(key + "_b", b),
                           .scale = options_.scale()};
+  if (options_.dora) {
+    const at::NoGradGuard no_grad;
+    projection->low_rank->magnitude =
+        register_parameter(key + "_magnitude", at::linalg_vector_norm(projection->adapted_weight(), 2, 1));
+  }
   adapted_.emplace(name, projection);
 }
 

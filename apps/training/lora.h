@@ -33,7 +33,8 @@ class LoraAdapters : public torch::nn::Module {
   struct Options {
     std::int64_t rank = 8;
     double alpha = 16;
-    bool rslora = false;                              // the scale is alpha / sqrt(rank) (Kalajdzievski, 2023)
+    bool rslora = false;  // the scale is alpha / sqrt(rank) (Kalajdzievski, 2023)
+    bool dora = false;    // magnitudes, at first the norms of W's rows, are trained, too (Liu et al., 2024)
     std::vector<std::string> targets{"*attention*"};  // patterns for names of projections
     std::vector<std::string> trains;  // patterns for other parameters to train, such as a new head
     std::uint64_t seed = 0;
@@ -46,8 +47,8 @@ class LoraAdapters : public torch::nn::Module {
   /// rank below 1 and for a module that has adapters.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
-  /// W + s B A of each projection, by its parameter's name in the module: the merged model's
-  /// weights.
+  /// W + s B A, of DoRA with its magnitudes, of each projection, by its parameter's name in the module: the
+  /// merged model's weights.
   std::map<std::string, at::Tensor> merged_weights() const;
 
   /// The terms s B A, by the same names.

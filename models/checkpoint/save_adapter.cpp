@@ -27,12 +27,17 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
         transposed = true;
         name.layout = WeightLayout::kSame;  // B has the rows of the weight whichever way that lies
       }
+      const at::Tensor& magnitude = term.mapped().magnitude;
       const std::vector<at::Tensor> rows = to_stored_layout(name, term.mapped().b.detach());
+      std::vector<at::Tensor> magnitudes;
+      if (magnitude.defined()) magnitudes = to_stored_layout(name, magnitude.detach());
       for (std::size_t i = 0; i < rows.size(); ++i) {
         std::string module = in_class(table, name.theirs[i]);
         module.resize(module.rfind('.'));
         tensors.emplace_back(kAdapterPrefix + module + ".lora_A.weight", term.mapped().a.detach());
         tensors.emplace_back(kAdapterPrefix + module + ".lora_B.weight", rows[i]);
+        if (magnitude.defined())
+          tensors.emplace_back(kAdapterPrefix + module + ".lora_magnitude_vector", magnitudes[i]);
         targets.insert(std::move(module));
       }
     } else if (const at::Tensor* whole = parameters.find(name.ours);
@@ -49,11 +54,11 @@ void save_adapter(const LoadedModel& loaded, const AdapterParts& parts, const fs
     throw Error(directory, ": a ", loaded.family->model_type, "'s checkpoint has no name for an adapter of ",
                 left.begin()->first);
   const LowRankTerm& term = parts.terms.begin()->second;
-  nlohmann::json config{{"peft_type", "LORA"},          {"base_model_name_or_path", parts.base},
-                        {"r", term.a.size(0)},          {"lora_alpha", parts.alpha},
-                        {"use_rslora", parts.rslora},   {"target_modules", targets},
-                        {"fan_in_fan_out", transposed}, {"inference_mode", true},
-                        {"modules_to_save", saved}};
+  nlohmann::json config{{"peft_type", "LORA"},        {"base_model_name_or_path", parts.base},
+                        {"r", term.a.size(0)},        {"lora_alpha", parts.alpha},
+                        {"use_rslora", parts.rslora}, {"use_dora", term.magnitude.defined()},
+                        {"target_modules", targets},  {"fan_in_fan_out", transposed},
+                        {"inference_mode", true},     {"modules_to_save", saved}};
   for (const auto& [name, head] : kAdapterTasks)
     if (loaded.head == head) config["task_type"] = name;
   fs::create_directories(directory);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -50,22 +51,42 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ops::Residual& residual) const {
-  if (!low_rank) return project(x, residual);
+  if (!low_rank) return project(x, bias, residual);
   // B (A x), not (B A) x, whose gradient and sum with W would be as large as W.
   const at::Tensor inner = ops::linear(x, low_rank->a, {}) * low_rank->scale;
-  if (residual.dropout > 0) return residual(project(x, {.add_to = ops::linear(inner, low_rank->b, {})}));
-  return project(x, {.add_to = ops::linear(inner, low_rank->b, {}, {.add_to = residual.add_to})});
+  if (low_rank->magnitude.defined()) {
+    const at::Tensor product = project(x, {}, {.add_to = ops::linear(inner, low_rank->b, {})});
+    const at::Tensor scaled = product * row_factors();
+    return residual((bias.defined() ? scaled + bias : scaled).to(product.scalar_type()));
+  }
+  if (residual.dropout > 0)
+    return residual(project(x, bias, {.add_to = ops::linear(inner, low_rank->b, {})}));
+  return project(x, bias, {.add_to = ops::linear(inner, low_rank->b, {}, {.add_to = residual.add_to})});
 }
 
-at::Tensor LinearImpl::project(const at::Tensor& x, const ops::Residual& residual) const {
-  if (!frozen) return ops::linear(x, weight, bias, residual);
+at::Tensor LinearImpl::project(const at::Tensor& x, const at::Tensor& added,
+                               const ops::Residual& residual) const {
+  if (!frozen) return ops::linear(x, weight, added, residual);
   const at::Tensor product = FrozenProduct::apply(x, frozen);
-  return residual(bias.defined() ? product + bias : product);
+  return residual(added.defined() ? product + added : product);
+}
+
+at::Tensor LinearImpl::sum() const {
+  const at::Tensor numbers = frozen ? frozen->floats() : weight;
+  return low_rank ? numbers + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : numbers;
+}
+
+at::Tensor LinearImpl::row_factors() const {
+  const auto norms = [&] {
+    const at::NoGradGuard constant;
+    return at::linalg_vector_norm(sum(), 2, 1);
+  }();
+  return low_rank->magnitude / norms;
 }
 
 at::Tensor LinearImpl::adapted_weight() const {
-  const at::Tensor numbers = frozen ? frozen->floats() : weight;
-  return low_rank ? numbers + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : numbers;
+  const bool scales = low_rank && low_rank->magnitude.defined();
+  return scales ? sum() * row_factors().unsqueeze(1) : sum();
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t num_embeddings, std::int64_t embedding_dim, std::int64_t padding_id)

@@ -18,10 +18,13 @@
 
 namespace zoo {
 
-/// A term scale B A that is added to a weight [out, in]: A [rank, in], B [out, rank] (LoRA: Hu et al., 2022).
+/// A term scale B A that is added to a weight W [out, in]: A [rank, in], B [out, rank] (LoRA: Hu et al.,
+/// 2022). With magnitudes m [out] the rows of the sum V become m V / |V| (DoRA: Liu et al., 2024); as in PEFT
+/// the norms |V| are constants for gradients.
 struct LowRankTerm {
   at::Tensor a, b;
   double scale = 1;
+  at::Tensor magnitude = {};  // undefined: LoRA
 };
 
 /// A weight [out, in] that is never trained, in a smaller number format (QLoRA: Dettmers et al., 2023).
@@ -41,7 +44,7 @@ class LinearImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x, const ops::Residual& residual = {}) const;
 
-  /// W: the weight with its low-rank term, if it has one.
+  /// The weight with its low-rank term, if it has one.
   at::Tensor adapted_weight() const;
 
   /// True without a low-rank term and a frozen weight: W is `weight`.
@@ -52,7 +55,9 @@ class LinearImpl : public torch::nn::Module {
   std::shared_ptr<const FrozenWeight> frozen;  // in place of `weight`, which then has only its shape
 
  private:
-  at::Tensor project(const at::Tensor& x, const ops::Residual& residual) const;
+  at::Tensor project(const at::Tensor& x, const at::Tensor& added, const ops::Residual& residual) const;
+  at::Tensor sum() const;          // of weight and term: V
+  at::Tensor row_factors() const;  // m / |V| [out]
 };
 TORCH_MODULE(Linear);
 

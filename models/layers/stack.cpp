@@ -37,7 +37,8 @@ std::vector<at::Tensor> leaves_of(const BlockImpl& block) {
   std::vector<at::Tensor> leaves = block.parameters();
   for (const auto& part : block.modules(/*include_self=*/false))
     if (const auto* linear = part->as<LinearImpl>(); linear != nullptr && linear->low_rank)
-      leaves.insert(leaves.end(), {linear->low_rank->a, linear->low_rank->b});
+      for (const at::Tensor& leaf : {linear->low_rank->a, linear->low_rank->b, linear->low_rank->magnitude})
+        if (leaf.defined()) leaves.push_back(leaf);
   return leaves;
 }
 

@@ -90,7 +90,7 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);
   if (flags.tokens_per_parameter && chosen.contains("max_iters"))
     throw UsageError("--tokens_per_parameter sets --max_iters; leave out one of them");
-  for (const char* flag : {"lora_alpha", "lora_rslora", "lora_targets"})
+  for (const char* flag : {"lora_alpha", "lora_rslora", "lora_dora", "lora_targets"})
     if (flags.lora.rank == 0 && chosen.contains(flag))
       throw UsageError("--", flag, ": only with --lora_rank");
   if (flags.freezes_packed()) {

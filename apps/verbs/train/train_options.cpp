@@ -142,6 +142,8 @@ void declare_adaptation(Flags& flags, TrainFlags& v) {
   flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank", above(0));
   flags.add("lora_rslora", v.lora.rslora,
             "LoRA: scale them by lora_alpha / sqrt(lora_rank), which suits large ranks (rsLoRA)");
+  flags.add("lora_dora", v.lora.dora,
+            "LoRA: also train the magnitude of each row of the adapted weights (DoRA)");
   flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'",
             {.placeholder = "PATTERN"});
   flags.choice(

@@ -216,9 +216,11 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
     model->writing->batch = own.batch;
     read_chat(*model->writing, model->directory);
   }
-  model->adapter = decoder->add_adapter(adapter.terms(
-      checkpoint.files(), weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head),
-      checkpoint.config.num_layers));
+  const WeightTable table = weight_table_of(*checkpoint.family, checkpoint.config, checkpoint.head);
+  const std::int64_t layers = checkpoint.config.num_layers;
+  if (const auto whole = adapter.whole(table, layers); !whole.empty())
+    throw Error(directory, ": ", whole.front(), " is saved whole; serve the merged model instead");
+  model->adapter = decoder->add_adapter(adapter.terms(checkpoint.files(), table, layers));
   return model;
 }
 

@@ -20,6 +20,22 @@ bool fits_any(const std::vector<std::string>& patterns, const std::string& name)
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits(p, name); });
 }
 
+// Ends of the names of a projection's tensors.
+constexpr const char *kA = "_a", *kB = "_b", *kMagnitude = "_magnitude", *kMask = "_mask";
+
+std::string key_of(std::string name) {  // names in a module must not contain dots
+  std::ranges::replace(name, '.', '_');
+  return name;
+}
+
+LowRankTerm new_term(const at::Tensor& weight, const LoraAdapters::Options& options,
+                     at::Generator& generator) {
+  // He et al. (2015) with a = sqrt(5), as for a projection; drawn on the CPU for equal values on all devices.
+  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
+  return {at::empty({options.rank, weight.size(1)}).uniform_(-bound, bound, generator),
+          at::zeros({weight.size(0), options.rank}), options.scale()};
+}
+
 // The module's projections, except those that are trained themselves, such as a new head. Throws for a
 // pattern that none fits: what it was to adapt would silently not learn.
 void require_projections(const torch::nn::Module& module, const LoraAdapters::Options& options) {
@@ -70,40 +86,47 @@ double LoraAdapters::Options::scale() const {
 std::shared_ptr<LoraAdapters> LoraAdapters::add_to(torch::nn::Module& module, const Options& options) {
   require_in(at_least(1), "lora_rank", static_cast<double>(options.rank));
   if (module.named_children().contains("lora")) throw Error("the model has adapters already");
-  require_projections(module, options);
+  if (options.terms.empty()) require_projections(module, options);
   auto adapters = std::make_shared<LoraAdapters>();
   adapters->options_ = options;
   for (auto& entry : module.named_parameters())
     entry.value().set_requires_grad(fits_any(options.trains, entry.key()));
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
+  std::map<std::string, LowRankTerm> left = options.terms;
   for (const auto& entry : module.named_modules("", /*include_self=*/false)) {
     const auto projection = std::dynamic_pointer_cast<LinearImpl>(entry.value());
-    if (projection && fits_any(options.targets, entry.key()) &&
-        !fits_any(options.trains, entry.key() + ".weight"))
-      adapters->adapt(entry.key(), projection, generator);
+    if (!projection) continue;
+    const std::string weight = entry.key() + ".weight";
+    if (const auto term = left.extract(weight)) adapters->adapt(entry.key(), projection, term.mapped());
+    else if (options.terms.empty() && fits_any(options.targets, entry.key()) &&
+             !fits_any(options.trains, weight))
+      adapters->adapt(entry.key(), projection, new_term(projection->weight, options, generator));
   }
+  if (!left.empty()) throw Error("the model has no projection ", left.begin()->first, " for the adapter");
+  adapters->options_.terms.clear();
   module.register_module("lora", adapters);
   return adapters;
 }
 
 void LoraAdapters::adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
-                         at::Generator& generator) {
-  const std::int64_t rank = options_.rank;
+                         const LowRankTerm& term) {
   const at::Tensor& weight = projection->weight;
-  // He et al. (2015) with a = sqrt(5), as for a projection; drawn on the CPU for equal values on all devices.
-  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
-  const at::Tensor a =
-      at::empty({rank, weight.size(1)}).uniform_(-bound, bound, generator).to(weight.device());
-  const at::Tensor b = at::zeros({weight.size(0), rank}, a.options());
-  std::string key = name;  // names in a module must not contain dots
-  std::replace(key.begin(), key.end(), '.', '_');
-  projection->low_rank = {.a = register_parameter(key + "_a", a),
-                          .b = register_parameter(key + "_b", b),
-                          .scale = options_.scale()};
+  if (term.a.size(1) != weight.size(1) || term.b.size(0) != weight.size(0) ||
+      term.a.size(0) != term.b.size(1))
+    throw Error("the adapter has A ", term.a.sizes(), " and B ", term.b.sizes(), " for ", name, ".weight ",
+                weight.sizes());
+  const std::string key = key_of(name);
+  const auto on_device = [&](const at::Tensor& tensor) { return tensor.to(weight.device()); };
+  LowRankTerm& own = projection->low_rank.emplace();
+  own = {register_parameter(key + kA, on_device(term.a)), register_parameter(key + kB, on_device(term.b)),
+         term.scale};
+  if (term.mask.defined()) own.mask = register_buffer(key + kMask, on_device(term.mask));
   if (options_.dora) {
     const at::NoGradGuard no_grad;
-    projection->low_rank->magnitude =
-        register_parameter(key + "_magnitude", at::linalg_vector_norm(projection->adapted_weight(), 2, 1));
+    const bool begins = !term.magnitude.defined();  // as the norms of the rows
+    own.magnitude = register_parameter(
+        key + kMagnitude,
+        begins ? at::linalg_vector_norm(projection->adapted_weight(), 2, 1) : on_device(term.magnitude));
   }
   adapted_.emplace(name, projection);
 }
@@ -125,16 +148,30 @@ std::map<std::string, LowRankTerm> LoraAdapters::terms() const {
 NamedTensors LoraAdapters::state() const {
   NamedTensors state;
   for (const auto& entry : named_parameters()) state.emplace_back(entry.key(), entry.value().detach());
+  for (const auto& entry : named_buffers()) state.emplace_back(entry.key(), entry.value());
   return state;
 }
 
-void LoraAdapters::load_state(const SafetensorsFile& file) {
-  const at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : state()) {
-    if (tensor.sizes() != at::IntArrayRef(file.entry(name).shape))
-      throw Error(file.path(), ": tensor '", name, "' has another shape than the adapter");
-    tensor.copy_(file.tensor(name));
+std::map<std::string, LowRankTerm> LoraAdapters::terms_in(const SafetensorsFile& state,
+                                                          const torch::nn::Module& module,
+                                                          const Options& options) {
+  std::map<std::string, LowRankTerm> terms;
+  std::size_t read = 0;
+  const auto tensor = [&](const std::string& name) {
+    ++read;
+    return state.tensor(name).clone();
+  };
+  for (const auto& entry : module.named_modules("", /*include_self=*/false)) {
+    const std::string key = key_of(entry.key());
+    if (entry.value()->as<LinearImpl>() == nullptr || !state.contains(key + kA)) continue;
+    LowRankTerm& term = terms[entry.key() + ".weight"];
+    term = {tensor(key + kA), tensor(key + kB), options.scale()};
+    if (state.contains(key + kMask)) term.mask = tensor(key + kMask);
+    if (options.dora) term.magnitude = tensor(key + kMagnitude);
   }
+  if (terms.empty() || read != state.names().size())
+    throw Error(state.path(), ": has tensors of other projections than the model's");
+  return terms;
 }
 
 }  // namespace zoo

@@ -38,13 +38,14 @@ class LoraAdapters : public torch::nn::Module {
     std::vector<std::string> targets{"*attention*"};  // patterns for names of projections
     std::vector<std::string> trains;  // patterns for other parameters to train, such as a new head
     std::uint64_t seed = 0;
+    std::map<std::string, LowRankTerm> terms;  // to go on from, by weights' names, in place of `targets`
     std::string base;  // path of the model that is adapted, for adapter_config.json; empty: none
 
     double scale() const;  // of the terms
   };
 
-  /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches, for a
-  /// rank below 1 and for a module that has adapters.
+  /// Freezes the module except `trains`. Throws Error naming the patterns if no projection matches, or the
+  /// weight that does not fit a term, for a rank below 1 and for a module that has adapters.
   static std::shared_ptr<LoraAdapters> add_to(torch::nn::Module& module, const Options& options);
 
   /// W + s B A, of DoRA with its magnitudes, of each projection, by its parameter's name in the module: the
@@ -56,14 +57,15 @@ class LoraAdapters : public torch::nn::Module {
 
   const Options& options() const { return options_; }
 
-  /// The adapters' parameters by name.
+  /// The adapters' tensors by name.
   NamedTensors state() const;
-  /// Throws Error naming the file and a tensor that is missing or has another shape.
-  void load_state(const SafetensorsFile& file);
+  /// The terms of a state, to go on from: of the scale of `options`. Throws Error naming the file and a
+  /// tensor that is missing or of no projection of the module.
+  static std::map<std::string, LowRankTerm> terms_in(const SafetensorsFile& state,
+                                                     const torch::nn::Module& module, const Options& options);
 
  private:
-  void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection,
-             at::Generator& generator);
+  void adapt(const std::string& name, const std::shared_ptr<LinearImpl>& projection, const LowRankTerm& term);
 
   Options options_;
   std::map<std::string, std::shared_ptr<LinearImpl>> adapted_;  // by the projection's name in the module

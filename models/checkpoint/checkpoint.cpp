@@ -165,9 +165,9 @@ std::shared_ptr<PackedParts> CheckpointConfig::packed_parts() const {
   return std::make_shared<PackedParts>(directory);
 }
 
-void CheckpointConfig::merge(const PeftAdapter& adapter) {
+void CheckpointConfig::merge(const PeftAdapter& adapter, bool with_terms) {
   const WeightTable table = family->weight_table(config);
-  files_ = adapter.merged_into(shared_files(), table, config.num_layers);
+  files_ = adapter.merged_into(shared_files(), table, config.num_layers, with_terms);
   const StoredNames names(table, *files_);
   for (const WeightName& name : table.names) {
     const std::string theirs = names.own(name.theirs.front());
@@ -251,7 +251,7 @@ CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optiona
   } catch (const c10::Error& error) {
     throw Error(source, ": ", checkpoint.family->keys.in_own_names(error.what_without_backtrace()));
   }
-  if (adapter) checkpoint.merge(*adapter);
+  if (adapter) checkpoint.merge(*adapter, /*with_terms=*/!applies_adapters);
   keep_own_projection(checkpoint);
   const std::vector<std::string> unknown = checkpoint.family->keys.unknown(checkpoint.family->base, json);
   if (!unknown.empty())

@@ -49,7 +49,7 @@ struct CheckpointConfig {
   void use_weights_of(const CheckpointConfig& other) { files_ = other.shared_files(); }
 
   /// Merges an adapter into files(), and makes labels of a classification head that it brings.
-  void merge(const PeftAdapter& adapter);
+  void merge(const PeftAdapter& adapter, bool with_terms);
 
  private:
   friend CheckpointConfig open_checkpoint(const ModelPath& path);
@@ -61,7 +61,8 @@ struct CheckpointConfig {
 /// caller names one.
 /// Throws Error naming the file, and the key that is missing, wrong or of another architecture; warns about
 /// ignored keys (TORCH_WARN). A directory with adapters (kAdaptersFile) is refused unless the caller applies
-/// them to the model, whose weights are those before. Throws Error as PeftAdapter does.
+/// them to the model, whose weights are those before; so are they then below the terms of directory.adapter.
+/// Throws Error as PeftAdapter does.
 CheckpointConfig read_checkpoint_config(const ModelPath& directory, std::optional<Head> head = std::nullopt,
                                         bool applies_adapters = false);
 

@@ -8,15 +8,12 @@
 #include <utility>
 
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/zeros.h>
 #include <c10/util/StringUtil.h>
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "models/checkpoint/weight_layout.h"
 #include "models/formats/config_reader.h"
 #include "models/model.h"
 
@@ -243,10 +240,10 @@ void PeftAdapter::read_tensors() {
   }
 }
 
-// Checks a module's tensors and multiplies B by the scale.
+// Checks a module's tensors and sets its scale.
 void PeftAdapter::scale(const std::string& name, Module& module, const ConfigReader& config,
                         const ordered_json& file) const {
-  const auto& [a, b, magnitude, embedding] = module;
+  const auto& [a, b, magnitude, embedding, factor] = module;
   const auto fail = [&](const auto&... words) {
     throw Error(weights_file_, ": the module ", name, " ", words...);
   };
@@ -266,12 +263,12 @@ void PeftAdapter::scale(const std::string& name, Module& module, const ConfigRea
   const double alpha = value_for(name, config, file, "alpha_pattern", config.get_double("lora_alpha", 8));
   if (a.size(0) != rank || b.size(1) != rank)
     fail("has A ", a.sizes(), " and B ", b.sizes(), "; ", kAdapterConfig, " says that the rank is ", rank);
-  module.b = b * (alpha / (config.get_bool("use_rslora", false) ? std::sqrt(rank) : rank));
+  module.scale = alpha / (config.get_bool("use_rslora", false) ? std::sqrt(rank) : rank);
 }
 
 std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_ptr<const WeightFiles>& files,
-                                                            const WeightTable& table,
-                                                            std::int64_t num_layers) const {
+                                                            const WeightTable& table, std::int64_t num_layers,
+                                                            bool with_terms) const {
   const at::NoGradGuard no_grad;
   const StoredNames names(table, *files);
   std::map<std::string, WeightLayout> layouts;
@@ -285,6 +282,7 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
   std::map<std::string, const Module*> terms;
   for (const auto& [name, full] : whole_) changes[in_table(table, name)] = {file_, full, {}};
   for (const auto& [module, term] : modules_) {
+    if (!with_terms) break;
     const std::string weight = in_table(table, module) + kWeight;
     changes[weight];
     terms[weight] = &term;
@@ -317,7 +315,8 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
       continue;
     }
     if (const auto term = terms.find(name); term != terms.end()) {
-      const auto& [a, b, magnitude, embedding] = *term->second;
+      const auto& [a, unscaled, magnitude, embedding, scale] = *term->second;
+      const at::Tensor b = unscaled * scale;
       const bool across = embedding || layout->second == WeightLayout::kTransposed;
       change.delta = {across ? a.t() : b, across ? b.t() : a, {}};
       const std::vector<std::int64_t> wanted = change.files->entry(change.source).shape,
@@ -336,53 +335,6 @@ std::shared_ptr<const WeightFiles> PeftAdapter::merged_into(const std::shared_pt
   }
   if (!report.good()) throw Error(weights_file_, ": the adapter does not fit the model: ", report.faults());
   return std::make_shared<const WeightFiles>(files, std::move(merged));
-}
-
-std::map<std::string, LowRankTerm> PeftAdapter::terms(const WeightFiles& files, const WeightTable& table,
-                                                      std::int64_t num_layers) const {
-  const auto refuse = [&](const std::string& name, const auto&... words) {
-    throw Error(weights_file_, ": ", name, " ", words..., "; serve the merged model instead");
-  };
-  if (!whole_.empty()) refuse(whole_.begin()->first, "is saved whole");
-  const StoredNames names(table, files);
-  std::map<std::string, const Module*> left;
-  for (const auto& [name, module] : modules_) {
-    if (module.embedding) refuse(name, "is a term of an embedding");
-    if (module.magnitude.defined()) refuse(name, "has magnitudes of DoRA");
-    left[in_table(table, name)] = &module;
-  }
-  std::map<std::string, LowRankTerm> terms;
-  for (WeightName& line : expand_layers(table.names, num_layers)) {
-    if (!line.theirs[0].ends_with(kWeight)) continue;
-    std::vector<const Module*> found;
-    std::int64_t rank = 0;
-    for (const std::string& name : line.theirs) {
-      const auto given = left.extract(name.substr(0, name.rfind('.')));
-      found.push_back(given ? given.mapped() : nullptr);
-      if (given) rank += given.mapped()->a.size(0);
-    }
-    if (rank == 0) continue;
-    const bool transposed = line.layout == WeightLayout::kTransposed;
-    if (transposed) line.layout = WeightLayout::kSame;  // B has the weight's rows whichever way that lies
-    std::vector<at::Tensor> a, b;
-    std::int64_t place = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const std::vector<std::int64_t> shape = files.entry(names.stored(line.theirs[i])).shape;
-      const std::int64_t rows = shape[transposed ? 1 : 0], columns = shape[transposed ? 0 : 1];
-      b.push_back(at::zeros({rows, rank}));
-      if (found[i] == nullptr) continue;
-      if (found[i]->b.size(0) != rows || found[i]->a.size(1) != columns)
-        refuse(line.theirs[i], "is a term of ", found[i]->b.size(0), " x ", found[i]->a.size(1),
-               " numbers, the model's weight has ", rows, " x ", columns);
-      const std::int64_t end = place + found[i]->a.size(0);
-      b.back().slice(1, place, end).copy_(found[i]->b);
-      a.push_back(found[i]->a);
-      place = end;
-    }
-    terms.emplace(line.ours, LowRankTerm{at::cat(a), from_stored_layout(line, b)});
-  }
-  if (!left.empty()) refuse(left.begin()->first, "is no module of the model with a term of its own");
-  return terms;
 }
 
 }  // namespace zoo

@@ -63,22 +63,30 @@ class PeftAdapter {
 
   /// The tensors of a model with this adapter merged into them, in float32: computed when they are read, in
   /// the files' own names and layout. As in PEFT, a weight that is tied to an adapted one keeps its numbers,
-  /// in a tensor of its own. Throws Error naming all tensors that do not fit the model.
+  /// in a tensor of its own. Without terms only whole tensors are merged. Throws Error naming all tensors
+  /// that do not fit the model.
   std::shared_ptr<const WeightFiles> merged_into(const std::shared_ptr<const WeightFiles>& files,
-                                                 const WeightTable& table, std::int64_t num_layers) const;
+                                                 const WeightTable& table, std::int64_t num_layers,
+                                                 bool with_terms = true) const;
 
-  /// The same terms by our names of the weights, for a model that stays as it is: A [r, in] and B [out, r]
-  /// times the scale, of a weight with several names (queries, keys and values) one term of all. Throws Error
-  /// for what is no such term: DoRA, embeddings, whole tensors.
+  /// The same terms by our names of the weights, for a model that stays as it is: of a weight with several
+  /// names (queries, keys and values) one term of all, with a mask. Throws Error for those of embeddings.
   std::map<std::string, LowRankTerm> terms(const WeightFiles& files, const WeightTable& table,
                                            std::int64_t num_layers) const;
 
- private:
-  struct Module {
-    at::Tensor a, b, magnitude;  // [r, in], [out, r] times the scale; [out] of DoRA
-    bool embedding = false;
-  };
+  /// Our names, of any head, of the parameters that the adapter has whole (modules_to_save). Throws Error
+  /// naming a tensor that PEFT does not train with it, and one of several that are one parameter here.
+  std::vector<std::string> whole(const WeightTable& table, std::int64_t num_layers) const;
 
+  struct Module {
+    at::Tensor a, b, magnitude;  // [r, in], [out, r]; [out] of DoRA
+    bool embedding = false;
+    double scale = 1;
+  };
+  /// By Hugging Face's name of the module.
+  const std::map<std::string, Module>& modules() const { return modules_; }
+
+ private:
   void read_tensors();
   void scale(const std::string& name, Module& module, const ConfigReader& config,
              const nlohmann::ordered_json& file) const;
@@ -87,8 +95,8 @@ class PeftAdapter {
   std::shared_ptr<const WeightFiles> file_;
   std::optional<Head> head_;
   std::vector<std::string> label_names_;
-  std::vector<std::string> saved_;            // ends of the modules that are copies: modules_to_save
-  std::map<std::string, Module> modules_;     // by Hugging Face's name of the module
+  std::vector<std::string> saved_;  // ends of the modules that are copies: modules_to_save
+  std::map<std::string, Module> modules_;
   std::map<std::string, std::string> whole_;  // names in the file, by its name of the parameter
 };
 
@@ -96,7 +104,7 @@ class PeftAdapter {
 struct AdapterParts {
   std::map<std::string, LowRankTerm> terms;  // by our names of the weights, all of one rank and scale
   std::vector<std::string> whole;            // our names of the parameters that are saved whole
-  std::string base;                          // path or name of the model that the terms belong to
+  std::string base;                          // path or name (@REVISION) of the model that the terms belong to
   double alpha = 8;                          // lora_alpha
   bool rslora = false;                       // the scale is alpha / sqrt(rank)
 };

@@ -18,12 +18,16 @@ std::shared_ptr<const PackedAdapter> PackedStack::adapter(
     for (const auto& [ending, weight] : kWeights) {
       const auto found = left.extract("stack.blocks." + std::to_string(i) + ending);
       if (!found) continue;
-      const auto& [a, b, scale] = found.mapped();
+      const LowRankTerm& term = found.mapped();
+      if (term.magnitude.defined())
+        throw Error("an adapter of ", found.key(),
+                    " has magnitudes of DoRA, which cannot be shared; use the merged model instead");
       const auto packed = [](const at::Tensor& matrix) {
         return PackedLinear(matrix, WeightRows(matrix), at::Tensor(), PackOptions());
       };
-      adapter->terms.emplace(&(layers_[i].*weight), PackedAdapter::Term{packed(a), packed(b * scale)});
-      adapter->rank = std::max(adapter->rank, size(a.size(0)));
+      adapter->terms.emplace(&(layers_[i].*weight),
+                             PackedAdapter::Term{packed(term.a), packed(term.masked_b() * term.scale)});
+      adapter->rank = std::max(adapter->rank, size(term.a.size(0)));
     }
   }
   if (!left.empty())

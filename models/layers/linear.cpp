@@ -5,6 +5,7 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/where.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -53,15 +54,14 @@ LinearImpl::LinearImpl(std::int64_t in_features, std::int64_t out_features, bool
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ops::Residual& residual) const {
   if (!low_rank) return project(x, bias, residual);
   // B (A x), not (B A) x, whose gradient and sum with W would be as large as W.
-  const at::Tensor inner = ops::linear(x, low_rank->a, {}) * low_rank->scale;
+  const at::Tensor inner = ops::linear(x, low_rank->a, {}) * low_rank->scale, b = low_rank->masked_b();
   if (low_rank->magnitude.defined()) {
-    const at::Tensor product = project(x, {}, {.add_to = ops::linear(inner, low_rank->b, {})});
+    const at::Tensor product = project(x, {}, {.add_to = ops::linear(inner, b, {})});
     const at::Tensor scaled = product * row_factors();
     return residual((bias.defined() ? scaled + bias : scaled).to(product.scalar_type()));
   }
-  if (residual.dropout > 0)
-    return residual(project(x, bias, {.add_to = ops::linear(inner, low_rank->b, {})}));
-  return project(x, bias, {.add_to = ops::linear(inner, low_rank->b, {}, {.add_to = residual.add_to})});
+  if (residual.dropout > 0) return residual(project(x, bias, {.add_to = ops::linear(inner, b, {})}));
+  return project(x, bias, {.add_to = ops::linear(inner, b, {}, {.add_to = residual.add_to})});
 }
 
 at::Tensor LinearImpl::project(const at::Tensor& x, const at::Tensor& added,
@@ -73,7 +73,7 @@ at::Tensor LinearImpl::project(const at::Tensor& x, const at::Tensor& added,
 
 at::Tensor LinearImpl::sum() const {
   const at::Tensor numbers = frozen ? frozen->floats() : weight;
-  return low_rank ? numbers + at::matmul(low_rank->b, low_rank->a) * low_rank->scale : numbers;
+  return low_rank ? numbers + at::matmul(low_rank->masked_b(), low_rank->a) * low_rank->scale : numbers;
 }
 
 at::Tensor LinearImpl::row_factors() const {
@@ -81,7 +81,8 @@ at::Tensor LinearImpl::row_factors() const {
     const at::NoGradGuard constant;
     return at::linalg_vector_norm(sum(), 2, 1);
   }();
-  return low_rank->magnitude / norms;
+  const at::Tensor factors = low_rank->magnitude / norms;
+  return low_rank->mask.defined() ? at::where(low_rank->mask.any(1), factors, 1) : factors;
 }
 
 at::Tensor LinearImpl::adapted_weight() const {

@@ -25,6 +25,11 @@ struct LowRankTerm {
   at::Tensor a, b;
   double scale = 1;
   at::Tensor magnitude = {};  // undefined: LoRA
+  /// Of a weight that files hold in several (queries, keys and values), each with a term of its own: 1 where
+  /// B [out, rank] has such a block, which alone is trained, else 0. Undefined: all of B.
+  at::Tensor mask = {};
+
+  at::Tensor masked_b() const { return mask.defined() ? b * mask : b; }
 };
 
 /// A weight [out, in] that is never trained, in a smaller number format (QLoRA: Dettmers et al., 2023).

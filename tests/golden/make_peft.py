@@ -4,7 +4,8 @@
 Run by hand when a fixture has to change, with a Python that has peft beside what third_party/interop has:  python make_peft.py
 
 bases/NAME is a model as transformers writes it; CASE/ has an adapter as PEFT writes it, and expected.safetensors: inputs
-and output, with its base and head in the metadata.
+and output, with its base and head in the metadata. GRADIENTS have gradients.safetensors, too: those of the adapter, trained
+on with is_trainable, of the mean loss of the next tokens.
 """
 
 import copy
@@ -16,7 +17,8 @@ import warnings
 
 import torch
 import transformers
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import safe_open
 from safetensors.torch import save_file
 from transformers import BertConfig, GPT2Config, LlamaConfig, T5Config
 
@@ -50,6 +52,8 @@ CASES = {
                                            lora_alpha=6, rank_pattern={"v_proj": 2, r"layers\.0\.mlp\.gate_proj": 1},
                                            alpha_pattern={r"layers\.1\.self_attn\..*": 3})),
     "llama-dora": ("llama", CAUSAL, dict(target_modules="all-linear", use_dora=True, r=2)),
+    "llama-dora-some": ("llama", CAUSAL, dict(target_modules=["k_proj", "v_proj", "up_proj"], use_dora=True, use_rslora=True, r=2,
+                                              lora_alpha=3)),
     "llama-classes": ("llama", CLASSES, dict(target_modules=["k_proj", "up_proj"], task_type="SEQ_CLS", r=2, labels=3)),
     "llama-lm-head": ("llama-tied", CAUSAL, dict(target_modules=["lm_head", "o_proj"], r=2)),
     "llama-dora-embedding": ("llama-tied", CAUSAL, dict(target_modules=["embed_tokens", "o_proj"], use_dora=True, r=2)),
@@ -63,6 +67,7 @@ CASES = {
     "t5-lora": ("t5", BOTH, dict(target_modules=["q", "v", "wo", "wi_1", "relative_attention_bias"], r=2)),
     "t5-lm-head": ("t5", BOTH, dict(target_modules=["lm_head", "k"], task_type="SEQ_2_SEQ_LM", r=2)),
 }
+GRADIENTS = ["gpt2-lora", "gpt2-dora", "llama-dora", "llama-dora-some"]
 
 
 def randomize(adapted):
@@ -85,6 +90,19 @@ def settled(folder):
     config["base_model_name_or_path"] = pathlib.Path(config["base_model_name_or_path"]).name
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     (folder / "README.md").unlink(missing_ok=True)
+
+
+def save_gradients(name):
+    base, auto, _ = CASES[name]
+    model = auto.from_pretrained(FOLDER / "bases" / base, attn_implementation="eager")
+    adapted = PeftModel.from_pretrained(model, FOLDER / name, is_trainable=True).eval()
+    with safe_open(FOLDER / name / "expected.safetensors", "pt") as file:
+        ids = file.get_tensor("input_ids")
+    with hf.float64():
+        adapted.double()(input_ids=ids, labels=ids).loss.backward()
+    gradients = {key.replace(".default", "").replace("vector.weight", "vector"): parameter.grad.float().contiguous()
+                 for key, parameter in adapted.named_parameters() if parameter.requires_grad}
+    save_file(gradients, FOLDER / name / "gradients.safetensors")
 
 
 def main():
@@ -114,6 +132,8 @@ def main():
         head = {CAUSAL: "causal-lm", CLASSES: "sequence-classification", MASKED: "masked-lm", BARE: "base", BOTH: "seq2seq-lm"}[auto]
         result = {"last_hidden_state" if auto is BARE else "logits": output[0].float().contiguous()}
         save_file({**inputs, **result}, folder / "expected.safetensors", {"base": base, "head": head})
+        if name in GRADIENTS:
+            save_gradients(name)
         print(name, sum(path.stat().st_size for path in folder.iterdir()), "bytes")
 
 

@@ -189,6 +189,68 @@ class AdapterTest(unittest.TestCase):
         self.assertIn("not with --adapter", refused("--weights", "int8", "--lora_rank", 2, "--adapter", final))
         self.assertFalse((self.root / "no").exists())
 
+    def test_training_goes_on_with_an_adapter(self):
+        """As PEFT trains one with is_trainable: its own rank, scale and targets; what is saved is an adapter again."""
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48}
+        model = shaken(transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=len(tokenizer), max_position_embeddings=64, tie_word_embeddings=False, eos_token_id=2, bos_token_id=None, **shape)))
+        tokenizer.save_pretrained(self.base)
+        model.save_pretrained(self.base)
+        text = self.root / "text.txt"
+        text.write_text(" ".join(TEXTS) * 20)
+
+        def train(run, start, *words, steps=4, code=0):
+            out = self.run_verb("train", "--init_from", start, "--dataset", text, "--out_dir", self.root / run, "--block_size", 16,
+                                "--batch_size", 2, "--max_iters", steps, "--warmup_iters", 1, "--lr_decay_iters", 4, "--learning_rate", 0.02,
+                                "--eval_iters", 1, "--eval_interval", 2, "--threads", 1, *words, code=code)
+            folder = self.root / run / "final" / ("" if "--weights" in words else "adapter")
+            return out if code else (load_file(folder / "adapter_model.safetensors"), json.loads((folder / "adapter_config.json").read_text()), folder)
+        new = ("--lora_rank", 2, "--lora_alpha", 3, "--lora_targets", "*.attention.*", "--lora_targets", "*.up")
+        base = load_file(self.base / "model.safetensors")
+        for name, kind in {"lora": (), "both": ("--lora_rslora", "--lora_dora"), "packed": ("--weights", "int8", "--lora_dora")}.items():
+            with self.subTest(name):
+                first, config, folder = train(name, self.base, *new, *kind)
+                rslora, dora, weights = name == "both", name != "lora", kind[:2] if name == "packed" else ()
+                self.assertEqual([config[key] for key in ("r", "lora_alpha", "use_rslora", "use_dora")], [2, 3, rslora, dora])
+                merged = {} if weights else load_file(self.root / name / "final/model.safetensors")
+                for key, found in merged.items():
+                    module = "base_model.model." + key.removesuffix(".weight")
+                    expected = base[key]
+                    if module + ".lora_A.weight" in first:
+                        expected = expected + first[module + ".lora_B.weight"] @ first[module + ".lora_A.weight"] * 3 / (2 ** 0.5 if rslora else 2)
+                        if dora:
+                            expected *= (first[module + ".lora_magnitude_vector"] / expected.norm(dim=1))[:, None]
+                    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6, msg=key)
+                # With a rate of nothing it is what it was, however the parts of a weight lie.
+                same, again, _ = train(name + "-same", folder, *weights, "--learning_rate", 1e-30, "--min_lr", 1e-30, "--weight_decay", 0)
+                self.assertEqual(again, config)
+                self.assertEqual(same.keys(), first.keys())
+                self.assertFalse([key for key in first if not torch.equal(first[key], same[key])])
+                on, again, longer = train(name + "-on", folder, *weights, "--lora_rank", 2)
+                self.assertEqual(again, config)
+                self.assertFalse([key for key in first if torch.equal(first[key], on[key])])
+                q, k = (on[f"base_model.model.model.layers.0.self_attn.{part}_proj.lora_A.weight"] for part in "qk")
+                self.assertFalse(torch.equal(q, k), "parts of one weight share their A")
+                train(name + "-half", folder, *weights, steps=2)
+                shutil.move(folder, self.root / "elsewhere")
+                self.run_verb("train", "--init_from", "resume", "--out_dir", self.root / (name + "-half"), "--max_iters", 4)
+                shutil.move(self.root / "elsewhere", folder)
+                self.assertEqual((longer / "adapter_model.safetensors").read_bytes(),
+                                 (self.root / (name + "-half") / longer.relative_to(self.root / (name + "-on")) / "adapter_model.safetensors").read_bytes())
+        # Of an adapter of keys alone nothing else becomes a part.
+        few = {key: tensor for key, tensor in first.items() if "k_proj" in key}
+        save_file(few, folder / "adapter_model.safetensors")
+        self.assertEqual(train("few", folder)[0].keys(), few.keys())
+        for words, said in ((("--lora_rank", 3), "--lora_rank 3: the adapter"), (("--lora_alpha", 8), "--lora_alpha 8"),
+                            (("--lora_rslora",), "--lora_rslora true"), (("--lora_targets", "*"), "--lora_targets: not with"),
+                            (("--adapter", folder), "--adapter: not with")):
+            self.assertIn(said, train("no", folder, *words, code=2))
+        for key, value in {"rank_pattern": {"k_proj": 1}, "alpha_pattern": {"k_proj": 1}, "bias": "all"}.items():
+            folder.joinpath("adapter_config.json").write_text(json.dumps(config | {key: value}))
+            self.assertIn(f"'{key}'", train("no", folder, code=1))
+        self.assertFalse((self.root / "no").exists())
+
     def test_a_chat_template_goes_with_its_adapter(self):
         """Whatever template the base has, verbs with the adapter use that of its training."""
         template = "{% for m in messages %}## {{ m.role }}\n{{ m.content }}{{ eos_token }}\n{% endfor %}" \
@@ -246,6 +308,18 @@ class AdapterTest(unittest.TestCase):
         self.assertTrue(near(whole, found), (whole, found))
         config = final / "adapter/adapter_config.json"
         self.assertEqual(json.loads(config.read_text())["base_model_name_or_path"], "base")
+        # Its training goes on with the head that it has.
+        done = tzoo("train", "--task", "classification", "--init_from", str(final / "adapter"), "--dataset", "table.tsv", "--val_dataset", "table.tsv",
+                    "--out_dir", "runs/on", "--block_size", "8", "--max_iters", "1", "--threads", "1", cwd=self.root)
+        self.assertEqual((done.returncode, "newly initialised" in done.stderr), (0, False), done.stderr)
+        on = self.root / "runs/on/final/adapter"
+        before, after = (json.loads((folder / "adapter_config.json").read_text()) for folder in (final / "adapter", on))
+        self.assertEqual(after, before)
+        self.assertIn("classifier", after["modules_to_save"])
+        before, after = (load_file(folder / "adapter_model.safetensors") for folder in (final / "adapter", on))
+        self.assertEqual(after.keys(), before.keys())
+        self.assertFalse([key for key in after if "classifier" in key and torch.equal(after[key], before[key])])
+        self.assertEqual(sorted(json.loads(self.run_verb("classify", "--adapter", on, "--text", "the earth"))["scores"]), sorted(found))
         config.write_text(config.read_text().replace('"base"', '"../../../../base"'))
         self.assertEqual(found, json.loads(self.run_verb("classify", "--adapter", final / "adapter", "--text", "the earth"))["scores"])
 
@@ -357,8 +431,16 @@ class AdapterTest(unittest.TestCase):
                             self.assertEqual({key: alone[key]["text"] for key in expected}, expected)
                     finally:
                         server.close()
-        base = str(self.root / "llama/base")
-        for words, said in [(("--lora", "base=" + str(self.root / "llama/adapter0")), "another model is called 'base'"),
+        base, plain = str(self.root / "llama/base"), self.root / "llama/adapter0"
+        tensors, config = load_file(plain / "adapter_model.safetensors"), json.loads((plain / "adapter_config.json").read_text())
+        sizes_of = {key.replace("lora_B.weight", "lora_magnitude_vector"): tensor.shape[0] for key, tensor in tensors.items() if "lora_B" in key}
+        for name, more, change in (("dora", {key: torch.ones(size) for key, size in sizes_of.items()}, {"use_dora": True}),
+                                   ("whole", {"base_model.model.model.norm.weight": torch.ones(32)}, {"modules_to_save": ["norm"]})):
+            (self.root / name).mkdir()
+            save_file(tensors | more, self.root / name / "adapter_model.safetensors")
+            (self.root / name / "adapter_config.json").write_text(json.dumps(config | change))
+        for words, said in [(("--lora", f"a={self.root / 'dora'}"), "has magnitudes of DoRA"), (("--lora", f"a={self.root / 'whole'}"), "is saved whole"),
+                            (("--lora", "base=" + str(self.root / "llama/adapter0")), "another model is called 'base'"),
                             (("--lora", str(self.root / "llama/adapter0")), "expected NAME=DIR"),
                             (("--lora", "a=" + str(self.root / "gpt2/adapter0")), "is no module of the model"),
                             (("--lora", "a=" + str(self.root / "llama/adapter0"), "--weights", "modules"), "packed weights")]:

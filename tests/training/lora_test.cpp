@@ -1,15 +1,23 @@
 #include "apps/training/lora.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/randn.h>
+#include <set>
+
+#include <ATen/ATen.h>
 
 #include "apps/training/metrics/task_metrics.h"
 #include "data/base/error.h"
+#include "models/checkpoint/peft_adapter.h"
+#include "tests/models/support.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/training/own_module.h"
 
 using zoo::LoraAdapters;
+using zoo::SafetensorsFile;
 using zoo::test::Curve;
+using zoo::test::relative_error;
+using zoo::test::TemporaryDirectory;
+namespace fs = std::filesystem;
 
 TEST_CASE("Adapters begin as nothing, are all that is trained, and merged weights compute the same") {
   Curve curve;
@@ -41,6 +49,60 @@ TEST_CASE("Adapters begin as nothing, are all that is trained, and merged weight
   CHECK(at::allclose(merged.at("first.weight"), base + b.mm(a) * 3));
   CHECK(curve.named_parameters()["first.weight"].equal(base));
   CHECK(curve.forward(x).equal(adapted));
+}
+
+TEST_CASE("rsLoRA divides alpha by the root of the rank, DoRA keeps W at first") {
+  Curve curve;
+  const at::Tensor x = at::arange(5, at::kFloat).view({-1, 1}), before = curve.forward(x);
+  const auto adapters = LoraAdapters::add_to(
+      curve, {.rank = 4, .alpha = 6, .rslora = true, .dora = true, .targets = {"first"}});
+  CHECK(at::allclose(curve.forward(x), before));
+  const auto parameters = adapters->named_parameters();
+  const at::Tensor base = curve.first->weight.detach(), b = parameters["first_b"];
+  CHECK(parameters["first_magnitude"].equal(base.norm(2, 1)));
+  const at::NoGradGuard no_grad;
+  b.copy_(at::arange(32, at::kFloat).view({8, 4}) / 10);
+  const at::Tensor sum = base + b.mm(parameters["first_a"]) * 3;  // 6 / sqrt(4)
+  const at::Tensor rows = base.norm(2, 1, true) * sum / sum.norm(2, 1, true);
+  CHECK(at::allclose(adapters->merged_weights().at("first.weight"), rows));
+}
+
+// make_peft.py. Keys, values and queries are one weight of ours, of which llama-dora-some adapts a part.
+TEST_CASE("An adapter that is trained on has PEFT's outputs and gradients") {
+  const std::string name = GENERATE("gpt2-lora", "gpt2-dora", "llama-dora", "llama-dora-some");
+  CAPTURE(name);
+  const fs::path peft(ZOO_SOURCE_DIR "/tests/golden/peft");
+  const SafetensorsFile expected(peft / name / "expected.safetensors"),
+      gradients(peft / name / "gradients.safetensors");
+  const zoo::CheckpointConfig checkpoint =
+      zoo::read_checkpoint_config({peft / "bases" / expected.metadata().at("base"), peft / name},
+                                  std::nullopt, /*applies_adapters=*/true);
+  const zoo::LoadedModel loaded = zoo::load_model(checkpoint, {.trainable = true});
+  const zoo::WeightTable table = weight_table_of(*loaded.family, checkpoint.config, loaded.head);
+  const auto adapters = LoraAdapters::add_to(
+      *loaded.model,
+      {.dora = name.find("dora") != name.npos,
+       .terms =
+           zoo::PeftAdapter(peft / name).terms(checkpoint.files(), table, checkpoint.config.num_layers)});
+  const at::Tensor ids = expected.tensor("input_ids");
+  const at::Tensor logits = loaded.model->forward({.input_ids = ids}).logits;
+  CHECK(relative_error(logits, expected.tensor("logits")) <= 1e-6);
+  at::cross_entropy_loss(logits.slice(1, 0, -1).flatten(0, 1), ids.slice(1, 1).flatten()).backward();
+
+  // Written as an adapter, gradients have PEFT's names.
+  std::map<std::string, zoo::LowRankTerm> terms = adapters->terms();
+  for (auto& [weight, term] : terms)
+    for (at::Tensor* part : {&term.a, &term.b, &term.magnitude})
+      if (part->defined()) *part = part->grad();
+  const TemporaryDirectory folder;
+  save_adapter(loaded, {.terms = terms}, folder.path());
+  const SafetensorsFile ours(folder / "adapter_model.safetensors");
+  CHECK(std::set(ours.names().begin(), ours.names().end()) ==
+        std::set(gradients.names().begin(), gradients.names().end()));
+  for (const std::string& tensor : gradients.names()) {
+    CAPTURE(tensor);
+    CHECK(relative_error(ours.tensor(tensor), gradients.tensor(tensor)) <= 1e-5);
+  }
 }
 
 TEST_CASE("Patterns that fit nothing are refused") {

@@ -48,6 +48,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   if (parsed.values.out_dir.empty() && !parsed.values.dry_run)
     throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
   if (parsed.values.depth) apply_depth(flags, parsed.values);
+  if (arguments.defaults.empty()) take_adapter(flags, parsed.values);  // a run's config has its values
   parsed.resolved = flags.resolved();
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.default_block = !flags.given("block_size");
@@ -136,7 +137,10 @@ Start find_start(const TrainFlags& flags, const std::string& origin, const RunDi
   }
   if (origin == "scratch") return {};
   if (!fs::is_directory(origin))
-    throw Error("--init_from: expected scratch, resume or a checkpoint directory, got '", origin, "'");
+    throw Error("--init_from: expected scratch, resume or a directory of a checkpoint or an adapter, got '",
+                origin, "'");
+  if (const std::string base = base_of_adapter(origin); !base.empty())  // adapt() adds the terms
+    return {read_checkpoint_config({base, origin}, std::nullopt, /*applies_adapters=*/true), std::nullopt};
   return {read_checkpoint_config({origin, flags.adapter}), std::nullopt};
 }
 
@@ -263,6 +267,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
   for (const auto& [flag, path] : {std::pair("init_from", flags.init_from),
                                    {"adapter", flags.adapter.string()},
+                                   {"init_from", base_of_adapter(flags.init_from)},
                                    {"teacher", flags.teacher.string()},
                                    {"tokenizer", flags.data.tokenizer.value_or("")}})
     if (flags.init_from != "resume" && run.discards(path))

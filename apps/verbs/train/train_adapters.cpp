@@ -1,9 +1,15 @@
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
 #include "apps/command/arguments.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/checkpoint/peft_adapter.h"
+#include "models/formats/config_reader.h"
 #include "models/inference/frozen_weights.h"
 
 namespace zoo {
@@ -24,6 +30,21 @@ std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
   return names;
 }
 
+// The adapter's terms and the parameters that it has whole.
+void go_on_with(const TrainFlags& flags, const CheckpointConfig& checkpoint, const LoadedModel& loaded,
+                LoraAdapters::Options& options) {
+  const PeftAdapter adapter(flags.init_from);
+  const WeightTable table = weight_table_of(*loaded.family, loaded.model->config(), loaded.head);
+  const std::int64_t layers = loaded.model->config().num_layers;
+  const std::vector<std::string> whole = adapter.whole(table, layers);
+  if (flags.freezes_packed() && !whole.empty())
+    throw UsageError("--weights ", flags.weights, ": not with an adapter that has whole tensors, such as ",
+                     whole.front());
+  options.terms = adapter.terms(checkpoint.files(), table, layers);
+  options.trains.insert(options.trains.end(), whole.begin(), whole.end());
+  options.base = PeftAdapter::base_of(flags.init_from);
+}
+
 // Without a limit transformers' pipelines do not cut a text that is longer than the table of positions.
 void limit_length(const fs::path& settings, const TransformerConfig& config) {
   nlohmann::json values = read_json(settings);
@@ -33,6 +54,44 @@ void limit_length(const fs::path& settings, const TransformerConfig& config) {
 }
 
 }  // namespace
+
+bool is_adapter(const fs::path& directory) {
+  return fs::exists(directory / kAdapterConfig) && !fs::exists(directory / "config.json");
+}
+
+void take_adapter(const Flags& flags, TrainFlags& values) {
+  if (!is_adapter(values.init_from)) return;
+  const fs::path file = fs::path(values.init_from) / kAdapterConfig;
+  const nlohmann::json content = read_json(file);
+  const ConfigReader config(content, file.string());
+  const auto take = [&](const char* flag, auto& value, const auto& own) {
+    if (flags.given(flag) && value != own)
+      throw UsageError("--", flag, " ", flag_text(value), ": the adapter ", values.init_from, " has ",
+                       flag_text(own));
+    value = own;
+  };
+  take("lora_rank", values.lora.rank, config.get_int("r", 8));
+  take("lora_alpha", values.lora.alpha, config.get_double("lora_alpha", 8));
+  take("lora_rslora", values.lora.rslora, config.get_bool("use_rslora", false));
+  take("lora_dora", values.lora.dora, config.get_bool("use_dora", false));
+  for (const auto& [flag, given] : {std::pair("lora_targets", !values.lora.targets.empty()),
+                                    std::pair("adapter", !values.adapter.empty())})
+    if (given) throw UsageError("--", flag, ": not with --init_from ", values.init_from, ", an adapter");
+  for (const char* key : {"rank_pattern", "alpha_pattern"})
+    if (config.has(key) && !config.at(key).empty())
+      config.refuse(key, "training goes on with one rank and one scale for all modules");
+  if (config.get_string("bias", "none") != "none") config.refuse("bias", "training goes on without biases");
+  if (const double dropout = config.get_double("lora_dropout", 0); dropout > 0)
+    std::cerr << "note: training goes on without the lora_dropout " << dropout << " of " << file.string()
+              << "\n";
+}
+
+std::string base_of_adapter(const fs::path& directory) {
+  if (!is_adapter(directory)) return "";
+  const std::string base = PeftAdapter::base_of(directory);
+  if (base.empty()) throw Error(directory / kAdapterConfig, " does not name a base_model_name_or_path");
+  return find_model(base);
+}
 
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
               const TaskData& data, std::shared_ptr<LoraAdapters> adapters, const Trainer::SaveModel& more) {
@@ -116,6 +175,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
     options.trains = fresh_parameters(loaded);
     if (checkpoint && checkpoint->directory.adapter.empty()) options.base = checkpoint->directory.string();
     options.seed = static_cast<std::uint64_t>(flags.compute.seed);
+    if (is_adapter(flags.init_from)) go_on_with(flags, *checkpoint, loaded, options);
     std::optional<SafetensorsFile> saved;
     if (checkpoint) saved = saved_adapters(flags, *checkpoint);
     if (saved) {
@@ -124,9 +184,9 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
       for (const Line& line : lines_of(saved->metadata().at(kTrains))) options.trains.emplace_back(line.text);
       const auto base = saved->metadata().find(kAdaptedBase);  // which releases before had not
       options.base = base == saved->metadata().end() ? "" : base->second;
+      options.terms = LoraAdapters::terms_in(*saved, *loaded.model, options);
     }
     adapters = LoraAdapters::add_to(*loaded.model, options);
-    if (saved) adapters->load_state(*saved);
   }
   freeze(*loaded.model, flags.freeze);
   return adapters;

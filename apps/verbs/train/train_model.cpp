@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
@@ -108,7 +109,7 @@ LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, Lo
   options.stored = true;
   if (const auto adapters = saved_adapters(flags, checkpoint))
     checkpoint.use_weights_of(read_checkpoint_config(
-        PeftAdapter::find_base(adapters->metadata().at(kAdaptedBase), checkpoint.directory)));
+        find_model(PeftAdapter::find_base(adapters->metadata().at(kAdaptedBase), checkpoint.directory))));
   else checkpoint.files();  // refuses a directory of packed weights
   LoadedModel loaded = load_model(std::move(checkpoint), options);
   inference::freeze_projections(*loaded.model, *loaded.stored, *weight_type_named(flags.weights));

@@ -29,7 +29,8 @@ void declare_run(Flags& flags, TrainFlags& v) {
             "except by --dry_run",
             {.placeholder = "DIR"});
   flags.add("init_from", v.init_from,
-            "scratch, resume (continue the run in out_dir), or a checkpoint directory to fine-tune",
+            "scratch, resume (continue the run in out_dir), or a directory: a checkpoint to fine-tune, or a "
+            "PEFT adapter, which is trained on and decides the flags of LoRA",
             {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
   flags.add("adapter", v.adapter,
             "directory of a PEFT adapter that is merged into the weights of --init_from before training",

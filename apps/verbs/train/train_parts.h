@@ -96,6 +96,18 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
               const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
               const Trainer::SaveModel& more = nullptr);
 
+/// True for the directory of an adapter without a model.
+bool is_adapter(const std::filesystem::path& directory);
+
+/// For an --init_from that is the directory of an adapter: sets --lora_rank and the others that it decides.
+/// Throws UsageError for those that are given and differ, Error for an adapter that training cannot go on
+/// with.
+void take_adapter(const Flags& flags, TrainFlags& values);
+
+/// The directory of the model that an adapter names; empty for a directory that is no adapter. Throws Error
+/// if the model is not here.
+std::string base_of_adapter(const std::filesystem::path& directory);
+
 /// The adapters in the checkpoint of a resumed run; none for a new run and one without adapters. The metadata
 /// kAdaptedBase is the path of the model that they adapt, or empty.
 std::optional<SafetensorsFile> saved_adapters(const TrainFlags& flags, const CheckpointConfig& checkpoint);

@@ -85,7 +85,7 @@ class Copy {
 
 TEST_CASE("adapters of PEFT compute what PeftModel computes") {
   const auto found = cases();
-  REQUIRE(found.size() == 16);
+  REQUIRE(found.size() == 17);
   for (const fs::path& path : found) {
     CAPTURE(path);
     const SafetensorsFile expected(path / "expected.safetensors");
@@ -278,6 +278,11 @@ TEST_CASE("a saved adapter gives the projections that were trained") {
   CHECK(config["r"] == 3);
   CHECK(config["lora_alpha"] == 1.5);
   CHECK(config["fan_in_fan_out"] == (name == "gpt2"));
+
+  parts.base = "owner/tiny@v2";
+  save_adapter(loaded, parts, folder / "other");
+  CHECK(read_json(folder / "other/adapter_config.json")["base_model_name_or_path"] == "owner/tiny");
+  CHECK(PeftAdapter::base_of(folder / "other") == parts.base);
 
   parts.terms.emplace("nowhere.weight", parts.terms.begin()->second);
   CHECK_THAT(message_of([&] { save_adapter(loaded, parts, folder / "other"); }), Contains("nowhere.weight"));

@@ -44,21 +44,23 @@ struct ExportFlags {
 
 // Throws UsageError for flags that do not go together.
 void check_together(ExportFlags& values) {
-  const bool gguf = values.format == "gguf", packed = values.format == "packed",
-             onnx = values.format == "onnx", html = values.format == "html";
+  const bool gguf_lora = values.format == "gguf-lora", gguf = gguf_lora || values.format == "gguf",
+             packed = values.format == "packed", onnx = values.format == "onnx",
+             html = values.format == "html";
   if (values.verify && (gguf || packed || onnx || html))
     throw UsageError("--verify does not go with --format ", values.format);
   if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
     throw UsageError("--calibration needs --format packed --weights int4");
+  if (gguf_lora && values.model.adapter.empty()) throw UsageError("--format gguf-lora needs --adapter");
   if (!gguf && !packed && !html) {
-    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf, packed or html");
+    if (!values.weights.empty()) throw UsageError("--weights needs --format gguf, gguf-lora, packed or html");
     return;
   }
   if (values.dtype_given)
     throw UsageError("--dtype does not go with --format ", values.format, "; --weights names the type");
   if (html && values.weights.empty()) values.weights = "int8";
-  if (gguf && values.weights.empty()) values.weights = "f16";
+  if (gguf && values.weights.empty()) values.weights = gguf_lora ? "f32" : "f16";
   // Flags read "bf16" as "bfloat16".
   if (gguf && values.weights == "bfloat16") values.weights = "bf16";
   if (gguf && values.weights == "float32") values.weights = "f32";
@@ -76,11 +78,13 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags.group("Export");
   add_model_flag(flags, values.model);
   flags.choice(
-      "format", values.format, {"torchscript", "pt2", "onnx", "huggingface", "gguf", "packed", "html"},
+      "format", values.format,
+      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "gguf-lora", "packed", "html"},
       "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
       "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
       "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
-      "one file for llama.cpp; packed: a directory whose weights tzoo maps as its kernels read them, so "
+      "one file for llama.cpp; gguf-lora: the --adapter for llama.cpp's --lora, not merged; packed: a "
+      "directory whose weights tzoo maps as its kernels read them, so "
       "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
       "file, offline, and shows its inside as tzoo serve does");
   flags.add("output", values.output,
@@ -89,7 +93,8 @@ bool parse(const Arguments& arguments, ExportFlags& values) {
   flags.choice(
       "weights", values.weights,
       {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
-      "type of matrices; with --format gguf: f32, f16 (default), bf16, q8_0 or q4_0, and those whose rows "
+      "type of matrices; with --format gguf-lora (default f32) and gguf: f32, f16 (gguf's default), bf16, "
+      "q8_0 or q4_0, and those whose rows "
       "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
       "--format html: float32 or int8 (default)");
   flags.add("calibration", values.calibration,
@@ -118,7 +123,7 @@ void check_export_file(const ExportFlags& values) {
     throw Error("--output: ", values.output, " is what a training has made; expected another directory");
   const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
   const bool html = values.format == "html";
-  if ((!script && !pt2 && !html && values.format != "gguf") || !fs::exists(values.output)) return;
+  if ((!script && !pt2 && !html && !values.format.starts_with("gguf")) || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
   check_output_file(values.model, values.output);
@@ -283,6 +288,21 @@ GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& ch
   return metadata;
 }
 
+std::string gguf_type_of(const ExportFlags& values) {
+  std::string type = values.weights;
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  return type;
+}
+
+Exported export_gguf_lora(const ExportFlags& values) {
+  const fs::path& base = values.model;
+  save_gguf_adapter(PeftAdapter(values.model.adapter), read_checkpoint_config(base), values.output,
+                    gguf_type_of(values));
+  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
+          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
+          .type = values.weights};
+}
+
 Exported export_gguf(const ExportFlags& values) {
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);
   if (!has_tokenizer(values.model))
@@ -293,9 +313,7 @@ Exported export_gguf(const ExportFlags& values) {
     metadata.push_back(std::move(entry));
   for (auto& entry : further_ends(*tokenizer, checkpoint)) metadata.push_back(std::move(entry));
   const LoadedModel loaded = load_model(checkpoint);
-  std::string type = values.weights;
-  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
-  save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, type, metadata);
+  save_gguf(*loaded.model, *loaded.family, loaded.head, values.output, gguf_type_of(values), metadata);
   note_ending(values, ".gguf", "transformers");
   const auto files = left_out_of(checkpoint, SingleFile::kGguf);
   lost.insert(lost.end(), files.begin(), files.end());
@@ -328,6 +346,7 @@ int run_export(const Arguments& arguments) {
                         : values.format == "pt2"       ? export_program(values)
                         : values.format == "onnx"      ? export_onnx_directory(values)
                         : values.format == "gguf"      ? export_gguf(values)
+                        : values.format == "gguf-lora" ? export_gguf_lora(values)
                         : values.format == "packed"
                             ? export_packed(values.model, values.output, values.weights, values.calibration)
                         : values.format == "html" ? export_page(values)

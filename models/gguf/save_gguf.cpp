@@ -177,6 +177,52 @@ void check_written(const std::filesystem::path& path, const Family& family, cons
 
 }  // namespace
 
+void save_gguf_adapter(const PeftAdapter& adapter, const CheckpointConfig& base,
+                       const std::filesystem::path& path, const std::string& type) {
+  const TransformerConfig& config = base.config;
+  const WeightTable table = weight_table_of(*base.family, config, base.head);
+  const auto refuse = [&](const std::string& name, const char* what) {
+    throw Error(path, ": a GGUF adapter has no ", what, ", as the adapter has for ", name,
+                "; export the merged model instead");
+  };
+  if (const auto whole = adapter.whole(table, config.num_layers); !whole.empty())
+    refuse(whole.front(), "whole tensors");
+  if (adapter.modules().empty()) throw Error(path, ": the adapter has no terms");
+  adapter.terms(base.files(), table, config.num_layers);  // checks names and shapes
+  NamedTensors names;
+  for (const auto& entry : adapter.modules())
+    names.emplace_back(with_prefix(table, in_table(table, entry.first) + ".weight"), entry.second.a);
+  const GgufArchitecture& architecture = architecture_of(*base.family, names);
+
+  const PeftAdapter::Module& first = adapter.modules().begin()->second;
+  const double alpha = first.scale * static_cast<double>(first.a.size(0));
+  std::vector<GgufOutput> outputs;
+  for (const auto& [module, term] : adapter.modules()) {
+    const std::string weight = with_prefix(table, in_table(table, module) + ".weight");
+    const GgufName name = *to_gguf_name(architecture, weight);
+    const bool by_head = is_by_head(name.layout);
+    if (term.magnitude.defined()) refuse(module, "magnitudes of DoRA");
+    if (!by_head && name.layout != GgufLayout::kSame && name.layout != GgufLayout::kTransposed)
+      refuse(module, "terms of an expert");
+    // llama.cpp divides alpha by each term's own rank; A and B lie as the file's weight, [out, in], does.
+    at::Tensor b = term.b * (term.scale * static_cast<double>(term.a.size(0)) / alpha);
+    if (by_head)
+      b = to_gguf_layout(b, name.layout,
+                         name.layout == GgufLayout::kKeyHeads ? config.kv_heads() : config.num_heads);
+    for (const auto& [end, matrix] : {std::pair(".lora_a", term.a), std::pair(".lora_b", b)}) {
+      const GgufType& stored = type_of(name.theirs, matrix, type);
+      outputs.push_back({name.theirs + end, &stored, matrix.sizes().vec(),
+                         [matrix = matrix, &stored] { return bytes_of(matrix, stored); }});
+    }
+  }
+  write_gguf(path,
+             {{"general.architecture", architecture.name},
+              {"general.type", "adapter"},
+              {"adapter.type", "lora"},
+              {"adapter.lora.alpha", static_cast<float>(alpha)}},
+             outputs);
+}
+
 void save_gguf(const Model& model, const Family& family, Head head, const std::filesystem::path& path,
                const std::string& type, const GgufMetadata& tokenizer) {
   static const std::vector<std::string> kTypes{"F32", "F16", "BF16", "Q8_0", "Q4_0"};

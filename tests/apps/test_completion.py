@@ -76,7 +76,7 @@ class BashCompletion(CommandTest):
         self.assertEqual(self.complete("train", "--recipe", ""), RECIPES)
         self.assertEqual(self.complete("train", "--max_iters", "3", "--recipe", "kjv-c"), ["kjv-char"])
         self.assertEqual(self.complete("export", "--format", "=", "t"), ["torchscript"])
-        self.assertEqual(self.complete("export", "--format", "="), ["gguf", "html", "huggingface", "onnx", "packed", "pt2", "torchscript"])
+        self.assertEqual(self.complete("export", "--format", "="), ["gguf", "gguf-lora", "html", "huggingface", "onnx", "packed", "pt2", "torchscript"])
         self.assertEqual(self.complete("export", "--verify", "="), ["false", "true"])
         self.assertEqual(self.complete("train", "--lr-schedule", "cos"), ["cosine"])
         self.assertEqual(self.complete("generate", "--device", "cu"), ["cuda"])

@@ -193,7 +193,7 @@ class PackedDirectory(CommandTest):
                              (("packed", "--weights", "int8", "--verify"), "--verify"),
                              (("packed", "--weights", "int8", "--dtype", "bfloat16"), "--dtype"),
                              (("packed", "--weights", "int8", "--calibration", "kjv"), "--calibration needs"),
-                             (("huggingface", "--weights", "int8"), "--format gguf, packed or html")):
+                             (("huggingface", "--weights", "int8"), "--format gguf, gguf-lora, packed or html")):
             self.assert_one_error(run(*words, *more), 2, needle)
         self.assertFalse(self.packed.exists())
 

@@ -504,6 +504,65 @@ class WriteTest(unittest.TestCase):
                         self.assertEqual((ours.tensor_type, ours.shape.tolist()), (tensor.tensor_type, tensor.shape.tolist()))
                         self.assertTrue(np.array_equal(ours.data.view(np.uint8), tensor.data.view(np.uint8)), tensor.name)
 
+    def test_adapters_as_llama_cpp_reads_them(self):
+        """A model's tensor plus alpha / rank B A, rank that of B, is the tensor of the merged model: the layout of
+        convert_lora_to_gguf.py, alpha and rank as in src/llama-adapter.cpp."""
+        adapter = pathlib.Path(self.folder, "adapter")
+        adapter.mkdir()
+        kinds = {"llama": ("q_proj", "k_proj", "o_proj", "up_proj"), "qwen2": ("k_proj", "down_proj", "lm_head"), "gpt2": ("c_attn", "c_fc"),
+                 "phi3": ("qkv_proj", "gate_up_proj")}
+        settings = {}, {"use_rslora": True}, {"rank_pattern": {"k_proj": 2}, "alpha_pattern": {"up_proj|c_fc": 1}}
+        for (name, targets), more in itertools.product(kinds.items(), settings):
+            with self.subTest(name, **more), torch.no_grad():
+                model = self.save(name)
+                plain = os.path.join(self.folder, "plain.gguf")
+                write(plain, model, TYPES.F32, extra=extras(model.config))
+                tensors = {}
+                for key, module in model.named_modules():
+                    if not key.endswith(targets):
+                        continue
+                    conv = isinstance(module, transformers.pytorch_utils.Conv1D)
+                    rows, columns = module.weight.T.shape if conv else module.weight.shape
+                    rank = 2 if "rank_pattern" in more and key.endswith("k_proj") else 4
+                    alpha = 1 if "alpha_pattern" in more and key.endswith((".up_proj", ".c_fc")) else 6
+                    a, b = torch.randn(rank, columns), torch.randn(rows, rank)
+                    tensors |= {f"base_model.model.{key}.lora_A.weight": a, f"base_model.model.{key}.lora_B.weight": b}
+                    delta = b @ a * (alpha / (rank ** 0.5 if more.get("use_rslora") else rank))
+                    module.weight += delta.T if conv else delta
+                merged = os.path.join(self.folder, "merged.gguf")
+                write(merged, model, TYPES.F32, extra=extras(model.config))
+                save_file(tensors, adapter / "adapter_model.safetensors")
+                adapter.joinpath("adapter_config.json").write_text(json.dumps(
+                    {"peft_type": "LORA", "r": 4, "lora_alpha": 6, "target_modules": list(targets), "base_model_name_or_path": self.source, **more}))
+                done = tzoo("export", "--adapter", str(adapter), "--format", "gguf-lora", "--output", self.path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                file, base, expected = (gguf.GGUFReader(path) for path in (self.path, plain, merged))
+                said = {key: file.fields[key].contents() for key in file.fields if not key.startswith("GGUF.")}
+                alpha = said.pop("adapter.lora.alpha")
+                self.assertEqual(said, {"general.architecture": base.fields["general.architecture"].contents(), "general.type": "adapter",
+                                        "adapter.type": "lora"})
+                if not more:
+                    self.assertEqual(alpha, 6)
+                found = {tensor.name: tensor.data for tensor in file.tensors}
+                for before, after in zip(base.tensors, expected.tensors):
+                    a, b = (found.pop(f"{before.name}.lora_{part}", None) for part in "ab")
+                    numbers = before.data if a is None else before.data + alpha / b.shape[1] * b @ a
+                    np.testing.assert_allclose(numbers, after.data, rtol=1e-5, atol=1e-4, err_msg=before.name)
+                self.assertFalse(found)
+        config = json.loads(adapter.joinpath("adapter_config.json").read_text())
+        module = "base_model.model.model.layers.0.self_attn.qkv_proj"
+        few = {key: tensor for key, tensor in tensors.items() if key.startswith(module)}
+        cases = (("magnitudes of DoRA", few | {module + ".lora_magnitude_vector": torch.ones(few[module + ".lora_B.weight"].shape[0])}, {"use_dora": True}),
+                 ("whole tensors", few | {"base_model.model.model.norm.weight": torch.ones(256)}, {"modules_to_save": ["norm"]}))
+        for said, tensors, more in cases:
+            save_file(tensors, adapter / "adapter_model.safetensors")
+            adapter.joinpath("adapter_config.json").write_text(json.dumps(config | more))
+            done = tzoo("export", "--adapter", str(adapter), "--format", "gguf-lora", "--output", self.path)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(f"a GGUF adapter has no {said}", done.stderr)
+        done = tzoo("export", "--model", self.source, "--format", "gguf-lora", "--output", self.path)
+        self.assertIn("--format gguf-lora needs --adapter", done.stderr)
+
     def test_classic_files_say_what_their_tokenizer_json_says(self):
         self.save("gpt2")
         root = pathlib.Path(self.source, "tokenizer.json")

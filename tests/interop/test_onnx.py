@@ -89,7 +89,7 @@ class OnnxTest(ExportedCases, unittest.TestCase):
         hf.random_model(transformers.LlamaForCausalLM, config, 27).save_pretrained(self.source)
         for words, text in (((), "rope_scaling = dynamic"), (("--verify",), "--verify does not go with --format onnx"),
                             (("--dtype", "bfloat16"), "--format onnx needs --dtype float32 or float16"),
-                            (("--weights", "int8"), "--weights needs --format gguf, packed or html")):
+                            (("--weights", "int8"), "--weights needs --format gguf, gguf-lora, packed or html")):
             with self.subTest(words=words):
                 done = export(self.source, self.target, *FORMAT, *words)
                 self.assertNotEqual(done.returncode, 0)

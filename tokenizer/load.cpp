@@ -47,13 +47,20 @@ const Format* find_format(const fs::path& directory) {
   return nullptr;
 }
 
+// PEFT saves a tokenizer beside an adapter whose training added tokens.
+const fs::path& with_tokenizer(const ModelPath& model) {
+  return !model.adapter.empty() && find_format(model.adapter) != nullptr ? model.adapter : model;
+}
+
 }  // namespace
 
-bool has_tokenizer(const fs::path& directory) {
+bool has_tokenizer(const ModelPath& model) {
+  const fs::path& directory = with_tokenizer(model);
   return find_format(directory) != nullptr || has_gguf_tokenizer(directory);
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& directory, const nlohmann::json* config) {
+std::unique_ptr<Tokenizer> load_tokenizer(const ModelPath& model, const nlohmann::json* config) {
+  const fs::path& directory = with_tokenizer(model);
   std::error_code ignored;
   if (fs::is_regular_file(directory, ignored)) return read_gguf_tokenizer(directory);
   if (!fs::is_directory(directory, ignored)) throw Error(directory, " is not a directory with a tokenizer");

@@ -73,4 +73,11 @@ Encoding Tokenizer::tokenize(std::string_view text, const EncodeOptions&, bool) 
   return {.ids = text_ids(text)};
 }
 
+std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other) {
+  const std::int64_t count = std::min(one.vocab_size(), other.vocab_size());
+  for (TokenId id = 0; id < count; ++id)
+    if (one.token_text(id) != other.token_text(id)) return id;
+  return std::nullopt;
+}
+
 }  // namespace zoo

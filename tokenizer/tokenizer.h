@@ -21,6 +21,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "data/base/model_path.h"
 #include "tokenizer/encoding.h"
 
 namespace zoo {
@@ -126,13 +127,15 @@ class Tokenizer {
 };
 
 /// True if the directory, or the GGUF file, holds a tokenizer that load_tokenizer knows.
-bool has_tokenizer(const std::filesystem::path& directory);
+bool has_tokenizer(const ModelPath& directory);
 
 /// Reads tokenizer.json, else spiece.model / tokenizer.model, vocab.txt, or vocab.json with merges.txt, and
-/// applies tokenizer_config.json as Hugging Face does. A path to a GGUF file: the tokenizer inside.
-/// `config` is the content of config.json; null: it is read if it is there. Throws Error naming the file and
-/// what was expected.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
-                                          const nlohmann::json* config = nullptr);
+/// applies tokenizer_config.json as Hugging Face does. A path to a GGUF file: the tokenizer inside. An
+/// adapter that has one goes before its model. `config` is the content of config.json; null: it is read if it
+/// is there. Throws Error naming the file and what was expected.
+std::unique_ptr<Tokenizer> load_tokenizer(const ModelPath& directory, const nlohmann::json* config = nullptr);
+
+/// The first id that is another token in one of them than in the other.
+std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other);
 
 }  // namespace zoo

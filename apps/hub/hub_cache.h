@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/command/flags.h"
-#include "models/checkpoint/model_path.h"
+#include "data/base/model_path.h"
 
 namespace zoo {
 

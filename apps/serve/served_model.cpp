@@ -200,6 +200,13 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
   if (adapter.head() && *adapter.head() != Head::kCausalLm)
     throw Error(directory, ": the adapter is of a ", name_of(*adapter.head()),
                 " model, which writes no text");
+  if (has_tokenizer(directory) && base.tokenizer) {
+    const auto own = load_tokenizer(directory);
+    if (own->vocab_size() != base.tokenizer->vocab_size() || first_other_token(*own, *base.tokenizer))
+      throw Error(directory,
+                  ": the adapter's tokenizer has other tokens than the model's; "
+                  "serve the merged model instead");
+  }
   auto model = std::make_unique<ServedModel>();
   model->created = std::time(nullptr);
   model->tokenizer = base.tokenizer;

@@ -187,12 +187,22 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
     std::ranges::sort(unknown_);
   }
   if (model.adapter.empty()) return;
-  auto templates = ChatFormat::read(model.adapter).files();
-  if (templates.empty()) return;
-  std::erase_if(files_, [](const auto& file) {
-    return kind_of(fs::path(file.first).begin()->string()) == FileKind::kTemplate;
-  });
-  files_.merge(templates);
+  const auto replace = [&](FileKind kind, std::map<std::string, std::string> files) {
+    if (files.empty()) return;
+    std::erase_if(files_,
+                  [&](const auto& file) { return kind_of(fs::path(file.first).begin()->string()) == kind; });
+    files_.merge(files);
+  };
+  const bool has_own = has_tokenizer(model.adapter);
+  // The model's tokenizer_config.json, which may hold its template, goes with its tokenizer.
+  replace(FileKind::kTemplate,
+          (has_own ? ChatFormat::read(model, model.adapter) : ChatFormat::read(model.adapter)).files());
+  if (!has_own) return;
+  std::map<std::string, std::string> own;
+  for (const auto& entry : fs::directory_iterator(model.adapter))
+    if (kind_of(entry.path().filename().string()) == FileKind::kTokenizer)
+      add_files(model.adapter, entry.path(), own);
+  replace(FileKind::kTokenizer, std::move(own));
 }
 
 std::vector<std::string> ModelFiles::left_out(SingleFile format) const {

@@ -8,7 +8,7 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "models/checkpoint/model_path.h"
+#include "data/base/model_path.h"
 #include "models/script/verify.h"
 
 // The formats of tzoo export that no library writes: each in the source file of its name.

@@ -126,13 +126,14 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
   Json header{{"model", model_name(source)}, {"head", name_of(checkpoint.head)}};
   header["family"] = checkpoint.family->model_type;
   header["config"] = known_config(checkpoint.config);
-  const fs::path file = source / "tokenizer.json";
+  const fs::path& own = !source.adapter.empty() && has_tokenizer(source.adapter) ? source.adapter : source;
+  const fs::path file = own / "tokenizer.json";
   if (!fs::exists(file))
-    throw Error("--format html: ", source, " has no tokenizer.json, from which the page encodes texts");
+    throw Error("--format html: ", own, " has no tokenizer.json, from which the page encodes texts");
   const auto tokenizer = load_tokenizer(source, checkpoint.json.get());
   require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
   const nlohmann::json parts =
-      applied_tokenizer_json(file, TokenizerSettings::read(source, checkpoint.json.get()));
+      applied_tokenizer_json(file, TokenizerSettings::read(own, checkpoint.json.get()));
   for (const auto& [part, types] : known()["tokenizer"].items())
     check_part(part, parts.value(part, nlohmann::json()));
   header["tokenizer"] = parts;

@@ -15,8 +15,8 @@
 #include <c10/core/Device.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include "data/base/model_path.h"
 #include "models/checkpoint/load_report.h"
-#include "models/checkpoint/model_path.h"
 #include "models/checkpoint/packed_parts.h"
 #include "models/checkpoint/weights.h"
 #include "models/family.h"

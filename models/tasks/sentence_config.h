@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/checkpoint/model_path.h"
+#include "data/base/model_path.h"
 
 namespace zoo {
 

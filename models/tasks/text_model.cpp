@@ -14,7 +14,7 @@ std::size_t TextModel::max_length() const {
 
 TextModel load_text_model(const CheckpointConfig& checkpoint, const ComputeOptions& compute,
                           std::optional<Head> head) {
-  const std::filesystem::path& directory = checkpoint.directory;
+  const ModelPath& directory = checkpoint.directory;
   if (!has_tokenizer(directory))
     throw FieldError(Field{"model"}, ": ", directory, " holds no tokenizer, which texts need");
   TextModel text_model{.checkpoint = checkpoint,

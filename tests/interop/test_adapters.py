@@ -292,6 +292,24 @@ class AdapterTest(unittest.TestCase):
                 finally:
                     server.close()
 
+    def test_a_tokenizer_goes_with_its_adapter(self):
+        """PEFT's users save one beside the adapter when they added tokens."""
+        tokenizer = byte_level(eos_token="</s>", pad_token="<pad>")
+        config = transformers.GPT2Config(vocab_size=len(tokenizer) + 1, n_embd=32, n_layer=2, n_head=2, n_positions=64, eos_token_id=2,
+                                         bos_token_id=None)
+        self.save(shaken(transformers.GPT2LMHeadModel(config)), tokenizer, ("c_attn",))
+        tokenizer.add_tokens(["<earth>"])
+        for folder in self.adapter, self.merged:
+            tokenizer.save_pretrained(folder)
+        self.check("generate", "--prompt", "<earth> was void", "--max_new_tokens", 12, "--temperature", 0, "--json", "--logprobs")
+        self.run_verb("export", "--adapter", self.adapter, "--format", "huggingface", "--output", self.root / "whole")
+        self.assertEqual(transformers.AutoTokenizer.from_pretrained(self.root / "whole")("<earth>").input_ids, [len(tokenizer) - 1])
+        self.run_verb("export", "--adapter", self.adapter, "--format", "html", "--output", self.root / "page.html")
+        self.assertIn("<earth>", (self.root / "page.html").read_text().replace("\\u003c", "<").replace("\\u003e", ">"))
+        self.assertEqual(json.loads(self.run_verb("inspect", self.base, "--adapter", self.adapter, "--json"))["tokenizer"]["vocabulary"], len(tokenizer))
+        done = tzoo("serve", str(self.base), "--lora", f"a={self.adapter}")
+        self.assertEqual((done.returncode, "tokenizer has other tokens" in done.stderr), (1, True), done.stderr)
+
     def test_labels_and_a_relative_base_go_with_their_adapter(self):
         tokenizer = wordpiece()
         model = shaken(transformers.BertModel(transformers.BertConfig(**sizes(tokenizer), max_position_embeddings=64)))

@@ -71,8 +71,8 @@ struct Findings {
 
 void find_tokenizer(Findings& findings) {
   try {
-    if (!has_tokenizer(findings.directory)) return;
-    const auto tokenizer = load_tokenizer(findings.directory, findings.checkpoint.json.get());
+    if (!has_tokenizer(findings.checkpoint.directory)) return;
+    const auto tokenizer = load_tokenizer(findings.checkpoint.directory, findings.checkpoint.json.get());
     findings.tokenizer_kind = std::string(tokenizer->kind());
     findings.tokenizer_size = tokenizer->vocab_size();
     require_fit(*tokenizer, findings.checkpoint.config, findings.directory);

@@ -8,7 +8,7 @@
 #include "apps/training/batches/batches.h"
 #include "apps/training/metrics/task_metrics.h"
 #include "apps/training/trainer.h"
-#include "models/checkpoint/model_path.h"
+#include "data/base/model_path.h"
 #include "models/generation/decoding_session.h"
 #include "models/tasks/suite/suite.h"
 

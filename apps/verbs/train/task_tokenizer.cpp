@@ -112,13 +112,6 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
 
 }  // namespace
 
-std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other) {
-  const std::int64_t count = std::min(one.vocab_size(), other.vocab_size());
-  for (TokenId id = 0; id < count; ++id)
-    if (one.token_text(id) != other.token_text(id)) return id;
-  return std::nullopt;
-}
-
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
   const bool learnt = request.choice != "byte" && std::ranges::count(tokenizer_kinds(), request.choice) > 0;
   std::unique_ptr<Tokenizer> tokenizer = learnt && request.style != TaskTextStyle::kPlain

@@ -82,9 +82,6 @@ struct TokenizerRequest {
 /// `text` gets them, a directory must have them. Throws Error naming a missing token.
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text);
 
-/// The first id that is another token in one of them than in the other.
-std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other);
-
 /// Throws Error naming --tokenizer and a special token of the style that the tokenizer lacks.
 void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style);
 

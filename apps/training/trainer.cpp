@@ -25,9 +25,7 @@ class Trainer::Clock {
   void count(std::int64_t tokens) {
     ++iterations_;
     tokens_ += tokens;
-    all_tokens_ += tokens;
   }
-  std::int64_t all_tokens() const { return all_tokens_; }
   /// Of all iterations, after lap().
   double all_seconds() const { return all_seconds_; }
 
@@ -51,7 +49,7 @@ class Trainer::Clock {
   }
 
   double started_ = 0, elapsed_ = 0, all_seconds_ = 0;
-  std::int64_t iterations_ = 0, tokens_ = 0, all_tokens_ = 0;
+  std::int64_t iterations_ = 0, tokens_ = 0;
   Lap lap_;
 };
 
@@ -162,6 +160,7 @@ void Trainer::resume(std::int64_t iteration) {
   best_val_loss_ = state.best_val_loss;
   stale_evaluations_ = state.stale_evaluations;
   counted_evaluation_ = state.counted_evaluation;
+  earlier_tokens_ = state.tokens;
 }
 
 Trainer::Result Trainer::train(TrainingObserver& observer) {
@@ -196,6 +195,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
         options_.schedule.weight_decay_share(iteration), logs && options_.layer_norms ? &layers : nullptr);
     if (outcome == Updater::Outcome::kInterrupted) return stop_at(iteration, observer);
     clock.count(updater_.tokens());
+    tokens_ += updater_.tokens() * (options_.ranks != nullptr ? options_.ranks->size() : 1);
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
       now.layers = std::move(layers);
@@ -249,7 +249,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
           .iterations = iteration,
           .best_val_loss = best_val_loss_,
           .final_val_loss = last_evaluation_.val_loss,
-          .tokens = clock.all_tokens() * (options_.ranks != nullptr ? options_.ranks->size() : 1),
+          .tokens = tokens_,
           .seconds = clock.all_seconds()};
 }
 
@@ -332,6 +332,7 @@ void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
                                     .best_val_loss = best_val_loss_,
                                     .stale_evaluations = stale_evaluations_,
                                     .counted_evaluation = counted_evaluation_,
+                                    .tokens = all_tokens(),
                                     .data_sha256 = options_.data_sha256});
   });
   observer.on_checkpoint(run_.step_path(iteration));
@@ -343,7 +344,8 @@ Metrics Trainer::metrics(std::int64_t iteration, std::optional<double> loss, Clo
               .train_loss = loss,
               .lr = options_.schedule.at(iteration),
               .ms_per_iter = lap.ms_per_iteration,
-              .tokens_per_second = lap.tokens_per_second};
+              .tokens_per_second = lap.tokens_per_second,
+              .tokens = all_tokens()};
   if (options_.ranks != nullptr) {
     now.tokens_per_second *= static_cast<double>(options_.ranks->size());
     for (const double seconds : options_.ranks->take_waits()) now.wait_ms.push_back(1000 * seconds);

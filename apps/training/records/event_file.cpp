@@ -79,6 +79,7 @@ void EventFile::write(const Metrics& metrics) {
   add("train/lr", metrics.lr);
   for (const Score& score : metrics.train_scores) add("train/" + score.name, score.value);
   if (metrics.tokens_per_second > 0) add("train/tokens_per_second", metrics.tokens_per_second);
+  if (metrics.tokens >= 0) add("train/tokens", static_cast<double>(metrics.tokens));
   if (metrics.grad_norm) add("train/grad_norm", *metrics.grad_norm);
   if (metrics.skipped) add("train/skipped_updates", static_cast<double>(*metrics.skipped));
   if (metrics.loss_scale) add("train/loss_scale", *metrics.loss_scale);

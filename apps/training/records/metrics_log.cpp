@@ -60,6 +60,7 @@ void MetricsLog::write(const Metrics& metrics) {
                                 {"lr", metrics.lr},
                                 {"ms_per_iter", metrics.ms_per_iter},
                                 {"tokens_per_second", metrics.tokens_per_second}};
+  if (metrics.tokens >= 0) object["tokens"] = metrics.tokens;
   if (metrics.train_loss) object["train_loss"] = *metrics.train_loss;
   for (const Score& score : metrics.train_scores) object["train_" + score.name] = score.value;
   if (metrics.grad_norm) object["grad_norm"] = *metrics.grad_norm;

@@ -30,6 +30,7 @@ struct Metrics {
   double lr = 0;
   double ms_per_iter = 0;  // mean since the last logged iteration, without evaluation and checkpoints
   double tokens_per_second = 0;
+  std::int64_t tokens = -1;             // of the run so far; negative: unknown, and not written
   std::optional<double> grad_norm;      // before clipping
   std::optional<double> loss_scale;     // for float16
   std::optional<std::int64_t> skipped;  // updates left out so far as spikes; written as "skipped_updates"

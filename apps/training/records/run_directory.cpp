@@ -136,6 +136,7 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
           .best_val_loss = reader.get_double("best_val_loss", std::numeric_limits<double>::infinity()),
           .stale_evaluations = reader.get_int("stale_evaluations", 0),
           .counted_evaluation = reader.get_int("counted_evaluation", 0),
+          .tokens = reader.get_int("tokens", -1),
           .data_sha256 = reader.get_string("data_sha256", "")};
 }
 
@@ -147,6 +148,7 @@ void write_trainer_state(const std::filesystem::path& directory, const TrainerSt
                       {"best_val_loss", nullptr},
                       {"stale_evaluations", state.stale_evaluations},
                       {"counted_evaluation", state.counted_evaluation},
+                      {"tokens", state.tokens},
                       {"data_sha256", state.data_sha256}};
   if (std::isfinite(state.best_val_loss)) json["best_val_loss"] = state.best_val_loss;
   write_json(directory / kTrainerStateFile, json);

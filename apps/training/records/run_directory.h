@@ -82,6 +82,7 @@ struct TrainerState {
   double best_val_loss = 0;             // infinity before the first evaluation
   std::int64_t stale_evaluations = 0;   // in a row without a lower loss
   std::int64_t counted_evaluation = 0;  // last iteration included in that count
+  std::int64_t tokens = -1;             // trained on so far; negative: unknown
   std::string data_sha256 = {};         // of the dataset; empty: unknown
 };
 

@@ -65,9 +65,12 @@ void require_memory(const Needs& needs, const UpdaterOptions& options) {
 
 }  // namespace
 
-void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations) {
+void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations, bool says) {
   const Needs needs = needs_of(objective.module(), options);
   require_memory(needs, options);
+  if (says)
+    std::cerr << "weights, gradients and optimizer take " << megabytes(needs.sum()) << ", activations about "
+              << megabytes(activations) << "\n";
   const std::int64_t available = available_memory(), more = needs.sum() - needs.weights + activations;
   if (!options.device.is_cpu() || available < 0 || more <= available) return;
   std::cerr << "warning: an update needs about " << megabytes(more)

@@ -335,7 +335,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     objective = make_objective(flags, loaded, data, *batches);
   }
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
-  check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()));
+  check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()),
+               /*says=*/flags.tokens_per_parameter && session.rank() == 0);
   const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
   options.ranks = ranks.get();
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);

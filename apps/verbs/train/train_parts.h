@@ -138,8 +138,9 @@ std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::in
                                 std::int64_t ranks);
 
 /// Throws Error if the machine has less memory than gradients, optimizer and average need besides the
-/// weights. Warns on standard error if `activations`, an estimate in bytes, are too much beside them.
-void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations);
+/// weights. Warns on standard error if `activations`, an estimate in bytes, are too much beside them; prints
+/// all of it there if `says`.
+void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations, bool says);
 
 /// Prints the resources that training needs, without training: parameters; memory of weights, gradients,
 /// optimizer and average, and the machine's memory; memory and time of an update, measured on a few that are
@@ -174,13 +175,15 @@ class TrainingReporter : public TrainingObserver {
   void draw();
 
  private:
+  std::string time_left(std::int64_t iteration) const;
+
   Progress progress_;
   std::filesystem::path metrics_, plot_;
   TextSamples samples_;
   std::string status_;
   std::int64_t max_iters_, skipped_ = 0;
   double ms_per_iter_ = 0;
-  bool can_draw_ = true;
+  bool has_said_time_ = false, can_draw_ = true;
 };
 
 /// The texts of --sample_interval and --sample_prompt; both must outlive them. They draw from generators of

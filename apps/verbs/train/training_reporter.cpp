@@ -50,6 +50,8 @@ void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
 void TrainingReporter::on_metrics(const Metrics& m) {
   const std::string loss = m.train_loss ? format_text("loss %.4f", *m.train_loss) : "nothing to predict";
   status_ = loss + format_text("  lr %.1e  %.0f tok/s", m.lr, m.tokens_per_second);
+  // Not of the first update, which is slower.
+  const bool says_time = ms_per_iter_ > 0 && !std::exchange(has_said_time_, true);
   ms_per_iter_ = m.ms_per_iter;
   if (const std::int64_t skipped = m.skipped.value_or(0); skipped > std::exchange(skipped_, skipped))
     progress_.print(
@@ -57,7 +59,13 @@ void TrainingReporter::on_metrics(const Metrics& m) {
                     static_cast<long long>(m.iter), static_cast<long long>(skipped)));
   if (progress_.on_terminal()) return;
   progress_.print(format_text("iter %lld: ", static_cast<long long>(m.iter)) + loss +
-                  format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms));
+                  format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms) +
+                  (says_time ? time_left(m.iter) : ""));
+}
+
+std::string TrainingReporter::time_left(std::int64_t iteration) const {
+  const double seconds = ms_per_iter_ / 1000 * static_cast<double>(max_iters_ - iteration);
+  return seconds > 0 ? ", " + clock_time(std::llround(std::ceil(seconds))) + " left" : "";
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {
@@ -68,10 +76,7 @@ void TrainingReporter::on_evaluation(const Evaluation& e) {
   for (const Score& score : e.val_scores)
     if (score.name == "bits_per_byte") line += format_text(" (%.4f bits per byte)", score.value);
   // The bar of a terminal shows it itself.
-  const double seconds = ms_per_iter_ / 1000 * static_cast<double>(max_iters_ - e.iter);
-  if (!progress_.on_terminal() && seconds > 0)
-    line += ", " + clock_time(std::llround(std::ceil(seconds))) + " left";
-  progress_.print(line);
+  progress_.print(line + (progress_.on_terminal() ? "" : time_left(e.iter)));
   if (e.iter > 0) draw();
 }
 

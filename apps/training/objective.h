@@ -21,6 +21,8 @@
 
 namespace zoo {
 
+class Ranks;
+
 /// A batch that is ready for its forward pass.
 struct Batch {
   /// Number of targets that the loss averages over, its weight against the update's other batches. With 0 the
@@ -52,6 +54,11 @@ class Objective {
 
   /// Metrics besides the loss, of the training batches computed since the last call or evaluation.
   virtual std::vector<Score> take_training_scores() { return {}; }
+
+  /// Training goes on with these ranks, each with an equal part of a batch: a loss that depends on the rows
+  /// of the whole batch gets them from all, and its gradient is that of the ranks' mean. They must outlive
+  /// it.
+  virtual void join(Ranks& /*ranks*/) {}
 
   /// All that take_scores() depends on besides the loss, as sums over the evaluation batches: ranks then
   /// share the batches and add up these numbers. Empty: each rank computes every batch.

@@ -6,6 +6,7 @@
 
 #include "apps/training/batches/example_batches.h"
 #include "apps/training/objective.h"
+#include "apps/training/parallel/ranks.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -33,6 +34,7 @@ template <class Row> class RowObjective : public Objective {
     const bool train = split == Split::kTrain;
     return batch(train ? rows_.train : rows_.val, order_.evaluation(split, index), /*measured=*/!train);
   }
+  void join(Ranks& ranks) override { ranks_ = &ranks; }
   std::int64_t evaluation_batches(Split split) const override { return order_.evaluation_batches(split); }
 
  protected:
@@ -40,6 +42,9 @@ template <class Row> class RowObjective : public Objective {
 
   /// The mean loss [] of a batch. take_scores() takes the figures of those that are `measured`.
   virtual at::Tensor loss(const Rows& rows, bool measured) = 0;
+
+  /// The ranks that share the batch; null in one process, and in evaluations, of which each has all.
+  Ranks* sharing() const { return at::GradMode::is_enabled() ? ranks_ : nullptr; }
 
   std::shared_ptr<Model> model_;
   const Splits<Row> rows_;
@@ -64,6 +69,7 @@ template <class Row> class RowObjective : public Objective {
   }
 
   ExampleOrder order_;
+  Ranks* ranks_ = nullptr;
 };
 
 }  // namespace zoo

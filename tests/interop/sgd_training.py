@@ -4,6 +4,9 @@ import json
 import pathlib
 import tempfile
 
+import safetensors.torch
+import torch
+
 from text_models import tzoo
 
 
@@ -18,6 +21,33 @@ class SgdTraining:
                     "--decay_lr", "false", "--learning_rate", str(rate), "--optimizer", "sgd", "--momentum", "0", "--weight_decay", "0",
                     "--grad_clip", "0", "--device", "cpu", "--batch_size", str(batch), *words)
         return done, pathlib.Path(out)
+
+    def follow(self, run, model, loss, steps, rate):
+        """The updates of a run, done to the model that it began with."""
+        before = {name: weights.clone() for name, weights in model.state_dict().items()}
+        model = model.double().train()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for row in self.metrics(run)[:steps]:
+            value = loss(model)
+            self.assertAlmostEqual(row["train_loss"] / value.item(), 1, delta=1e-5)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+        ours = safetensors.torch.load_file(run / "final/model.safetensors")
+        moved = 0
+        for name, theirs in model.state_dict().items():
+            self.assertLessEqual((ours[name] - theirs).abs().max().item(), 1e-5 * max(theirs.abs().max().item(), 0.1), name)
+            moved = max(moved, (theirs - before[name]).abs().max().item())
+        self.assertGreater(moved, 0.005)  # else the test would tell nothing
+        return model
+
+    def same_run(self, one, other, limit=1e-6):
+        """Of runs whose sums have another order; each rank evaluates batches of its own size."""
+        for a, b in zip(self.metrics(one), self.metrics(other), strict=True):
+            self.assertAlmostEqual(a["train_loss"], b["train_loss"], delta=limit)
+        a, b = (safetensors.torch.load_file(run / "final/model.safetensors") for run in (one, other))
+        for name, weights in a.items():
+            self.assertLessEqual((weights - b[name]).abs().max().item(), limit * max(1, weights.abs().max().item()), name)
 
     def trained(self, *words, **more):
         done, run = self.train(*words, **more)

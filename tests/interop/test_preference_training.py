@@ -151,6 +151,15 @@ class PreferenceTrainingTest(SgdTraining, unittest.TestCase):
                     self.assertGreater(moved, 0.005)  # else the test would tell nothing
         self.assertGreater(max(divergences), 0.01)
 
+    def test_ranks_share_a_batch(self):
+        cases = self.cases()
+        for records, words, _ in (cases[0], *cases[2:]):
+            with self.subTest(words):
+                half = str(int(words[-1]) // 2 if "--batch_size" in words else len(records) // 2)
+                one = self.trained(records, *words, model="llama")
+                two = self.trained(records, *words, "--batch_size", half, "--processes", "2", model="llama")
+                self.same_run(one, two)
+
     def test_dropout_is_off_as_in_the_reference(self):
         for file in (self.root / "gpt2").iterdir():
             (self.root / "dropout").mkdir(exist_ok=True)
@@ -248,7 +257,6 @@ class PreferenceTrainingTest(SgdTraining, unittest.TestCase):
                 (PAIRS[1], ("--label_smoothing", "0.5"), "--label_smoothing 0.5"),
                 (PAIRS[1], ("--preference_loss", "kto", "--batch_size", "1"), "--batch_size 1"),
                 (PAIRS[1], ("--disagreement", "positions"), "--disagreement: not for the task preference"),
-                (PAIRS[1], ("--processes", "2"), "--task preference trains in one process"),
                 (PAIRS[1], ("--loss", "mse"), "--loss: only for the task embedding or ranking, not preference"),
                 (PAIRS[1], ("--block_size", "8"), "no prompt has answers that differ within 8 tokens")]:
             with self.subTest(said):

@@ -119,7 +119,7 @@ class PreferenceObjective final : public RowObjective<AnswerRow> {
     const auto count = static_cast<std::int64_t>(rows.size());
     at::Tensor chosen = ratios.slice(0, 0, count), rejected = ratios.slice(0, count);
     if (is(PreferenceLoss::kKto)) {
-      kl = divergence(rows);
+      kl = divergence(rows, sharing());
       std::vector<std::int64_t> good, bad;
       for (std::int64_t i = 0; i < count; ++i)
         (rows[static_cast<std::size_t>(i)]->is_rejected ? bad : good).push_back(i);
@@ -130,15 +130,22 @@ class PreferenceObjective final : public RowObjective<AnswerRow> {
     figures_.chosen.push_back(options_.beta * chosen.detach());
     figures_.rejected.push_back(options_.beta * rejected.detach());
     at::Tensor loss = preference_loss(options_, chosen, rejected, kl);
-    if (is(PreferenceLoss::kOrpo)) loss = loss - found.tokens.masked_select(found.rows.lt(count)).mean();
+    if (is(PreferenceLoss::kOrpo)) {
+      const at::Tensor tokens = found.tokens.masked_select(found.rows.lt(count));
+      auto mean_count = static_cast<double>(tokens.numel());
+      if (Ranks* ranks = sharing()) mean_count = ranks->sum(mean_count) / static_cast<double>(ranks->size());
+      loss = loss - tokens.sum() / mean_count;
+    }
     return loss.to(at::kFloat);
   }
 
-  at::Tensor divergence(const Rows& rows) const {
+  at::Tensor divergence(const Rows& rows, Ranks* ranks) const {
     const at::NoGradGuard no_grad;
     const auto [answers, reference] = texts_of(rows, 1, 2);
     const LogProbs found = log_probs(*model_, *tokenizer_, answers, /*whole=*/false);
-    return (found.sums - reference).mean().clamp_min(0);
+    const at::Tensor mean = (found.sums - reference).mean();
+    if (ranks != nullptr) ranks->average({mean});
+    return mean.clamp_min(0);
   }
 
   struct Figures {
@@ -223,8 +230,6 @@ std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const L
                                                 const TaskData& data, const BatchPlan& plan,
                                                 NamedTensors& reference) {
   const bool kto = flags.preference.loss == PreferenceLoss::kKto;
-  if (plan.ranks > 1)
-    throw UsageError("--task preference trains in one process; start it without --processes");
   if (!kto && !data.has_pairs)
     throw Error(data.source,
                 " has single answers with a label, which only --preference_loss kto learns from");

@@ -339,6 +339,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
                /*says=*/flags.tokens_per_parameter && session.rank() == 0);
   const auto ranks = session.ranks_for(*loaded.model, facts_of(parsed, data));
   options.ranks = ranks.get();
+  if (ranks && flags.trainer.updater.local.steps == 0) objective->join(*ranks);
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
   const bool writes = session.rank() == 0;
   const auto lock = writes ? lock_run(run) : nullptr;

@@ -24,16 +24,24 @@ enum class EmbeddingLoss {
   kCosent,
   /// The mean square of cosine - score (Reimers and Gurevych, 2019, section 3).
   kCosine,
+  /// Texts of one label are nearer to one another than to others by a margin: the mean of max(0, d(a, p) -
+  /// d(a, n) + margin) over all triplets of a batch where it is above 0, with Euclidean distances (Schroff et
+  /// al., 2015, FaceNet; Hermans et al., 2017, "batch all").
+  kBatchAllTriplet,
 };
 
 /// In the order of EmbeddingLoss.
-inline const std::vector<std::string> kEmbeddingLossNames{"multiple_negatives_ranking", "cosent", "cosine"};
+inline const std::vector<std::string> kEmbeddingLossNames{"multiple_negatives_ranking", "cosent", "cosine",
+                                                          "batch_all_triplet"};
 /// True for a loss of pairs with a score.
-inline bool takes_scores(EmbeddingLoss loss) { return loss != EmbeddingLoss::kMultipleNegativesRanking; }
+inline bool takes_scores(EmbeddingLoss loss) {
+  return loss == EmbeddingLoss::kCosent || loss == EmbeddingLoss::kCosine;
+}
 
 struct EmbeddingLossOptions {
   EmbeddingLoss loss = EmbeddingLoss::kMultipleNegativesRanking;
-  double scale = 20;       // of the cosines, the inverse of a temperature; not of kCosine
+  double scale = 20;       // of the cosines, the inverse of a temperature: of the first two losses
+  double margin = 5;       // of kBatchAllTriplet
   bool symmetric = false;  // of kMultipleNegativesRanking: also each positive's anchor; the mean of both
   /// Sizes to which the vectors are cut; the loss is the sum over them (Kusupati et al., 2022, Matryoshka
   /// representation learning). Empty: the whole vectors alone.
@@ -42,9 +50,10 @@ struct EmbeddingLossOptions {
 
 /// The vectors of a batch, of any length.
 struct EmbeddedBatch {
-  at::Tensor anchors;    // [B, D]
-  at::Tensor documents;  // [M, D]: the positive of each anchor, then negatives; with scores M = B
-  at::Tensor scores;     // [B] of pairs with a score
+  at::Tensor anchors;  // [B, D]
+  at::Tensor
+      documents;      // [M, D]: the positive of each anchor, then negatives; with scores M = B; or undefined
+  at::Tensor scores;  // [B] of pairs with a score; of kBatchAllTriplet the numbers of the labels
 };
 
 /// The loss [] of a batch. Throws c10::Error for a dimension above D.
@@ -57,10 +66,16 @@ enum class RankingLoss {
   /// The cross-entropy of a query's relevant document, label 1, among all of its documents (Cao et al., 2007,
   /// ListNet, with the top one of one relevant document).
   kListwiseSoftmax,
+  /// A bound of 1 - nDCG of a query's documents by their labels (Wang et al., 2018, "The LambdaLoss framework
+  /// for ranking metric optimization", NDCG-Loss2++ with mu = 10): the mean over pairs with different labels.
+  kLambda,
 };
 
 /// In the order of RankingLoss.
-inline const std::vector<std::string> kRankingLossNames{"binary_cross_entropy", "mse", "listwise_softmax"};
+inline const std::vector<std::string> kRankingLossNames{"binary_cross_entropy", "mse", "listwise_softmax",
+                                                        "lambda"};
+/// True for a loss of all documents of a query.
+inline bool takes_lists(RankingLoss loss) { return loss >= RankingLoss::kListwiseSoftmax; }
 
 /// The mean loss [] of logits [N] and labels [N]; `lists` are the numbers of documents of each query, in
 /// order. Pairs count alike, with kListwiseSoftmax queries do; its lists have their relevant document first.

@@ -134,10 +134,17 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
 
 std::vector<SentenceExample> parse_sentences(std::string_view text, const std::string& name,
                                              FileColumns& names) {
-  const auto own = names.own;  // in this file alone, a query may be the anchor
-  auto examples =
-      ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
-  names.own = own;
+  Names found = first_names(text, name);
+  for (std::string& column : found) column = names.ours(column);
+  std::vector<SentenceExample> examples;
+  if (!has(found, "text") || !has(found, "label")) {
+    const auto own = names.own;  // in this file alone, a query may be the anchor
+    examples = ending_of(name) == ".jsonl" ? read_objects(text, name, names) : read_table(text, name, names);
+    names.own = own;
+    return examples;
+  }
+  for (Record& record : parse_records(text, name, {{"text", "label"}}, names))
+    examples.push_back({.line = record.line, .texts = {record.fields[0]}, .label = record.fields[1]});
   return examples;
 }
 

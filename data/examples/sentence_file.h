@@ -17,18 +17,20 @@
 
 namespace zoo {
 
-/// Texts that are compared.
+/// Texts that are compared, or one that is compared with other examples'.
 struct SentenceExample {
   std::int64_t line = 0;             // counted from 1
   std::vector<std::string> texts;    // an anchor, its positive and any negatives; or two texts with a score
   std::optional<double> score = {};  // their similarity, or the second's relevance for the first
+  std::optional<std::string> label = {};  // of a single text: texts with the same label are alike
 };
 
 /// Reads a .jsonl file of objects, or a table of tab-separated columns with or without a header line, in one
 /// of the shapes of Sentence-Transformers' data sets:
 ///   anchor (or query), positive; perhaps negative, negative_1, …; JSON also has lists of texts under
 ///   negative and negatives sentence1, sentence2, score
-/// A table without a header is the latter if its first line has three columns, the third a number. All lines
+///   text, label
+/// A table without a header is the second if its first line has three columns, the third a number. All lines
 /// have the same shape; the number of negatives may differ in JSON. `names` has the names in the file, and
 /// receives the ignored ones. Throws Error naming file and line: a missing or empty text, a score that is no
 /// finite number, another shape, and as parse_records() does.

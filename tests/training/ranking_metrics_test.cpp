@@ -32,6 +32,9 @@ TEST_CASE("figures of a ranking, computed by hand") {
   CHECK(figures(eleventh).mrr == 0);
   CHECK(figures(eleventh).ndcg == 0);
   CHECK(figures({0, 0}).ndcg == 0);
+  // Two of four relevant documents are among the first ten.
+  CHECK(figures({0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1}).recall == 0.5);
+  CHECK(figures(eleventh).recall == 0);
 }
 
 TEST_CASE("Spearman's correlation: the ranks', equal values sharing theirs") {

@@ -35,7 +35,8 @@ std::vector<double> ranks_of(std::span<const double> values) {
 
 RankingFigures ranking_figures(std::span<const double> gains) {
   RankingFigures figures;
-  const auto first = std::ranges::find_if(gains, [](double gain) { return gain > 0; });
+  const auto relevant = [](double gain) { return gain > 0; };
+  const auto first = std::ranges::find_if(gains, relevant);
   const auto before = static_cast<std::size_t>(first - gains.begin());
   if (before == gains.size()) return figures;
   figures.accuracy = before == 0 ? 1 : 0;
@@ -43,16 +44,20 @@ RankingFigures ranking_figures(std::span<const double> gains) {
   std::vector<double> best(gains.begin(), gains.end());
   std::ranges::sort(best, std::greater<>());
   figures.ndcg = gained(gains) / gained(best);
+  figures.recall =
+      static_cast<double>(std::ranges::count_if(gains.first(std::min(kRanks, gains.size())), relevant)) /
+      static_cast<double>(std::ranges::count_if(gains, relevant));
   return figures;
 }
 
 std::vector<Score> mean_figures(std::span<const std::vector<double>> queries) {
-  std::vector<Score> means{{"accuracy"}, {"mrr_at_10"}, {"ndcg_at_10"}};
+  std::vector<Score> means{{"accuracy"}, {"mrr_at_10"}, {"ndcg_at_10"}, {"recall_at_10"}};
   for (const std::vector<double>& gains : queries) {
     const RankingFigures figures = ranking_figures(gains);
     means[0].value += figures.accuracy;
     means[1].value += figures.mrr;
     means[2].value += figures.ndcg;
+    means[3].value += figures.recall;
   }
   for (Score& mean : means) mean.value /= static_cast<double>(queries.size());
   return means;

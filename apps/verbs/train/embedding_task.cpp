@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -9,9 +10,9 @@
 
 #include "apps/command/arguments.h"
 #include "apps/training/batches/batches.h"
-#include "apps/training/metrics/ranking_metrics.h"
 #include "apps/training/retrieval_losses.h"
 #include "apps/training/row_objective.h"
+#include "apps/verbs/train/embedding_figures.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
@@ -45,21 +46,11 @@ struct Embedders {
   TextEmbedder queries, documents;
 };
 
-// Rows whose vectors are kept for the figures: each anchor is compared with all documents.
-constexpr std::int64_t kMostMeasuredRows = 10'000;
-// Below it all ranks are the same to the figures.
-constexpr std::int64_t kLastRank = 11;
-
 struct EmbeddingRow : RowCounts {
   const SentenceExample* example = nullptr;
   std::vector<Encoding> texts;  // the anchor, then its documents
   double score = 0;
 };
-
-std::vector<double> doubles_of(const at::Tensor& x) {
-  const at::Tensor values = x.to(at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
-}
 
 class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
  public:
@@ -68,51 +59,60 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       // Not by length: negatives as long as the positive would be no fair sample of all documents.
       : RowObjective(std::move(model), std::move(rows), {options.plan, options.seed, /*by_length=*/false}),
         embedders_(std::move(embedders)),
-        options_(options) {}
+        options_(options),
+        figures_(options.loss.loss, options.similarity, options.truncate_dim) {}
 
-  std::vector<Score> take_scores(double) override {
-    const std::vector<Measured> measured = std::exchange(measured_, {});
-    measured_rows_ = 0;
-    if (measured.empty()) return {};
-    if (!takes_scores(options_.loss.loss)) return ranking_scores(measured);
-    std::vector<at::Tensor> wanted, found;
-    for (const auto& [batch, rows] : measured) {
-      wanted.push_back(batch.scores);
-      found.push_back(similarities(batch.anchors.unsqueeze(1), batch.documents.unsqueeze(1)).flatten());
-    }
-    return {{"spearman", spearman(doubles_of(at::cat(wanted)), doubles_of(at::cat(found)))}};
-  }
+  std::vector<Score> take_scores(double) override { return figures_.take(); }
 
  private:
-  using Measured = std::pair<EmbeddedBatch, Rows>;  // on the CPU
+  bool has_labels() const { return options_.loss.loss == EmbeddingLoss::kBatchAllTriplet; }
+
   at::Tensor loss(const Rows& rows, bool measured) override {
     std::vector<const Encoding*> anchors, documents;
     std::vector<double> scores;
     for (const EmbeddingRow* row : rows) {
       anchors.push_back(&row->texts[0]);
-      documents.push_back(&row->texts[1]);
+      if (!has_labels()) documents.push_back(&row->texts[1]);
       scores.push_back(row->score);
     }
     for (const EmbeddingRow* row : rows)
       for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
     // A Dense module under autocast gives vectors of the narrower type.
-    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors).to(at::kFloat),
-                        .documents = vectors(embedders_.documents, documents).to(at::kFloat)};
-    if (takes_scores(options_.loss.loss))
+    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors).to(at::kFloat)};
+    if (!has_labels()) batch.documents = vectors(embedders_.documents, documents).to(at::kFloat);
+    if (has_labels() || takes_scores(options_.loss.loss))
       batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
-    if (measured && measured_rows_ < kMostMeasuredRows) {
-      for (const at::Tensor& vectors : {batch.anchors, batch.documents})
-        if (!vectors.isfinite().all().item<bool>())
-          throw Error("the vector of a text is not finite: nothing can be ranked by it");
-      measured_rows_ += batch.anchors.size(0);
-      const auto kept = [&](const at::Tensor& x) {
-        const at::Tensor used = x.detach().slice(1, 0, options_.truncate_dim).cpu();
-        return options_.similarity == "cosine" ? unit_vectors(used) : used;
-      };
-      const at::Tensor wanted = batch.scores.defined() ? batch.scores.cpu() : batch.scores;
-      measured_.push_back({{kept(batch.anchors), kept(batch.documents), wanted}, rows});
+    if (measured && figures_.takes_more()) {
+      std::vector<const SentenceExample*> examples;
+      for (const EmbeddingRow* row : rows) examples.push_back(row->example);
+      figures_.add(batch, std::move(examples));
     }
-    return options_.teacher ? taught_loss(rows, batch) : embedding_loss(options_.loss, batch);
+    if (options_.teacher) return taught_loss(rows, batch);
+    Ranks* const ranks = sharing();
+    if (ranks == nullptr) return embedding_loss(options_.loss, batch);
+    const std::int64_t own = batch.anchors.size(0);
+    batch = {.anchors = of_all(*ranks, batch.anchors),
+             .documents = has_labels() ? at::Tensor()
+                                       : at::cat({of_all(*ranks, batch.documents.slice(0, 0, own)),
+                                                  of_all(*ranks, batch.documents.slice(0, own))}),
+             .scores = batch.scores.defined() ? of_all(*ranks, batch.scores) : batch.scores};
+    // Each rank has the gradient of its own vectors; their mean over the ranks shall be the sum.
+    const at::Tensor loss = embedding_loss(options_.loss, batch), value = loss.detach();
+    return value + static_cast<double>(ranks->size()) * (loss - value);
+  }
+
+  // The rows of all ranks, in their order; gradients reach this rank's.
+  static at::Tensor of_all(Ranks& ranks, const at::Tensor& own) {
+    const at::Tensor counts = at::zeros({ranks.size()}, at::kLong);
+    counts[ranks.rank()] = own.size(0);
+    ranks.add(counts);
+    const auto begin = counts.slice(0, 0, ranks.rank()).sum().item<std::int64_t>(), end = begin + own.size(0);
+    std::vector<std::int64_t> sizes = own.sizes().vec();
+    sizes[0] = counts.sum().item<std::int64_t>();
+    const at::Tensor all = at::zeros(sizes, own.options());
+    all.slice(0, begin, end).copy_(own.detach());
+    ranks.add(all);
+    return at::cat({all.slice(0, 0, begin), own, all.slice(0, end)});
   }
 
   // The mean square of vectors' differences (Reimers and Gurevych, 2020), or of margins', the score of a
@@ -155,46 +155,9 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     return at::cat(parts);
   }
 
-  // [..., N, M] of kept vectors [..., N, D] and [..., M, D].
-  at::Tensor similarities(const at::Tensor& anchors, const at::Tensor& documents) const {
-    const bool manhattan = options_.similarity == "manhattan";
-    if (manhattan || options_.similarity == "euclidean")
-      return -at::cdist(anchors, documents, manhattan ? 1 : 2);
-    return at::matmul(anchors, documents.transpose(-2, -1));
-  }
-
-  std::vector<Score> ranking_scores(const std::vector<Measured>& measured) const {
-    std::vector<at::Tensor> positives, negatives;
-    std::map<std::string, std::int64_t> numbers;  // of the documents' texts
-    std::vector<std::int64_t> own_texts, other_texts;
-    for (const auto& [batch, rows] : measured) {
-      positives.push_back(batch.documents.slice(0, 0, batch.anchors.size(0)));
-      negatives.push_back(batch.documents.slice(0, batch.anchors.size(0)));
-      for (const EmbeddingRow* row : rows)
-        for (std::size_t i = 1; i < row->texts.size(); ++i)
-          (i == 1 ? own_texts : other_texts)
-              .push_back(numbers.emplace(row->example->texts[i], std::ssize(numbers)).first->second);
-    }
-    const at::Tensor own = at::cat(positives), documents = at::cat({own, at::cat(negatives)});
-    const at::Tensor texts = at::cat({at::tensor(own_texts, at::kLong), at::tensor(other_texts, at::kLong)});
-    std::vector<std::vector<double>> gains;
-    for (const auto& [batch, texts_of_rows] : measured) {
-      const at::Tensor scores = similarities(batch.anchors, documents);
-      const auto before = static_cast<std::int64_t>(gains.size()), rows = batch.anchors.size(0);
-      const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
-      // Before the positive rank documents of other texts: the same one may be the positive of several rows.
-      const at::Tensor others = texts.ne(texts.slice(0, before, before + rows).unsqueeze(1));
-      const at::Tensor ranks = scores.ge(scores.gather(1, right)).logical_and(others).sum(1) + 1;
-      for (const double rank : doubles_of(ranks.clamp_max(kLastRank)))
-        gains.emplace_back(static_cast<std::size_t>(rank)).back() = 1;
-    }
-    return mean_figures(gains);
-  }
-
   Embedders embedders_;
   EmbeddingOptions options_;
-  std::vector<Measured> measured_;
-  std::int64_t measured_rows_ = 0;
+  EmbeddingFigures figures_;
 };
 
 // Counts in `cut` the texts that are longer than the limit.
@@ -229,29 +192,38 @@ std::vector<std::int64_t> sizes_in(const std::string& text) {
 }
 
 // By the data where the flag is not given.
-EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, bool scored) {
-  EmbeddingLossOptions options{
-      .loss = scored ? EmbeddingLoss::kCosent : EmbeddingLoss::kMultipleNegativesRanking,
-      .matryoshka_dims = sizes_in(flags.matryoshka_dims)};
+EmbeddingLossOptions loss_options(const EmbeddingFlags& flags, const SentenceExample& example) {
+  EmbeddingLossOptions options{.loss = example.score   ? EmbeddingLoss::kCosent
+                                       : example.label ? EmbeddingLoss::kBatchAllTriplet
+                                                       : EmbeddingLoss::kMultipleNegativesRanking,
+                               .matryoshka_dims = sizes_in(flags.matryoshka_dims)};
   if (flags.loss) options.loss = static_cast<EmbeddingLoss>(number_of(*flags.loss, kEmbeddingLossNames));
   options.scale = flags.scale.value_or(options.scale);
+  options.margin = flags.margin.value_or(options.margin);
   options.symmetric = flags.symmetric;
   if (options.symmetric && options.loss != EmbeddingLoss::kMultipleNegativesRanking)
     throw UsageError("--symmetric: only for --loss multiple_negatives_ranking");
-  if (flags.scale && options.loss == EmbeddingLoss::kCosine)
-    throw UsageError("--scale: the loss cosine compares cosines with scores as they are; leave it out");
+  if (flags.scale && options.loss >= EmbeddingLoss::kCosine)
+    throw UsageError("--scale: the loss ", kEmbeddingLossNames[static_cast<std::size_t>(options.loss)],
+                     " has none; leave it out");
+  if (flags.margin && options.loss != EmbeddingLoss::kBatchAllTriplet)
+    throw UsageError("--margin: only for --loss batch_all_triplet");
   return options;
 }
 
 void require_fit(const SentenceExample& example, const EmbeddingOptions& options) {
   const EmbeddingLoss loss = options.loss.loss;
   const std::string needs = "the loss " + kEmbeddingLossNames[static_cast<std::size_t>(loss)] + " needs ";
-  if (takes_scores(loss) != example.score.has_value())
-    throw Error(needs, takes_scores(loss) ? "sentence1, sentence2 and score" : "anchor and positive");
+  const bool labelled = loss == EmbeddingLoss::kBatchAllTriplet;
+  if (takes_scores(loss) != example.score.has_value() || labelled != example.label.has_value())
+    throw Error(needs, takes_scores(loss) ? "sentence1, sentence2 and score"
+                       : labelled         ? "text and label"
+                                          : "anchor and positive");
   if (loss == EmbeddingLoss::kCosine && std::abs(*example.score) > 1)
     throw Error(needs, "scores from -1 to 1, as cosines are; found ", *example.score);
   if (options.teacher && options.teacher->scores_pairs && example.texts.size() < 3)
     throw Error("the teacher is a cross-encoder, whose margins need a negative");
+  if (options.teacher && labelled) throw Error("a teacher has no use for the label of a text");
 }
 
 // As Sentence-Transformers 2 to 5 write them; version 6 reads them, too.
@@ -322,21 +294,19 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
 }
 
 std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const BatchPlan& plan) const {
-  if (plan.ranks > 1)
-    throw UsageError(
-        "--task embedding trains in one process: an anchor is compared with the documents of its whole ",
-        "batch; start it without --processes");
-  const bool scored = data.sentences.val.front().score.has_value();
-  EmbeddingOptions options{.loss = loss_options(flags_.embedding, scored),
+  const SentenceExample& first = data.sentences.val.front();
+  const bool has_pairs = !first.score && !first.label;
+  EmbeddingOptions options{.loss = loss_options(flags_.embedding, first),
                            .plan = plan,
                            .seed = static_cast<std::uint64_t>(flags_.compute.seed),
                            .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0),
                            .similarity = config_.similarity};
   // The same text would be its own negative.
   if (const auto rows = static_cast<std::int64_t>(data.sentences.train.size());
-      rows < plan.batch_size && !scored) {
-    std::cerr << "note: the batch has the " << rows << " examples that there are\n";
-    options.plan.batch_size = rows;
+      rows < plan.batch_size * plan.ranks && has_pairs) {
+    options.plan.batch_size = std::max<std::int64_t>(1, rows / plan.ranks);
+    std::cerr << "note: the batch has " << options.plan.batch_size * plan.ranks << " of the " << rows
+              << " examples that there are\n";
   }
   if (config_.truncate_dim) options.truncate_dim = static_cast<std::int64_t>(*config_.truncate_dim);
   if (!flags_.teacher.empty()) options.teacher = load_text_teacher(flags_);
@@ -346,9 +316,12 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
   Embedders embedders{prompted(flags_.embedding.query_prompt_name),
                       prompted(flags_.embedding.document_prompt_name)};
   std::int64_t cut = 0;
+  std::map<std::string, std::int64_t> labels;
   Splits<EmbeddingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
     require_fit(example, options);
     EmbeddingRow row = encoded(example, embedders, cut);
+    if (example.label)
+      row.score = static_cast<double>(labels.emplace(*example.label, std::ssize(labels)).first->second);
     // The means of the teacher's losses are over margins, one of each negative, or over the vectors of texts.
     if (options.teacher)
       row.targets = static_cast<double>(row.texts.size() - (options.teacher->scores_pairs ? 2 : 0));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -109,6 +110,34 @@ RankingRow encoded(const SentenceExample& example, const Tokenizer& tokenizer, E
   return row;
 }
 
+// Rows of one query become a list with all of its documents; a query whose labels are all the same says
+// nothing.
+std::vector<RankingRow> joined_by_query(std::vector<RankingRow> rows, const std::string& source) {
+  std::vector<RankingRow> lists;
+  std::map<std::string, std::size_t> places;
+  for (RankingRow& row : rows) {
+    const auto [place, is_new] = places.emplace(row.query, lists.size());
+    if (is_new) {
+      lists.push_back(std::move(row));
+      continue;
+    }
+    RankingRow& list = lists[place->second];
+    std::ranges::move(row.pairs, std::back_inserter(list.pairs));
+    std::ranges::move(row.labels, std::back_inserter(list.labels));
+    list.tokens += row.tokens;
+  }
+  for (RankingRow& list : lists) {
+    list.targets = 0;
+    for (const double better : list.labels)
+      list.targets += static_cast<double>(
+          std::ranges::count_if(list.labels, [&](double label) { return label < better; }));
+  }
+  std::erase_if(lists, [](const RankingRow& list) { return list.targets == 0; });
+  if (lists.empty())
+    throw Error(source, ": the loss lambda needs a query with documents of different labels");
+  return lists;
+}
+
 }  // namespace
 
 std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const LoadedModel& loaded,
@@ -128,9 +157,13 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
   Splits<RankingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {
     require_fit(example, loss);
     RankingRow row = encoded(example, *data.tokenizer, limits);
-    if (loss != RankingLoss::kListwiseSoftmax) row.targets = static_cast<double>(row.pairs.size());
+    if (!takes_lists(loss)) row.targets = static_cast<double>(row.pairs.size());
     return row;
   });
+  if (loss == RankingLoss::kLambda) {
+    rows.train = joined_by_query(std::move(rows.train), data.source);
+    rows.val = joined_by_query(std::move(rows.val), data.source);
+  }
   if (limits.cut > 0)
     std::cerr << "note: " << limits.cut << " pairs are cut to " << limits.max_length << " tokens\n";
   return std::make_unique<RankingObjective>(

@@ -56,7 +56,7 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
                 {{"preference_loss", "beta"}, {"preference"}},
                 {{"teacher"}, {"lm", "chat", "embedding"}},
                 {{"loss"}, {"embedding", "ranking"}},
-                {{"scale", "symmetric", "matryoshka_dims", "mini_batch_size"}, {"embedding"}}});
+                {{"scale", "margin", "symmetric", "matryoshka_dims", "mini_batch_size"}, {"embedding"}}});
   require_data_flags(is_chosen, data.task);
   const auto optimizer = static_cast<std::size_t>(flags.trainer.updater.optimizer.kind);
   require_read(is_chosen, "optimizer", kOptimizerNames[optimizer],
@@ -81,8 +81,9 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
   if (flags.distillation != DistillationOptions() && (!taught || data.task == kEmbedding))
     throw UsageError("--distillation, its weight and temperature: only with --teacher for lm and chat");
   if (taught && (flags.disagreement != Disagreement::kNone || embedding.loss || embedding.scale ||
-                 embedding.symmetric || !embedding.matryoshka_dims.empty()))
-    throw UsageError("--teacher: not with --disagreement, --loss, --scale, --symmetric, --matryoshka_dims");
+                 embedding.margin || embedding.symmetric || !embedding.matryoshka_dims.empty()))
+    throw UsageError(
+        "--teacher: not with --disagreement, --loss, --scale, --margin, --symmetric, --matryoshka_dims");
   if (is_token_dataset(data.dataset) &&
       ((data.val_dataset && *data.val_dataset != data.dataset) || !data.columns.empty() ||
        (data.tokenizer && flags.init_from == "scratch" &&  // a recipe's may be of the files' kind

@@ -25,13 +25,13 @@ NamedTensors read_reference(const std::filesystem::path& file);
 /// answers. The figures are TRL's, too: rewards_chosen, rewards_rejected (beta times the log-ratio),
 /// rewards_accuracies, rewards_margins; of kto kl in place of the accuracies.
 /// `reference` is that of a resumed run, or empty, and becomes that of the model as it is. Throws Error
-/// naming the data or file that does not fit, UsageError for several processes.
+/// naming the data or file that does not fit.
 std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                 const TaskData& data, const BatchPlan& plan,
                                                 NamedTensors& reference);
 
 /// The training of a cross-encoder (Nogueira and Cho, 2019): a classifier with one label reads a query and a
-/// document. The figures of an evaluation are accuracy, MRR@10 and nDCG@10 of the queries that have a
+/// document. The figures of an evaluation are accuracy, MRR, nDCG and recall@10 of the queries that have a
 /// relevant document beside another one (of equal logits the less relevant ranks first), else Spearman's
 /// correlation of logits and labels. Throws Error naming the data if it does not have what the loss needs,
 /// UsageError for flags of other tasks.
@@ -59,13 +59,11 @@ void name_activation(const TrainFlags& flags, const std::filesystem::path& direc
 class EmbeddingTask {
  public:
   /// Adds the modules' weights to the model. Throws Error for what cannot be trained: an encoder-decoder, a
-  /// Dropout, several processes, flags of other tasks.
+  /// Dropout, flags of other tasks.
   EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint, const LoadedModel& loaded,
                 c10::Device device);
 
-  /// The figures of an evaluation are those of its batches together: of pairs and triplets accuracy, MRR@10
-  /// and nDCG@10 of the positive among all their documents (a document of the same similarity ranks before
-  /// it), of pairs with a score Spearman's correlation. Throws Error naming the data if its pairs do not have
+  /// An evaluation has the figures of embedding_figures.h. Throws Error naming the data if its pairs do not have
   /// what the loss needs, or for a teacher's vectors of another size, UsageError naming a size of
   /// --matryoshka_dims above the vectors'. `data` must outlive the objective.
   std::unique_ptr<Objective> objective(const TaskData& data, const BatchPlan& plan) const;

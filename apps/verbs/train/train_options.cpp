@@ -86,11 +86,14 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
       "loss", v.loss, std::move(losses),
       "embedding: multiple_negatives_ranking (default: each anchor's positive among all documents of the "
       "batch), of pairs with a score cosent (default: the order of the scores) or cosine (the mean square "
-      "of cosine - score); ranking: binary_cross_entropy (default), mse, or listwise_softmax (a query's "
-      "positive among its negatives)");
+      "of cosine - score), of texts with a label batch_all_triplet (each nearer to those of its label); "
+      "ranking: binary_cross_entropy (default), mse, listwise_softmax (a query's "
+      "positive among its negatives), or lambda (the order of a query's documents by their labels)");
   flags.add("scale", v.scale,
             "multiplies the cosines of multiple_negatives_ranking and cosent; default: 20, a temperature of "
             "0.05",
+            above(0));
+  flags.add("margin", v.margin, "batch_all_triplet: by how much nearer, of Euclidean distances; default: 5",
             above(0));
   flags.add("symmetric", v.symmetric,
             "multiple_negatives_ranking: also find each positive's anchor, and take the mean of both losses");

@@ -63,7 +63,7 @@ struct ModelFlags {
 /// Options of the task embedding, with the names of Sentence-Transformers.
 struct EmbeddingFlags {
   std::optional<std::string> loss;  // kEmbeddingLossNames or kRankingLossNames; none: as the data asks for
-  std::optional<double> scale;
+  std::optional<double> scale, margin;
   bool symmetric = false;
   std::string matryoshka_dims;  // sizes with commas between them
   std::optional<std::int64_t> mini_batch_size;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -17,7 +19,7 @@ namespace {
 
 void require_fields(const Record& record, const Columns& columns, const std::string& name, bool renames) {
   for (std::size_t i = 0; i < columns.required.size(); ++i) {
-    if (!record.fields[i].empty()) continue;
+    if (!record.fields[i].empty() || columns.required[i] == columns.list) continue;
     if (!renames)
       throw Error(name, ", line ", record.line, ": '", columns.required[i], "' is missing or empty");
     throw FieldError(name, ", line ", record.line, ": '", columns.required[i],
@@ -31,9 +33,32 @@ Record read_record(const Line& line, const std::string& name, const Columns& col
   const nlohmann::json object = names.read_object(line, name, all);
   Record record{line.number, {}};
   record.is_empty = object.value(all[0], nlohmann::json()) == "";
-  for (const std::string& key : all)
-    record.fields.push_back((names_a_label(key) ? label_under : text_under)(object, key, line, name));
+  for (const std::string& key : all) {
+    const auto text = [&](const nlohmann::json& from) {
+      return (names_a_label(key) ? label_under : text_under)(from, key, line, name);
+    };
+    if (key != columns.list) {
+      record.fields.push_back(text(object));
+      continue;
+    }
+    if (!object.contains(key))
+      throw Error(name, ", line ", line.number, ": '", key, "' is missing; an example without any has []");
+    const nlohmann::json& value = object[key];
+    for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value}))
+      record.list.push_back(text({{key, each}}));
+    record.fields.emplace_back();
+  }
   return record;
+}
+
+// The texts with commas between them in a list's field.
+void divide_list(Record& record, const Columns& columns) {
+  const auto place =
+      static_cast<std::size_t>(std::ranges::find(columns.required, columns.list) - columns.required.begin());
+  if (place == columns.required.size() || record.fields[place].empty()) return;
+  std::istringstream texts(std::exchange(record.fields[place], {}));
+  for (std::string text; std::getline(texts >> std::ws, text, ',');)
+    record.list.push_back(text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
 // The index of each column in a line; -1: absent.
@@ -250,6 +275,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
       return;
     }
     require_fields(record, columns, name, names.renames);
+    divide_list(record, columns);
     records.push_back(std::move(record));
   };
   std::optional<ColumnPositions> places;

@@ -1,6 +1,7 @@
 #include "apps/training/batches/encode_examples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -276,11 +277,27 @@ std::vector<Example> encode_preferences(const std::vector<Preference>& preferenc
 }
 
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                    const std::vector<std::string>& labels, const std::string& name,
-                                    EncodeLimits& limits) {
+                                    ProblemType problem, const std::vector<std::string>& labels,
+                                    const std::string& name, EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
     Example example = example_of(encode_within(limits, tokenizer, record.fields[0], record.fields[2]));
-    example.labels = {number_of(record.fields[1], labels)};
+    const std::string& label = record.fields[1];
+    if (problem == ProblemType::kRegression) {
+      const auto number = number_in<double>(label);
+      if (!number || !std::isfinite(*number))
+        throw Error("the label of a regression must be a number, found '", label,
+                    "'; the problem_type single_label_classification learns classes");
+      example.score = *number;
+    } else if (problem == ProblemType::kMultiLabel) {
+      for (const std::string& each : record.list) example.labels.push_back(number_of(each, labels));
+      std::ranges::sort(example.labels);
+      const auto twice = std::ranges::adjacent_find(example.labels);
+      if (twice != example.labels.end())
+        throw Error("the label '", labels[static_cast<std::size_t>(*twice)],
+                    "' is there twice; expected the labels of the text, not a 0 or 1 for each label");
+    } else {
+      example.labels = {number_of(label, labels)};
+    }
     return example;
   });
 }
@@ -322,9 +339,12 @@ std::vector<Example> encode_questions(const std::vector<Question>& questions, co
   });
 }
 
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field) {
+std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists) {
   std::set<std::string> labels;
-  for (const Record& record : records) labels.insert(record.fields[field]);
+  for (const Record& record : records) {
+    if (lists) labels.insert(record.list.begin(), record.list.end());
+    else labels.insert(record.fields[field]);
+  }
   return in_order(labels);
 }
 

@@ -8,6 +8,7 @@
 #include "data/examples/question_file.h"
 #include "data/examples/record_file.h"
 #include "data/examples/tagged_file.h"
+#include "models/layers/transformer_config.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
@@ -71,11 +72,12 @@ std::vector<Example> encode_preferences(const std::vector<Preference>& preferenc
                                         const Tokenizer& tokenizer, const std::string& name,
                                         EncodeLimits& limits);
 
-/// Classes of texts or text pairs. fields: text, label, text_pair. A label becomes its index in `labels`;
-/// throws Error naming the line of an unknown one.
+/// Texts or text pairs and what a sequence classifier shall say of them. fields: text, label, text_pair. A
+/// label, or each of Record::list (multi-label), becomes its index in `labels`; of a regression it is a
+/// number, Example::score. Throws Error naming the line of another one, or of one that is there twice.
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
-                                    const std::vector<std::string>& labels, const std::string& name,
-                                    EncodeLimits& limits);
+                                    ProblemType problem, const std::vector<std::string>& labels,
+                                    const std::string& name, EncodeLimits& limits);
 
 /// Words and their labels. The first token of each word gets its label, the other tokens -100.
 std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,
@@ -87,8 +89,8 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits);
 
-/// Sorted labels in the records' field.
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field);
+/// Sorted labels: the records' field, or their lists if `lists`.
+std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists = false);
 std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences);
 
 /// The labels of a classification: `given` by the user; else the head's `own`; else those `found` in the

@@ -44,6 +44,8 @@ void require_whole(const std::vector<Example>& examples, const CollateOptions& o
         require(labels > 0, "labels", labels, "at least one");
         require(labels == examples[0].labels.size(), "labels", labels, examples[0].labels.size());
         break;
+      case LabelShape::kScore:
+      case LabelShape::kClasses: break;
       case LabelShape::kTokens: require(labels == tokens, "labels", labels, tokens); break;
       case LabelShape::kSequence: break;
       case LabelShape::kMasked:
@@ -136,10 +138,8 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
   std::vector<const Example*> rows;
   for (const std::int64_t number : numbers) rows.push_back(&examples[static_cast<std::size_t>(number)]);
   const at::Tensor ids = padded(rows, &Example::input_ids, options_.pad_id);
-  at::Tensor labels = options_.labels == LabelShape::kMasked ? at::full(ids.sizes(), -100, at::kLong)
-                                                             : padded(rows, &Example::labels, -100);
+  at::Tensor labels = labels_of(rows, ids.sizes());
   if (options_.labels == LabelShape::kMasked) mask(ids, rows, place, labels);
-  if (options_.labels == LabelShape::kNumbers && labels.size(1) == 1) labels = labels.squeeze(1);
 
   ModelBatch batch;
   const at::Tensor kept = at::zeros(ids.sizes(), at::kLong);
@@ -157,13 +157,35 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
   batch.inputs.labels = labels.to(device_);
   if (options_.labels == LabelShape::kMasked) {
     point_at_labels(labels, batch);
-  } else if (options_.labels == LabelShape::kNumbers) {
+  } else if (options_.labels <= LabelShape::kClasses) {
     batch.targets = static_cast<double>(rows.size());
   } else {
     batch.targets = labels.ne(-100).sum().item<double>();
   }
   if (options_.labels == LabelShape::kSequence) batch.tokens += static_cast<std::int64_t>(batch.targets);
   return batch;
+}
+
+at::Tensor ExampleBatches::labels_of(const std::vector<const Example*>& rows, at::IntArrayRef ids) const {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  switch (options_.labels) {
+    case LabelShape::kMasked: return at::full(ids, -100, at::kLong);
+    case LabelShape::kScore: {
+      const at::Tensor scores = at::zeros({count});
+      for (std::int64_t i = 0; i < count; ++i) scores[i] = rows[static_cast<std::size_t>(i)]->score;
+      return scores;
+    }
+    case LabelShape::kClasses: {
+      const at::Tensor classes = at::zeros({count, options_.classes});
+      for (std::int64_t i = 0; i < count; ++i)
+        for (const std::int64_t label : rows[static_cast<std::size_t>(i)]->labels) classes[i][label] = 1;
+      return classes;
+    }
+    default: {
+      const at::Tensor labels = padded(rows, &Example::labels, -100);
+      return options_.labels == LabelShape::kNumbers && labels.size(1) == 1 ? labels.squeeze(1) : labels;
+    }
+  }
 }
 
 void ExampleBatches::mask(const at::Tensor& ids, const std::vector<const Example*>& rows,

@@ -22,11 +22,14 @@ struct Example {
   std::vector<std::int32_t> type_ids;  // BERT's segment ids, one per token; empty: all 0
   std::vector<std::int32_t> words;     // word index of each token, -1 none; for masking
   std::vector<std::int64_t> labels;    // see LabelShape
+  double score = 0;                    // for kScore
   bool is_rejected = false;            // of answers to a prompt: the worse one
 };
 
 enum class LabelShape {
   kNumbers,   ///< a fixed count per example: a class [B], first and last token of an answer [B, 2]
+  kScore,     ///< a number per example, [B] in float32
+  kClasses,   ///< any of CollateOptions::classes per example, [B, classes]: 1, or 0 for the others
   kTokens,    ///< one per input token, [B, T]
   kSequence,  ///< a separate sequence, [B, U]: the target of an encoder-decoder
   kMasked,    ///< masked tokens, drawn at each use, [B, T]
@@ -37,6 +40,7 @@ using Examples = Splits<Example>;
 struct CollateOptions {
   LabelShape labels = LabelShape::kNumbers;
   std::int64_t pad_id = 0;
+  std::int64_t classes = 0;   // for kClasses
   bool has_segments = false;  // the model takes token_type_ids
   MaskingOptions masking;     // for kMasked
 };
@@ -78,6 +82,7 @@ class ExampleBatches final : public Batches {
  private:
   ModelBatch collate(const std::vector<Example>& examples, std::span<const std::int64_t> rows,
                      const RandomStream::Position& place) const;
+  at::Tensor labels_of(const std::vector<const Example*>& rows, at::IntArrayRef ids) const;
   void mask(const at::Tensor& ids, const std::vector<const Example*>& rows,
             const RandomStream::Position& place, const at::Tensor& labels) const;
 

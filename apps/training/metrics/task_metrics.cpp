@@ -1,7 +1,13 @@
 #include "apps/training/metrics/task_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
+
+#include <ATen/ops/one_hot.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
 
 namespace zoo {
 namespace {
@@ -47,43 +53,80 @@ class TokenMetric final : public Metric {
   double tokens_ = 0, right_tokens_ = 0, rows_ = 0, right_rows_ = 0;
 };
 
-/// Text classes.
+/// Text classes, or with `several` any number of labels for each text.
 class ClassMetric final : public Metric {
  public:
-  explicit ClassMetric(std::size_t classes) : right_(classes), predicted_(classes), wanted_(classes) {}
+  ClassMetric(std::size_t classes, bool several)
+      : several_(several), right_(classes), predicted_(classes), wanted_(classes) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
-    const at::Tensor guesses = output.logits.argmax(-1).cpu(), labels = inputs.labels.cpu();
-    for (std::int64_t i = 0; i < labels.numel(); ++i) {
-      const auto guess = static_cast<std::size_t>(guesses[i].item<std::int64_t>());
-      const auto label = static_cast<std::size_t>(labels[i].item<std::int64_t>());
-      ++predicted_[guess];
-      ++wanted_[label];
-      if (guess == label) ++right_[label];
-    }
+    const auto classes = static_cast<std::int64_t>(wanted_.size());
+    const auto one_hot = [&](const at::Tensor& ids) { return at::one_hot(ids, classes); };
+    const at::Tensor found = several_ ? output.logits.gt(0).to(at::kLong) : one_hot(output.logits.argmax(-1));
+    const at::Tensor labels = several_ ? inputs.labels.to(at::kLong) : one_hot(inputs.labels);
+    rows_ += static_cast<double>(labels.size(0));
+    right_rows_ += found.eq(labels).all(-1).sum().item<double>();
+    const auto count = [](const at::Tensor& counted, std::vector<double>& counts) {
+      const at::Tensor sums = counted.sum(0).to(at::kCPU, at::kDouble);
+      for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += sums.const_data_ptr<double>()[i];
+    };
+    count(found * labels, right_);
+    count(found, predicted_);
+    count(labels, wanted_);
   }
 
   std::vector<Score> take(double) override {
-    double right = 0, all = 0, f1 = 0, classes = 0;
+    double f1 = 0, classes = 0, right = 0, predicted = 0, wanted = 0;
     for (std::size_t i = 0; i < right_.size(); ++i) {
-      right += right_[i];
-      all += wanted_[i];
       f1 += harmonic_mean(right_[i], predicted_[i], wanted_[i]);
-      classes += predicted_[i] + wanted_[i] > 0 ? 1 : 0;
-      right_[i] = predicted_[i] = wanted_[i] = 0;
+      classes += several_ || predicted_[i] + wanted_[i] > 0 ? 1 : 0;
+      right += std::exchange(right_[i], 0);
+      predicted += std::exchange(predicted_[i], 0);
+      wanted += std::exchange(wanted_[i], 0);
     }
-    return {{"accuracy", ratio(right, all)}, {"f1", ratio(f1, classes)}};
+    std::vector<Score> scores{{"accuracy", ratio(right_rows_, rows_)}, {"f1", ratio(f1, classes)}};
+    if (several_) scores.push_back({"f1_micro", harmonic_mean(right, predicted, wanted)});
+    rows_ = right_rows_ = 0;
+    return scores;
   }
 
   std::vector<double*> totals() override {
-    std::vector<double*> all;
+    std::vector<double*> all{&rows_, &right_rows_};
     for (auto* counts : {&right_, &predicted_, &wanted_})
       for (double& count : *counts) all.push_back(&count);
     return all;
   }
 
  private:
+  bool several_;
+  double rows_ = 0, right_rows_ = 0;
   std::vector<double> right_, predicted_, wanted_;
+};
+
+/// Numbers, one for each text.
+class NumberMetric final : public Metric {
+ public:
+  void add(const ModelInputs& inputs, const ModelOutput& output) override {
+    const at::Tensor x = output.logits.flatten().to(at::kCPU, at::kDouble);
+    const at::Tensor y = inputs.labels.flatten().to(at::kCPU, at::kDouble);
+    const at::Tensor sums = at::stack({at::ones_like(x), x, y, x * x, y * y, x * y, (x - y).abs()}).sum(1);
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += sums.const_data_ptr<double>()[i];
+  }
+
+  std::vector<Score> take(double) override {
+    const auto [count, x, y, xx, yy, xy, error] = std::exchange(sums_, {});
+    const double spread = std::sqrt((count * xx - x * x) * (count * yy - y * y));
+    return {{"pearson", ratio(count * xy - x * y, spread)}, {"mean_absolute_error", ratio(error, count)}};
+  }
+
+  std::vector<double*> totals() override {
+    std::vector<double*> all;
+    for (double& sum : sums_) all.push_back(&sum);
+    return all;
+  }
+
+ private:
+  std::array<double, 7> sums_{};  // of 1, prediction x, label y, x², y², x y and |x - y|
 };
 
 /// Word labels and the entities that they form.
@@ -167,9 +210,11 @@ class AnswerMetric final : public Metric {
 const std::string& name_of(Task task) { return kTaskNames[static_cast<std::size_t>(task)]; }
 
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
-                                    double bytes_per_token) {
+                                    double bytes_per_token, ProblemType problem) {
   switch (task) {
-    case Task::kClassification: return std::make_unique<ClassMetric>(label_names.size());
+    case Task::kClassification:
+      if (problem == ProblemType::kRegression) return std::make_unique<NumberMetric>();
+      return std::make_unique<ClassMetric>(label_names.size(), problem == ProblemType::kMultiLabel);
     case Task::kTokenClassification: return std::make_unique<EntityMetric>(label_names);
     case Task::kQuestionAnswering: return std::make_unique<AnswerMetric>();
     default:

@@ -62,13 +62,15 @@ class Metric {
 ///   mlm span_corruption  perplexity; accuracy of the predicted tokens
 ///   seq2seq              the same; exact_match, the share of targets with every token predicted from the
 ///                        ones before it; greedy decoding gives exactly these targets
-///   classification       accuracy; macro f1, the mean over the classes that are labels or predictions
+///   classification       accuracy; macro f1, the mean over the classes that are labels or predictions. Of
+///                        multi-label models accuracy of all labels of a text, f1 (macro, over all labels)
+///                        and f1_micro; of regressions pearson's correlation and mean_absolute_error
 ///   token_classification accuracy of the tokens; f1 of the entities (Tjong Kim Sang and De Meulder, 2003)
 ///   question_answering   exact_match and f1 of the answer tokens (Rajpurkar et al., 2016; 2018: without an
 ///                        answer they are equal)
 /// `label_names` are the names of the classes; `bytes_per_token` of the texts to evaluate, 0: unknown.
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
-                                    double bytes_per_token = 0);
+                                    double bytes_per_token = 0, ProblemType problem = ProblemType::kByLabels);
 
 /// A run of words with one label.
 struct Entity {

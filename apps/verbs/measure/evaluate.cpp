@@ -260,7 +260,7 @@ int run_evaluate(const Arguments& arguments) {
     evaluate_suite(flags.suite, flags.model, flags.compute, flags.json);
     return 0;
   }
-  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
+  CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
   if (!flags.names_task) flags.data.task = task_of(checkpoint, flags.model);
   const Task task = flags.data.task;
   const c10::Device device = device_of(flags.compute, checkpoint);
@@ -276,6 +276,7 @@ int run_evaluate(const Arguments& arguments) {
         flags.data.block_size = std::min(flags.data.block_size, static_cast<std::int64_t>(*limit));
   }
   TaskData data = read_task_data(flags.data, checkpoint.config.shape, known, /*evaluates=*/!flags.of_run);
+  if (data.problem_type != ProblemType::kByLabels) checkpoint.config.problem_type = data.problem_type;
   const bool packed = packs(checkpoint, flags.compute);
   const auto load = [&](bool stored) {
     return load_model(checkpoint, {.device = device, .head = traits_of(task).head, .stored = stored});
@@ -292,8 +293,9 @@ int run_evaluate(const Arguments& arguments) {
   at::Tensor exact;
   if (packed && traits_of(task).head == Head::kCausalLm && !checkpoint.packed_parts())
     exact = first_logits(*load(/*stored=*/false).model, *batches);
-  SplitEvaluation evaluation = evaluate(flags, loaded, exact, *batches,
-                                        make_metric(task, data.label_names, data.bytes_per_token), device);
+  SplitEvaluation evaluation =
+      evaluate(flags, loaded, exact, *batches,
+               make_metric(task, data.label_names, data.bytes_per_token, data.problem_type), device);
   if (task == Task::kSeq2Seq)
     evaluation.scores.push_back(
         {"bleu", decode_and_compare(flags, checkpoint, *loaded.model, *batches, *data.tokenizer)});

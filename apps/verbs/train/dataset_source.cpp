@@ -1,8 +1,13 @@
 #include <filesystem>
 #include <iostream>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/command/progress.h"
 #include "apps/verbs/train/train_data.h"
+#include "data/base/error.h"
+#include "data/base/lines.h"
+#include "data/base/mapped_file.h"
 #include "data/corpora/corpora.h"
 #include "data/corpora/sha256.h"
 #include "data/corpora/text_file.h"
@@ -49,6 +54,14 @@ Source read_source(const std::string& dataset, Task task) {
   return {file, file->text(), unpacked ? dataset + " as " + path.string() : path.string()};
 }
 
+bool begins_with_list(const Source& source, const FileColumns& names) {
+  if (ending_of(source.name) != ".jsonl") return false;
+  const nlohmann::json first = parse_object(lines_of(source.text).at(0), source.name);
+  for (const auto& [key, value] : first.items())
+    if (names.ours(key) == "label") return value.is_array();
+  return false;
+}
+
 TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
                        const std::string& name) {
   constexpr std::size_t kMegabyte = 1'000'000;
@@ -82,6 +95,36 @@ TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, co
     encode_file(tokenizer, text, name);  // an error names the line in the whole file, not in a split
     throw;
   }
+}
+
+TaskData read_token_folder(const DataFlags& flags, const KnownModel& known, TaskTextStyle style,
+                           bool evaluates) {
+  if (flags.task != Task::kLm && flags.task != Task::kMlm && flags.task != Task::kSpanCorruption)
+    throw Error("--dataset: token files cannot be used for the task ", name_of(flags.task),
+                "; give a text or a table");
+  TaskData data;
+  data.source = flags.dataset;
+  data.tokens = load_token_dataset(flags.dataset);
+  if (!evaluates) {
+    for (const char* split : {"train.bin", "val.bin"}) {
+      const MappedFile file(fs::path(flags.dataset) / split);
+      data.sha256 += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
+    }
+  }
+  data.tokenizer = known.tokenizer;
+  if (has_tokenizer(flags.dataset)) {
+    std::shared_ptr<const Tokenizer> own = load_tokenizer(flags.dataset);
+    if (!data.tokenizer) data.tokenizer = own;
+    if (const auto id = first_other_token(*own, *data.tokenizer))
+      throw Error("--dataset: ", flags.dataset, " was encoded with another tokenizer, whose id ", *id,
+                  " is another token");
+  }
+  if (flags.task != Task::kLm) {
+    if (!data.tokenizer)
+      throw Error("--dataset: ", flags.dataset, " holds no tokenizer, which this task needs");
+    require_special_tokens(*data.tokenizer, style);
+  }
+  return data;
 }
 
 }  // namespace zoo

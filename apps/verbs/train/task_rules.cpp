@@ -39,6 +39,7 @@ void require_data_flags(const std::function<bool(const std::string&)>& is_given,
                 {{"chat_template"}, {"chat", "preference"}},
                 {{"documents"}, {"lm", "chat"}},
                 {{"labels", "class_weights"}, {"classification", "token_classification"}},
+                {{"problem_type"}, {"classification"}},
                 {{"mlm_probability", "whole_word"}, {"mlm"}},
                 {{"noise_density", "mean_noise_span_length"}, {"span_corruption"}},
                 {{"query_prompt_name", "document_prompt_name"}, {"embedding"}}});

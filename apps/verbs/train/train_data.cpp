@@ -10,7 +10,6 @@
 #include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
-#include "data/base/mapped_file.h"
 #include "data/examples/conversation_file.h"
 #include "models/tasks/translate.h"
 
@@ -21,9 +20,12 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kSentinels = 100;  // as in T5
 
-Columns columns_of(Task task) {
+Columns columns_of(Task task, ProblemType problem) {
   if (task == Task::kSeq2Seq) return {{"source", "target"}};
-  if (task == Task::kClassification) return {{"text", "label"}, {"text_pair"}};
+  if (task == Task::kClassification)
+    return {.required = {"text", "label"},
+            .optional = {"text_pair"},
+            .list = problem == ProblemType::kMultiLabel ? "label" : ""};
   return kDocuments;
 }
 
@@ -48,7 +50,7 @@ class DatasetReader {
   TaskData read() {
     if (evaluates_ && flags_.val_dataset)
       throw UsageError("--val_dataset: what is measured is --dataset; leave it out");
-    if (is_token_dataset(flags_.dataset)) return read_token_folder();
+    if (is_token_dataset(flags_.dataset)) return read_token_folder(flags_, known_, style_, evaluates_);
     source_ = read_source(flags_.dataset, task_);
     if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
     data_.source = source_.name;
@@ -99,34 +101,6 @@ class DatasetReader {
     note("", limits_.cut, " of " + std::to_string(all) + " examples are cut to" + block);
   }
 
-  TaskData read_token_folder() {
-    if (task_ != Task::kLm && task_ != Task::kMlm && task_ != Task::kSpanCorruption)
-      throw Error("--dataset: token files cannot be used for the task ", name_of(task_),
-                  "; give a text or a table");
-    data_.source = flags_.dataset;
-    data_.tokens = load_token_dataset(flags_.dataset);
-    if (!evaluates_) {
-      for (const char* split : {"train.bin", "val.bin"}) {
-        const MappedFile file(fs::path(flags_.dataset) / split);
-        data_.sha256 += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
-      }
-    }
-    data_.tokenizer = known_.tokenizer;
-    if (has_tokenizer(flags_.dataset)) {
-      std::shared_ptr<const Tokenizer> own = load_tokenizer(flags_.dataset);
-      if (!data_.tokenizer) data_.tokenizer = own;
-      if (const auto id = first_other_token(*own, *data_.tokenizer))
-        throw Error("--dataset: ", flags_.dataset, " was encoded with another tokenizer, whose id ", *id,
-                    " is another token");
-    }
-    if (task_ != Task::kLm) {
-      if (!data_.tokenizer)
-        throw Error("--dataset: ", flags_.dataset, " holds no tokenizer, which this task needs");
-      require_special_tokens(*data_.tokenizer, style_);
-    }
-    return std::move(data_);
-  }
-
   // `text` returns the training text for a tokenizer.
   template <class Text> const Tokenizer& choose(Text text) {
     if (known_.tokenizer) {
@@ -150,7 +124,7 @@ class DatasetReader {
   }
 
   std::vector<Record> records_of(const Source& source) {
-    auto records = parse_records(source.text, source.name, columns_of(task_), names_);
+    auto records = parse_records(source.text, source.name, columns_of(task_, data_.problem_type), names_);
     if (records.empty()) throw Error(source.name, ": all its texts are empty");
     return records;
   }
@@ -281,8 +255,29 @@ class DatasetReader {
     }
   }
 
+  // A regression has one label without a name.
+  void choose_class_labels(const std::vector<Record>& records) {
+    if (data_.problem_type != ProblemType::kRegression)
+      return choose_labels(labels_of(records, 1, data_.problem_type == ProblemType::kMultiLabel));
+    if (!flags_.labels.empty()) throw UsageError("--labels: a regression has none");
+    data_.label_names =
+        known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};
+  }
+
+  void choose_problem() {
+    const bool own = flags_.problem_type == ProblemType::kByLabels;
+    data_.problem_type = own ? known_.problem_type : flags_.problem_type;
+    if (data_.problem_type == ProblemType::kByLabels && begins_with_list(source_, names_))
+      data_.problem_type = ProblemType::kMultiLabel;
+    const bool single =
+        data_.problem_type == ProblemType::kByLabels || data_.problem_type == ProblemType::kSingleLabel;
+    if (!single && (flags_.class_weights != "none" || flags_.label_smoothing > 0))
+      throw UsageError("--class_weights, --label_smoothing: only of single_label_classification");
+  }
+
   void read_records() {
     const bool labelled = task_ == Task::kClassification;
+    if (labelled) choose_problem();
     const auto parts = divide<Record>(source_, validation_, evaluates_,
                                       [&](const Source& source) { return records_of(source); });
     const auto text_of = [&](const Record& record) {
@@ -293,18 +288,19 @@ class DatasetReader {
     };
     const Tokenizer& tokenizer =
         choose([&] { return texts_of(parts.train, text_of) + flags_.source_prefix; });
-    if (labelled) choose_labels(labels_of(parts.train, 1));
+    if (labelled) choose_class_labels(parts.train);
     const Languages languages = languages_of(tokenizer, flags_.source_lang, flags_.target_lang);
     if (languages.code)
       throw UsageError("--target_lang: this tokenizer reads it before a source: --source_prefix '>>",
                        flags_.target_lang, "<< '");
     encode(parts, [&](const std::vector<Record>& records, const std::string& name) {
-      if (labelled) return encode_classes(records, tokenizer, data_.label_names, name, limits_);
+      if (labelled)
+        return encode_classes(records, tokenizer, data_.problem_type, data_.label_names, name, limits_);
       if (task_ == Task::kMlm) return encode_texts(records, tokenizer, name, limits_);
       return encode_pairs(records, tokenizer, *tokenizer.eos_id(), flags_.source_prefix, languages, name,
                           limits_);
     });
-    if (labelled) check_labels();
+    if (labelled && data_.problem_type != ProblemType::kRegression) check_labels();
   }
 
   void read_tagged() {

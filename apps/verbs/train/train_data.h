@@ -27,6 +27,7 @@ struct TaskData {
   Splits<SentenceExample> sentences;  // of the tasks embedding and ranking, as texts
   bool has_pairs = false;             // of the task preference: `examples` are chosen, rejected, chosen, …
   std::vector<std::string> label_names;
+  ProblemType problem_type = ProblemType::kByLabels;  // of the task classification
   LossOptions loss;
   double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown
   std::optional<ChatFormat> chat;  // for the tasks chat and preference, with the template in use
@@ -38,8 +39,9 @@ struct TaskData {
 struct KnownModel {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> label_names;  // as many as classes; LABEL_0, LABEL_1, … of a head without names
-  std::optional<ChatFormat> chat;        // of a model with a tokenizer
-  std::string mixture_text;              // a new tokenizer of a mixture of datasets learns from it
+  ProblemType problem_type = ProblemType::kByLabels;
+  std::optional<ChatFormat> chat;  // of a model with a tokenizer
+  std::string mixture_text;        // a new tokenizer of a mixture of datasets learns from it
 };
 
 /// Reads, checks and encodes all data for a model of this shape. With `evaluates` all of it is the validation
@@ -109,6 +111,9 @@ std::vector<std::string> dataset_names();
 /// Reads --dataset: a file, a corpus or a generated toy set. Throws Error naming it.
 Source read_source(const std::string& dataset, Task task);
 
+/// True if the label of a .jsonl file's first object is a list.
+bool begins_with_list(const Source& source, const FileColumns& names);
+
 /// SHA-256 of up to 16 MiB; of more, of its size and 16 pieces of 1 MiB between its start and its end.
 std::string fingerprint(std::string_view bytes);
 
@@ -124,6 +129,10 @@ TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const s
 
 /// The same of both splits.
 TokenDataset tokenize_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);
+
+/// A directory of token files as data. Throws Error naming what the task or the known tokenizer does not fit.
+TaskData read_token_folder(const DataFlags& flags, const KnownModel& known, TaskTextStyle style,
+                           bool evaluates);
 
 /// Parses the source and its validation file; without one, some of the source's examples are held out. With
 /// `evaluates` all examples are validation.

@@ -57,7 +57,7 @@ void set_experts(const ModelFlags& flags, TransformerConfig& config) {
 // The family's base configuration with the flags' sizes and rates. Throws Error for a flag without a key in
 // the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
-                            const std::vector<std::string>& labels) {
+                            const TaskData& data) {
   if (flags.n_embd % flags.n_head != 0)
     throw UsageError("--n_embd ", flags.n_embd, " is not a multiple of --n_head ", flags.n_head);
   if (flags.n_kv_head && flags.n_head % *flags.n_kv_head != 0)
@@ -90,7 +90,8 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
     const json name{{key->name, *flags.activation}};
     key->read(ConfigReader(name, "--activation"), config);
   }
-  if (!labels.empty()) set_labels(config, labels);
+  if (!data.label_names.empty()) set_labels(config, data.label_names);
+  config.problem_type = data.problem_type;
   // Refuses flags that the family's config.json cannot express.
   family.write_config(config);
   return config;
@@ -116,7 +117,8 @@ LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, Lo
   return loaded;
 }
 
-LoadedModel load(const TrainFlags& flags, const CheckpointConfig& checkpoint, const TaskData& data) {
+LoadedModel load(const TrainFlags& flags, CheckpointConfig checkpoint, const TaskData& data) {
+  if (data.problem_type != ProblemType::kByLabels) checkpoint.config.problem_type = data.problem_type;
   LoadOptions options{
       .trainable = true, .head = traits_of(flags.data.task).head, .label_names = data.label_names};
   if (flags.freezes_packed()) return load_frozen(flags, checkpoint, std::move(options));
@@ -141,7 +143,7 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
     sizes.pad_id = data.tokenizer->special_id(SpecialToken::pad);
     if (!sizes.pad_id) sizes.pad_id = data.tokenizer->eos_id();
   }
-  const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data.label_names);
+  const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data);
   const std::int64_t bytes = 4 * build_meta_model(*loaded.family, config, loaded.head)->parameter_count();
   if (const std::int64_t available = available_memory(); available >= 0 && bytes > available)
     throw Error("the model's weights take ", human_bytes(bytes),
@@ -179,13 +181,10 @@ KnownModel known_model(const std::optional<CheckpointConfig>& checkpoint, Task t
       known.chat = ChatFormat::read(directory, directory.adapter);
   }
   if (checkpoint->head != traits_of(task).head) return known;
-  const ProblemType problem = checkpoint->config.problem_type;
-  if (task == Task::kClassification &&
-      (problem == ProblemType::kMultiLabel || problem == ProblemType::kRegression))
-    throw Error(directory, ": the model's problem_type is ", checkpoint->json->at("problem_type"),
-                ", which the task classification does not train; take it out of config.json, or train scores "
-                "of pairs "
-                "by the task ranking");
+  known.problem_type = checkpoint->config.problem_type;
+  // As Hugging Face's heads compute their loss.
+  if (known.problem_type == ProblemType::kByLabels && checkpoint->config.num_labels == 1)
+    known.problem_type = ProblemType::kRegression;
   known.label_names = checkpoint->config.label_names;
   for (auto id = std::ssize(known.label_names); id < checkpoint->config.num_labels; ++id)
     known.label_names.push_back("LABEL_" + std::to_string(id));

@@ -129,8 +129,11 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
         plan, seed, device);
   }
   CollateOptions options{.pad_id = std::max<std::int64_t>(0, config.pad_token_id),
+                         .classes = std::ssize(data.label_names),
                          .has_segments = config.type_vocab_size > 0 && tokenizer.limits().gives_segments};
   if (task == Task::kTokenClassification || task == Task::kChat) options.labels = LabelShape::kTokens;
+  if (data.problem_type == ProblemType::kRegression) options.labels = LabelShape::kScore;
+  if (data.problem_type == ProblemType::kMultiLabel) options.labels = LabelShape::kClasses;
   if (task == Task::kSeq2Seq) options.labels = LabelShape::kSequence;
   if (task == Task::kSeq2Seq && config.shifted_labels == ShiftedLabels::kLastLabel)
     throw Error("the labels of a model of the mbart family end in the id of a language, which the task ",
@@ -148,7 +151,8 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
   if (loss.class_weights.defined())
     loss.class_weights = loss.class_weights.to(loaded.model->parameters().front().device());
   auto objective = std::make_unique<ModelObjective>(
-      loaded.model, batches, make_metric(flags.data.task, data.label_names, data.bytes_per_token),
+      loaded.model, batches,
+      make_metric(flags.data.task, data.label_names, data.bytes_per_token, data.problem_type),
       std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);

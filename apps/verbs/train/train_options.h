@@ -30,6 +30,10 @@ struct TaskTraits {
 };
 const TaskTraits& traits_of(Task task);
 
+/// As in config.json, in the order of ProblemType.
+inline const std::vector<std::string> kProblemTypeNames{"auto", "regression", "single_label_classification",
+                                                        "multi_label_classification"};
+
 /// Data of a task and how to read it.
 struct DataFlags {
   Task task = Task::kLm;
@@ -40,6 +44,7 @@ struct DataFlags {
   std::int64_t block_size = 64;
   std::optional<std::int64_t> target_size;
   std::vector<std::string> labels;
+  ProblemType problem_type = ProblemType::kByLabels;  // the model's, else single-label
   std::string source_lang, target_lang;  // of a seq2seq tokenizer that puts a language beside texts
   std::string source_prefix, class_weights = "none", documents = "stream";
   std::filesystem::path chat_template;

@@ -1,11 +1,13 @@
-// tzoo-parquet FILE: the rows of a Parquet file as JSON, an object a line. tzoo runs it, a program of its
-// own, so that Arrow is loaded only where such a file is read.
+// tzoo-parquet FILE: the rows of a file in Parquet, or in Arrow's streaming format if it ends in .arrow, as
+// JSON, an object a line. tzoo runs it, a program of its own, so that Arrow is loaded only where such a file
+// is read.
 
 #include <algorithm>
 #include <iostream>
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/ipc/reader.h>
 #include <nlohmann/json.hpp>
 #include <parquet/arrow/reader.h>
 
@@ -96,9 +98,15 @@ void name_classes(json& value, const std::vector<std::string>& names) {
 
 void write_rows(const std::string& path) {
   const auto file = value_of(arrow::io::ReadableFile::Open(path));
-  const auto reader = value_of(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
-  reader->set_batch_size(4096);
-  const auto batches = value_of(reader->GetRecordBatchReader());
+  std::unique_ptr<parquet::arrow::FileReader> reader;
+  std::shared_ptr<arrow::RecordBatchReader> batches;
+  if (path.ends_with(".arrow")) {
+    batches = value_of(arrow::ipc::RecordBatchStreamReader::Open(file));
+  } else {
+    reader = value_of(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+    reader->set_batch_size(4096);
+    batches = value_of(reader->GetRecordBatchReader());
+  }
   const auto schema = batches->schema();
   struct Column {
     int index;
@@ -137,7 +145,8 @@ void write_rows(const std::string& path) {
 
 int main(int count, char** words) {
   if (count != 2) {
-    std::cerr << "usage: tzoo-parquet FILE\nPrints the rows of a Parquet file as JSON, an object a line.\n";
+    std::cerr << "usage: tzoo-parquet FILE\nPrints the rows of a Parquet or .arrow file as JSON, an object a "
+                 "line.\n";
     return 2;
   }
   std::ios::sync_with_stdio(false);

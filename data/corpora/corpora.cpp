@@ -16,6 +16,7 @@
 #include "data/base/lines.h"
 #include "data/base/near_match.h"
 #include "data/corpora/child_process.h"
+#include "data/corpora/dataset_folder.h"
 #include "data/corpora/kjv.h"
 #include "data/corpora/sha256.h"
 
@@ -82,8 +83,10 @@ std::string obtain(const Corpus& corpus, const std::optional<fs::path>& file) {
 }
 
 // For each ending the program that writes a file's content to its standard output, with its flags.
-const std::map<std::string, std::vector<std::string>> kUnpackers{
-    {".gz", {"gzip", "-dcq"}}, {".zst", {"zstd", "-dcq"}}, {".parquet", {"tzoo-parquet"}}};
+const std::map<std::string, std::vector<std::string>> kUnpackers{{".gz", {"gzip", "-dcq"}},
+                                                                 {".zst", {"zstd", "-dcq"}},
+                                                                 {".parquet", {"tzoo-parquet"}},
+                                                                 {".arrow", {"tzoo-parquet"}}};
 
 bool is_file_to_unpack(const fs::path& file) { return kUnpackers.contains(ending_of(file)); }
 
@@ -104,7 +107,7 @@ std::vector<std::string> unpacker_of(const fs::path& file) {
 
 // What decides how the content is read: the ending below the packing.
 std::string kind_of(const fs::path& file) {
-  if (ending_of(file) == ".parquet") return ".jsonl";
+  if (ending_of(file) == ".parquet" || ending_of(file) == ".arrow") return ".jsonl";
   return ending_of(is_file_to_unpack(file) ? file.stem() : file);
 }
 
@@ -142,7 +145,7 @@ void append(const fs::path& file, const fs::path& target) {
   std::vector<std::string> command = unpacker_of(file);
   command.push_back(fs::absolute(file));
   const std::optional<ChildResult> result = run_program(command, target);
-  if (!result && ending_of(file) == ".parquet")
+  if (!result && unpacker_of(file)[0] == "tzoo-parquet")
     throw Error(file, ": is read by tzoo-parquet, which is built where third_party/install.sh found Arrow");
   if (!result) throw Error(file, ": ", command[0], " is not installed, which unpacks it");
   if (result->exit_code != 0) throw Error(file, ": cannot be unpacked: ", result->reason());
@@ -225,9 +228,11 @@ fs::path resolve_dataset(const std::string& name_or_path) {
   if (is_packed(name_or_path)) return unpacked(name_or_path);
   std::error_code error;
   const fs::file_status status = fs::status(name_or_path, error);
-  if (fs::is_directory(status))
+  if (fs::is_directory(status)) {
+    if (const auto files = files_of_split(name_or_path, DatasetSplit::kTrain)) return unpacked(*files);
     throw Error("expected a text file, '", name_or_path, "' is a directory; '", name_or_path,
                 "/*.jsonl' takes its files");
+  }
   if (fs::exists(status)) return name_or_path;
   throw Error("'", name_or_path, "' is neither a corpus (", joined(corpus_names()), ") nor a file",
               did_you_mean(name_or_path, corpus_names()));

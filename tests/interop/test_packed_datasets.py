@@ -129,6 +129,52 @@ class PackedDatasetsTest(unittest.TestCase):
         done = tzoo("tokenizer", "train", "--kind", "char", "--input", str(self.root / "mark*.txt"), "--out_dir", str(self.root / "ab"), env=variables)
         self.assertIn("char tokenizer of 3 tokens", done.stdout)
 
+    def test_folders_of_datasets(self):
+        def jsonl(path, texts):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+
+        def arrow(folder, texts):  # as Dataset.save_to_disk() writes it, with a cache beside
+            folder.mkdir(parents=True)
+            table = pa.table({"text": texts})
+            for name, part in (("data-00000-of-00002", table[:5]), ("data-00001-of-00002", table[5:]), ("cache-1f", table[:1])):
+                with pa.OSFile(str(folder / f"{name}.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+                    stream.write_table(part)
+            (folder / "state.json").write_text("{}")
+
+        train, val = TEXTS[:40], TEXTS[40:]
+        for name, texts in (("train", train), ("val", val)):
+            jsonl(self.root / f"{name}.jsonl", texts)
+        expected = self.losses(self.root / "train.jsonl", "--val_dataset", str(self.root / "val.jsonl"))
+        jsonl(self.root / "hub/train.jsonl", train)
+        jsonl(self.root / "hub/validation.jsonl", val)
+        jsonl(self.root / "hub/trainer.jsonl", ["no part of it"])
+        (self.root / "data/data").mkdir(parents=True)
+        pa.parquet.write_table(pa.table({"text": train[:7]}), self.root / "data/data/train-00000-of-00002.parquet")
+        pa.parquet.write_table(pa.table({"text": train[7:]}), self.root / "data/data/train-00001-of-00002.parquet")
+        pa.parquet.write_table(pa.table({"text": val}), self.root / "data/data/validation-00000-of-00001.parquet")
+        arrow(self.root / "saved/train", train)
+        arrow(self.root / "saved/validation", val)
+        (self.root / "saved/dataset_dict.json").write_text('{"splits": ["train", "validation"]}')
+        jsonl(self.root / "named/train/0.jsonl", train)
+        jsonl(self.root / "named/dev/0.jsonl", val)
+        for folder in ("hub", "data", "saved", "named"):
+            self.assertEqual(self.losses(self.root / folder), expected, folder)
+        arrow(self.root / "one", train)
+        self.assertEqual(self.losses(self.root / "one", "--val_dataset", str(self.root / "val.jsonl")), expected)
+        # What is measured is the part that was held out.
+        variables = {**os.environ, "TZOO_DATA_DIR": str(self.root / "cache")}
+        said = {tzoo("evaluate", "--model", str(self.root / "run/final"), "--dataset", str(path), "--json", env=variables).stdout
+                for path in (self.root / "val.jsonl", self.root / "hub", self.root / "saved")}
+        self.assertEqual(len(said), 1, said)
+        for path in ("sets/en/train.jsonl", "sets/de/train.jsonl", "kinds/train.jsonl", "kinds/train.csv"):
+            jsonl(self.root / path, train)
+        for folder, parts in (("sets", "sets/de"), ("kinds", "train[!a-zA-Z]*csv")):
+            done = self.train(self.root / folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("holds several datasets", done.stderr)
+            self.assertIn(parts, done.stderr)
+
     def test_a_changed_file_is_unpacked_anew(self):
         path = self.root / "rows.jsonl.gz"
         path.write_bytes(gzip.compress(b'{"text": "one text"}\n' * 20))

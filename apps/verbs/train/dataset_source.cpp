@@ -9,6 +9,7 @@
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
 #include "data/corpora/corpora.h"
+#include "data/corpora/dataset_folder.h"
 #include "data/corpora/sha256.h"
 #include "data/corpora/text_file.h"
 #include "data/examples/generators.h"
@@ -52,6 +53,19 @@ Source read_source(const std::string& dataset, Task task) {
   const auto file = std::make_shared<const TextFile>(path);
   const bool unpacked = path != dataset && std::ranges::count(corpus_names(), dataset) == 0;
   return {file, file->text(), unpacked ? dataset + " as " + path.string() : path.string()};
+}
+
+std::optional<std::string> validation_of(const DataFlags& flags) {
+  if (flags.val_dataset || !fs::is_directory(flags.dataset)) return flags.val_dataset;
+  return files_of_split(flags.dataset, DatasetSplit::kValidation);
+}
+
+std::string evaluated_part(const std::string& dataset) {
+  if (!fs::is_directory(dataset)) return dataset;
+  for (const DatasetSplit split : {DatasetSplit::kValidation, DatasetSplit::kTest})
+    if (const auto files = files_of_split(dataset, split)) return *files;
+  throw Error("--dataset: ", dataset, " has neither a validation nor a test split; name its files, as in '",
+              dataset, "/*.jsonl'");
 }
 
 bool begins_with_list(const Source& source, const FileColumns& names) {

@@ -51,8 +51,9 @@ class DatasetReader {
     if (evaluates_ && flags_.val_dataset)
       throw UsageError("--val_dataset: what is measured is --dataset; leave it out");
     if (is_token_dataset(flags_.dataset)) return read_token_folder(flags_, known_, style_, evaluates_);
-    source_ = read_source(flags_.dataset, task_);
-    if (flags_.val_dataset) validation_ = read_source(*flags_.val_dataset, task_);
+    source_ = read_source(evaluates_ ? evaluated_part(flags_.dataset) : flags_.dataset, task_);
+    if (const auto held_out = validation_of(flags_); held_out && !evaluates_)
+      validation_ = read_source(*held_out, task_);
     data_.source = source_.name;
     if (!names_.own.empty() && !source_.is_table())
       throw Error("--columns: ", source_.name, " is no table; expected a .csv, .tsv or .jsonl file");

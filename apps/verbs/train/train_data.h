@@ -111,6 +111,12 @@ std::vector<std::string> dataset_names();
 /// Reads --dataset: a file, a corpus or a generated toy set. Throws Error naming it.
 Source read_source(const std::string& dataset, Task task);
 
+/// What validates a training on --dataset: --val_dataset, else the split of that name beside the directory's
+/// others; none: a part of --dataset.
+std::optional<std::string> validation_of(const DataFlags& flags);
+/// What an evaluation of --dataset reads: of a directory with splits the validation set, else the test set.
+std::string evaluated_part(const std::string& dataset);
+
 /// True if the label of a .jsonl file's first object is a list.
 bool begins_with_list(const Source& source, const FileColumns& names);
 

@@ -230,7 +230,8 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.choice("task", v.task, kTaskNames, "training objective");
   flags.add("dataset", v.dataset,
             "text file in UTF-8, table (.csv, .tsv, .jsonl or .parquet), name from 'tzoo data list', or "
-            "directory with train.bin and val.bin; .gz and .zst files are unpacked, and a pattern such as "
+            "directory with train.bin and val.bin or with splits as the Hugging Face hub has them (train, "
+            "validation); .gz and .zst files are unpacked, and a pattern such as "
             "'shards/*.jsonl' takes all its files; 'a.jsonl:0.7,b.txt:0.3' draws rows of lm, mlm and "
             "span_corruption from both, in proportion to their weights",
             {.placeholder = "PATH|NAME", .suggestions = dataset_names()});

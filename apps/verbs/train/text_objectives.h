@@ -63,8 +63,8 @@ class EmbeddingTask {
   EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint, const LoadedModel& loaded,
                 c10::Device device);
 
-  /// An evaluation has the figures of embedding_figures.h. Throws Error naming the data if its pairs do not have
-  /// what the loss needs, or for a teacher's vectors of another size, UsageError naming a size of
+  /// An evaluation has the figures of embedding_figures.h. Throws Error naming the data if its pairs do not
+  /// have what the loss needs, or for a teacher's vectors of another size, UsageError naming a size of
   /// --matryoshka_dims above the vectors'. `data` must outlive the objective.
   std::unique_ptr<Objective> objective(const TaskData& data, const BatchPlan& plan) const;
 

@@ -122,8 +122,9 @@ void print_entry(std::ostream& out, const std::string& left, const std::string& 
   const std::string indent(static_cast<std::size_t>(layout.column), ' ');
   int used = 0;
   for (const std::string& line : lines_of_choices(left, layout.width - 4)) {
-    out << (used > 0 ? "\n    " : "  ") << line;
-    used = 2 + display_width(line);
+    const std::string begin(used > 0 ? 4 : 2, ' ');
+    out << (used > 0 ? "\n" : "") << begin << line;
+    used = static_cast<int>(begin.size()) + display_width(line);
   }
   out << (used + 2 > layout.column ? "\n" + indent : indent.substr(static_cast<std::size_t>(used)))
       << wrap(right, layout.width, layout.column) << "\n";

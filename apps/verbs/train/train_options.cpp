@@ -270,11 +270,11 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.add("chat_template", v.chat_template,
             "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it",
             {.placeholder = "FILE"});
-  flags.choice("problem_type", v.problem_type, kProblemTypeNames,
-               "classification: single_label_classification; multi_label_classification, any "
-               "number of labels for a text, a list in JSON or with commas between them in a table; "
-               "regression, a number; auto: the model's, else multi_label_classification if the "
-               "first label of a .jsonl file is a list");
+  flags.choice(
+      "problem_type", v.problem_type, kProblemTypeNames,
+      "classification: a text has one label, any number of them (a list in JSON, commas between them "
+      "in a table) or a number; auto: as the model, else several labels if the first one of a .jsonl "
+      "file is a list");
   flags.add("labels", v.labels, "classification: a label of the model; default: the labels in the dataset",
             {.placeholder = "LABEL"});
   flags.choice("class_weights", v.class_weights, {"none", "balanced"},

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,7 @@ struct EmbeddingOptions {
 // With the prompt of an anchor (or first sentence), and of a document.
 struct Embedders {
   TextEmbedder queries, documents;
+  bool are_equal;
 };
 
 struct EmbeddingRow : RowCounts {
@@ -78,8 +80,17 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     for (const EmbeddingRow* row : rows)
       for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
     // A Dense module under autocast gives vectors of the narrower type.
-    EmbeddedBatch batch{.anchors = vectors(embedders_.queries, anchors).to(at::kFloat)};
-    if (!has_labels()) batch.documents = vectors(embedders_.documents, documents).to(at::kFloat);
+    EmbeddedBatch batch;
+    const auto count = static_cast<std::int64_t>(anchors.size());
+    if (embedders_.are_equal) {
+      anchors.insert(anchors.end(), documents.begin(), documents.end());
+      const at::Tensor both = vectors(embedders_.queries, anchors).to(at::kFloat);
+      batch.anchors = both.slice(0, 0, count);
+      if (!has_labels()) batch.documents = both.slice(0, count);
+    } else {
+      batch.anchors = vectors(embedders_.queries, anchors).to(at::kFloat);
+      if (!has_labels()) batch.documents = vectors(embedders_.documents, documents).to(at::kFloat);
+    }
     if (has_labels() || takes_scores(options_.loss.loss))
       batch.scores = at::tensor(scores, at::kDouble).to(batch.anchors.device());
     if (measured && figures_.takes_more()) {
@@ -141,18 +152,34 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
     return at::mse_loss(margins(scores), margins(known));
   }
 
+  // Texts of similar length are computed together, since padding takes as long as text.
   at::Tensor vectors(const TextEmbedder& embedder, const std::vector<const Encoding*>& texts) const {
-    const auto size = static_cast<std::size_t>(options_.mini_batch_size);
-    if (size == 0 || !at::GradMode::is_enabled()) return embedder.vectors_of(texts);
+    const auto length = [&](std::int64_t i) { return texts[static_cast<std::size_t>(i)]->size(); };
+    std::vector<std::int64_t> order(texts.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, length);
     std::vector<at::Tensor> parts;
-    for (std::size_t begin = 0; begin < texts.size(); begin += size) {
-      const auto first = texts.begin() + static_cast<std::ptrdiff_t>(begin);
-      const std::vector<const Encoding*> piece(
-          first, first + static_cast<std::ptrdiff_t>(std::min(size, texts.size() - begin)));
+    for (auto begin = order.begin(); begin != order.end();) {
+      auto end = begin;
+      std::vector<const Encoding*> piece;
+      while (end != order.end() && !is_full(piece, length(*end)))
+        piece.push_back(texts[static_cast<std::size_t>(*end++)]);
       const auto part = [&embedder, piece](const auto&) { return std::vector{embedder.vectors_of(piece)}; };
-      parts.push_back(recompute(part, {}, model_->parameters()).front());
+      parts.push_back(options_.mini_batch_size == 0 || !at::GradMode::is_enabled()
+                          ? embedder.vectors_of(piece)
+                          : recompute(part, {}, model_->parameters()).front());
+      begin = end;
     }
-    return at::cat(parts);
+    const at::Tensor places = at::tensor(order, at::kLong).argsort();
+    return at::cat(parts).index_select(0, places.to(parts[0].device()));
+  }
+
+  // Whether a text of this length begins another piece.
+  bool is_full(const std::vector<const Encoding*>& piece, std::size_t length) const {
+    constexpr std::size_t kFewTokens = 256;  // of which a pass takes little longer than of one
+    if (piece.empty()) return false;
+    if (std::ssize(piece) == options_.mini_batch_size) return true;
+    return piece.size() * length > kFewTokens && 4 * length > 5 * piece.front()->size();
   }
 
   Embedders embedders_;
@@ -314,7 +341,8 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
     return name ? embedder_->with_prompt(config_.prompt_named(*name)) : *embedder_;
   };
   Embedders embedders{prompted(flags_.embedding.query_prompt_name),
-                      prompted(flags_.embedding.document_prompt_name)};
+                      prompted(flags_.embedding.document_prompt_name),
+                      flags_.embedding.query_prompt_name == flags_.embedding.document_prompt_name};
   std::int64_t cut = 0;
   std::map<std::string, std::int64_t> labels;
   Splits<EmbeddingRow> rows = rows_of_examples(data, [&](const SentenceExample& example) {

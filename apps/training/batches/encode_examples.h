@@ -72,9 +72,9 @@ std::vector<Example> encode_preferences(const std::vector<Preference>& preferenc
                                         const Tokenizer& tokenizer, const std::string& name,
                                         EncodeLimits& limits);
 
-/// Texts or text pairs and what a sequence classifier shall say of them. fields: text, label, text_pair. A
-/// label, or each of Record::list (multi-label), becomes its index in `labels`; of a regression it is a
-/// number, Example::score. Throws Error naming the line of another one, or of one that is there twice.
+/// Texts or text pairs with the labels of a sequence classifier. fields: text, label, text_pair. A label, or
+/// each of Record::list (multi-label), becomes its index in `labels`; the label of a regression is a number,
+/// Example::score. Throws Error naming the line of an unknown label, and of one that is there twice.
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                     ProblemType problem, const std::vector<std::string>& labels,
                                     const std::string& name, EncodeLimits& limits);

@@ -107,7 +107,8 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
                                        : at::cat({of_all(*ranks, batch.documents.slice(0, 0, own)),
                                                   of_all(*ranks, batch.documents.slice(0, own))}),
              .scores = batch.scores.defined() ? of_all(*ranks, batch.scores) : batch.scores};
-    // Each rank has the gradient of its own vectors; their mean over the ranks shall be the sum.
+    // A rank has only the gradient of its own vectors. Training averages the ranks' gradients, where the sum
+    // is needed: each is multiplied by the number of ranks, the loss is not.
     const at::Tensor loss = embedding_loss(options_.loss, batch), value = loss.detach();
     return value + static_cast<double>(ranks->size()) * (loss - value);
   }

@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
-#include <set>
 
-#include <nlohmann/json.hpp>
-
-#include "data/base/field_error.h"
+#include "apps/training/batches/class_labels.h"
 #include "data/base/lines.h"
-#include "data/base/near_match.h"
 #include "models/tasks/translate.h"
-#include "tokenizer/chat/chat_tokens.h"
 #include "tokenizer/files/file_readers.h"
 
 namespace zoo {
@@ -37,24 +31,6 @@ Example example_of(Encoding encoding) {
   for (std::size_t i = 0; i < example.words.size(); ++i)
     if (encoding.texts[i] < 0) example.words[i] = -1;
   return example;
-}
-
-// Whole numbers by value, so that class 2 is not "10".
-std::vector<std::string> in_order(const std::set<std::string>& labels) {
-  std::vector<std::string> sorted(labels.begin(), labels.end());
-  const auto is_number = [](const std::string& label) {
-    return label.find_first_not_of("0123456789") == std::string::npos && (label[0] != '0' || label == "0");
-  };
-  if (std::ranges::all_of(sorted, is_number)) std::ranges::stable_sort(sorted, {}, &std::string::size);
-  return sorted;
-}
-
-std::int64_t number_of(const std::string& label, const std::vector<std::string>& labels) {
-  for (const std::string& name : {label, "LABEL_" + label})  // "3" is LABEL_3, a class without a name
-    if (const auto found = std::ranges::find(labels, name); found != labels.end())
-      return found - labels.begin();
-  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
-              ")");
 }
 
 struct JoinedWords {
@@ -103,66 +79,6 @@ std::vector<std::int64_t> answer_tokens(const Encoding& encoding, const ByteRang
   }
   const bool whole = last >= 0 && encoding.offsets[static_cast<std::size_t>(last)].end >= answer.end;
   return whole ? std::vector<std::int64_t>{first, last} : std::vector<std::int64_t>{0, 0};
-}
-
-// True if the template writes the conversation's tools and calls, where it has any.
-bool writes_tools(const ChatFormat& format, const nlohmann::ordered_json& request) {
-  nlohmann::ordered_json without = request;
-  without["tools"] = nullptr;
-  const bool has_tools = !request.at("tools").is_null();
-  bool has_calls = false;
-  for (nlohmann::ordered_json& message : without["messages"])
-    has_calls = message.erase("tool_calls") > 0 || has_calls;
-  if (!has_tools && !has_calls) return true;
-  try {
-    return format.prompt(without) != format.prompt(request);
-  } catch (const Error&) {  // such as a message that needs its calls
-    return true;
-  }
-}
-
-// True if an answer ends in a special token, perhaps before white space.
-bool ends_answer(const ChatTokens& tokens, const Tokenizer& tokenizer) {
-  std::size_t last = tokens.ids.size();
-  while (last > 0 && !tokens.answers[last - 1]) --last;
-  for (std::size_t i = last; i > 0 && tokens.answers[i - 1]; --i) {
-    const std::string text = tokenizer.decode(std::span(tokens.ids).subspan(i - 1, 1));
-    if (text.empty()) return true;  // decoding leaves special tokens out
-    if (text.find_first_not_of(" \n") != std::string::npos) return false;
-  }
-  return false;
-}
-
-bool learns(const Example& example) {
-  return std::ranges::any_of(example.labels, [](std::int64_t label) { return label >= 0; });
-}
-
-// The messages after the first `prompt`, cut to the limit: learns() is false where it leaves nothing.
-Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt, const ChatFormat& format,
-                       const Tokenizer& tokenizer, EncodeLimits& limits) {
-  const ChatTokens tokens = encode_chat(format, tokenizer, request, prompt);
-  limits.without_tools += writes_tools(format, request) ? 0 : 1;
-  limits.endless += ends_answer(tokens, tokenizer) ? 0 : 1;
-  const std::size_t size = std::min(tokens.ids.size(), limits.max_length);
-  Example example{.input_ids = {tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(size)}};
-  // Nothing predicts the first token.
-  for (std::size_t i = 0; i < size; ++i)
-    example.labels.push_back(tokens.answers[i] && i > 0 ? tokens.ids[i] : -100);
-  limits.cut += learns(example) && size < tokens.ids.size() ? 1 : 0;
-  return example;
-}
-
-// Runs `encode`; false where that throws, which is counted.
-template <class Encode>
-bool is_usable(const std::string& name, std::int64_t line, EncodeLimits& limits, Encode encode) {
-  try {
-    at_line(name, line, encode);
-    return true;
-  } catch (const Error& error) {
-    ++limits.unusable;
-    limits.fault = error.what();
-    return false;
-  }
 }
 
 }  // namespace
@@ -229,53 +145,6 @@ TokenIds encode_documents(std::span<const Record> records, const Tokenizer& toke
   return all;
 }
 
-std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
-                                          const ChatFormat& format, const Tokenizer& tokenizer,
-                                          const std::string& name, EncodeLimits& limits) {
-  const std::int64_t before = limits.unusable;
-  std::vector<Example> examples;
-  for (const Conversation& conversation : conversations) {
-    Example example;
-    if (!is_usable(name, conversation.line, limits, [&] {
-          example = encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);
-        }))
-      continue;
-    limits.left_out += learns(example) ? 0 : 1;
-    if (learns(example)) examples.push_back(std::move(example));
-  }
-  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
-  if (examples.empty())
-    throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
-  return examples;
-}
-
-std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
-                                        const Tokenizer& tokenizer, const std::string& name,
-                                        EncodeLimits& limits) {
-  const std::int64_t before = limits.unusable;
-  std::vector<Example> examples;
-  for (const Preference& preference : preferences) {
-    std::vector<Example> answers;
-    const auto encode = [&] {
-      for (const auto& request : {preference.chosen, preference.rejected}) {
-        if (!request) continue;
-        answers.push_back(encode_request(*request, preference.prompt, format, tokenizer, limits));
-        answers.back().is_rejected = request == preference.rejected;
-      }
-    };
-    if (!is_usable(name, preference.line, limits, encode)) continue;
-    const bool all_learn = std::ranges::all_of(answers, learns);
-    const bool equal = answers.size() == 2 && answers[0].input_ids == answers[1].input_ids;
-    limits.left_out += all_learn ? 0 : 1;
-    limits.equal += all_learn && equal ? 1 : 0;
-    if (all_learn && !equal) std::ranges::move(answers, std::back_inserter(examples));
-  }
-  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
-  if (examples.empty())
-    throw Error(name, ": no prompt has answers that differ within ", limits.max_length, " tokens");
-  return examples;
-}
-
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,
                                     ProblemType problem, const std::vector<std::string>& labels,
                                     const std::string& name, EncodeLimits& limits) {
@@ -289,14 +158,14 @@ std::vector<Example> encode_classes(const std::vector<Record>& records, const To
                     "'; the problem_type single_label_classification learns classes");
       example.score = *number;
     } else if (problem == ProblemType::kMultiLabel) {
-      for (const std::string& each : record.list) example.labels.push_back(number_of(each, labels));
+      for (const std::string& each : record.list) example.labels.push_back(label_number(each, labels));
       std::ranges::sort(example.labels);
       const auto twice = std::ranges::adjacent_find(example.labels);
       if (twice != example.labels.end())
         throw Error("the label '", labels[static_cast<std::size_t>(*twice)],
                     "' is there twice; expected the labels of the text, not a 0 or 1 for each label");
     } else {
-      example.labels = {number_of(label, labels)};
+      example.labels = {label_number(label, labels)};
     }
     return example;
   });
@@ -310,7 +179,7 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
     std::vector<std::int64_t> numbers;
     for (std::size_t i = 0; i < sentence.tags.size(); ++i)
       numbers.push_back(
-          at_line(name, sentence.lines[i], [&] { return number_of(sentence.tags[i], labels); }));
+          at_line(name, sentence.lines[i], [&] { return label_number(sentence.tags[i], labels); }));
     examples.push_back(at_line(name, sentence.lines.front(), [&] {
       const JoinedWords joined = join(sentence);
       Encoding encoding = encode_within(limits, tokenizer, joined.text);
@@ -337,65 +206,6 @@ std::vector<Example> encode_questions(const std::vector<Question>& questions, co
     example.labels = std::move(answer);
     return example;
   });
-}
-
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists) {
-  std::set<std::string> labels;
-  for (const Record& record : records) {
-    if (lists) labels.insert(record.list.begin(), record.list.end());
-    else labels.insert(record.fields[field]);
-  }
-  return in_order(labels);
-}
-
-std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences) {
-  std::set<std::string> labels;
-  for (const TaggedSentence& sentence : sentences) labels.insert(sentence.tags.begin(), sentence.tags.end());
-  return in_order(labels);
-}
-
-std::vector<std::string> choose_labels(const std::vector<std::string>& found,
-                                       const std::vector<std::string>& given,
-                                       const std::vector<std::string>& own, bool measures,
-                                       const std::string& name) {
-  const auto odd = [&](const auto& label) {
-    return std::ranges::count(own, label) + std::ranges::count(own, "LABEL_" + label) == 0;
-  };
-  for (const std::string& label : given)
-    if (std::ranges::count(given, label) > 1)
-      throw UnfitField(Field{"labels"}, ": '", label, "' is there twice");
-  if (measures && !given.empty() && given.size() != own.size())
-    throw UnfitField(Field{"labels"}, ": the model has ", own.size(), " classes, got ", given.size());
-  const bool learns = own.empty() || (!measures && own[0] == "LABEL_0" && std::ranges::any_of(found, odd));
-  const std::vector<std::string>& labels = !given.empty() ? given : learns ? found : own;
-  if (labels.size() < 2)
-    throw Error(name, ": a classification needs at least two labels, found ", labels.size());
-  return labels;
-}
-
-void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
-                        const std::string& name) {
-  std::vector<bool> found(labels.size());
-  for (const Example& example : examples) {
-    for (const std::int64_t label : example.labels)
-      if (label >= 0) found[static_cast<std::size_t>(label)] = true;
-  }
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (!found[i]) throw Error(name, ": the label '", labels[i], "' has no example to train on");
-}
-
-std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes) {
-  std::vector<double> counts(classes);
-  double all = 0;
-  for (const Example& example : examples) {
-    for (const std::int64_t label : example.labels) {
-      if (label < 0) continue;
-      ++counts[static_cast<std::size_t>(label)];
-      ++all;
-    }
-  }
-  for (double& count : counts) count = all / (static_cast<double>(classes) * count);
-  return counts;
 }
 
 }  // namespace zoo

@@ -4,12 +4,10 @@
 
 #include "apps/training/batches/example_batches.h"
 #include "data/base/error.h"
-#include "data/examples/conversation_file.h"
 #include "data/examples/question_file.h"
 #include "data/examples/record_file.h"
 #include "data/examples/tagged_file.h"
 #include "models/layers/transformer_config.h"
-#include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -60,18 +58,6 @@ std::optional<TokenId> begin_of_documents(const Tokenizer& tokenizer);
 TokenIds encode_documents(std::span<const Record> records, const Tokenizer& tokenizer, TokenId eos_id,
                           const std::string& name);
 
-/// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
-/// which the limit leaves no such token is left out, and so is a conversation that encode_chat() refuses.
-std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
-                                          const ChatFormat& format, const Tokenizer& tokenizer,
-                                          const std::string& name, EncodeLimits& limits);
-
-/// The same of answers to a prompt: of a pair the chosen one, then the rejected one. Pairs are left out where
-/// the limit leaves an answer no token, or both the same.
-std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
-                                        const Tokenizer& tokenizer, const std::string& name,
-                                        EncodeLimits& limits);
-
 /// Texts or text pairs with the labels of a sequence classifier. fields: text, label, text_pair. A label, or
 /// each of Record::list (multi-label), becomes its index in `labels`; the label of a regression is a number,
 /// Example::score. Throws Error naming the line of an unknown label, and of one that is there twice.
@@ -88,26 +74,5 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 /// there is no answer or it was cut off.
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits);
-
-/// Sorted labels: the records' field, or their lists if `lists`.
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists = false);
-std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences);
-
-/// The labels of a classification: `given` by the user; else the head's `own`; else those `found` in the
-/// data, which a head with plain names ("LABEL_0") learns too, if they are no numbers of its classes and it
-/// is not only measured. Throws UnfitField for another number of labels than a measured head has, Error
-/// naming the data for less than two.
-std::vector<std::string> choose_labels(const std::vector<std::string>& found,
-                                       const std::vector<std::string>& given,
-                                       const std::vector<std::string>& own, bool measures,
-                                       const std::string& name);
-
-/// Throws Error naming the first label that no example has.
-void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
-                        const std::string& name);
-
-/// Class weights that balance rare and frequent classes: examples / (classes * examples of the class), as
-/// scikit-learn's "balanced".
-std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes);
 
 }  // namespace zoo

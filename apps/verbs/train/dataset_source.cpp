@@ -70,7 +70,8 @@ std::string evaluated_part(const std::string& dataset) {
 
 bool begins_with_list(const Source& source, const FileColumns& names) {
   if (ending_of(source.name) != ".jsonl") return false;
-  const nlohmann::json first = parse_object(lines_of(source.text).at(0), source.name);
+  const std::string_view first_line = std::string_view(source.text).substr(0, source.text.find('\n'));
+  const nlohmann::json first = parse_object(lines_of(first_line).at(0), source.name);
   for (const auto& [key, value] : first.items())
     if (names.ours(key) == "label") return value.is_array();
   return false;

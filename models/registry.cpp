@@ -20,7 +20,7 @@ namespace zoo {
   each(gpt2) each(llama) each(mistral) each(qwen2) each(qwen3) each(gemma) each(gemma2) each(gemma3)      \
   each(olmo2) each(phi3) each(smollm3) each(starcoder2) each(gpt_neox) each(opt) each(bloom) each(falcon) \
   each(gptj) each(mpt) each(gpt_bigcode) each(stablelm) each(granite) each(mixtral) each(qwen2_moe)       \
-  each(qwen3_moe) each(t5) each(mt5) each(umt5) each(bart) each(mbart) each(pegasus) each(marian)         \
+  each(qwen3_moe) each(nanochat) each(t5) each(mt5) each(umt5) each(bart) each(mbart) each(pegasus) each(marian)         \
   each(m2m_100) each(bert) each(roberta) each(xlm_roberta) each(distilbert) each(albert) each(electra)    \
   each(mpnet) each(deberta) each(modernbert) each(nomic_bert)                                             \
   each(tutorial_embeddings) each(tutorial_ambiguous) each(tutorial_disagreement)

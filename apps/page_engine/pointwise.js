@@ -21,6 +21,7 @@ const kActivations = {
   gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x))),
   silu: (x) => x / (1 + Math.exp(-x)),
   tanh: Math.tanh,
+  relu2: (x) => Math.max(0, x) ** 2,
 };
 // The gate's activation of each gated linear unit.
 const kGates = { swiglu: "silu", geglu: "gelu", reglu: "relu", geglu_tanh: "gelu_tanh" };

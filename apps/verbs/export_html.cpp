@@ -155,8 +155,8 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
   std::string bytes;
   for (const auto& entry : loaded.model->named_parameters())
     header["tensors"].push_back(added(entry.key(), entry.value(), weights == "int8", bytes));
-  if (const at::Tensor* bias = loaded.model->named_buffers().find("output_bias"))
-    header["tensors"].push_back(added("output_bias", *bias, false, bytes));
+  for (const auto& entry : loaded.model->named_buffers())
+    header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
   write_file(target, page_with(header, bytes));
   return static_cast<std::int64_t>(header["tensors"].size());
 }

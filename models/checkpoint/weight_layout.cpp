@@ -25,6 +25,11 @@ at::Tensor pairs_of_halves(const at::Tensor& tensor, const WeightName& name) {
   return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
 }
 
+// Rows of each head, with its halves swapped.
+at::Tensor swapped_halves(const at::Tensor& tensor, const WeightName& name) {
+  return tensor.unflatten(0, {-1, 2, name.pairs}).flip(1).flatten(0, 2);
+}
+
 at::Tensor from_heads(const at::Tensor& tensor, const WeightName& name) {
   std::vector<std::int64_t> rows = name.rows;
   for (std::int64_t& count : rows) count /= name.groups;
@@ -44,6 +49,7 @@ at::Tensor from_stored_layout(const WeightName& name, std::vector<at::Tensor> pa
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (name.layout == WeightLayout::kTransposed) parts[i] = parts[i].t();
     if (name.layout == WeightLayout::kRotaryPairs && i < 2) parts[i] = halves_of_pairs(parts[i], name);
+    if (name.layout == WeightLayout::kRotaryReversed && i < 2) parts[i] = swapped_halves(parts[i], name);
   }
   const at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
   return name.layout == WeightLayout::kByHead ? from_heads(weight, name) : weight;
@@ -55,6 +61,7 @@ std::vector<at::Tensor> to_stored_layout(const WeightName& name, const at::Tenso
     if (name.layout == WeightLayout::kTransposed) parts[i] = parts[i].t();
     if (name.layout == WeightLayout::kByHead) parts[i] = by_head(parts[i], name);
     if (name.layout == WeightLayout::kRotaryPairs && i < 2) parts[i] = pairs_of_halves(parts[i], name);
+    if (name.layout == WeightLayout::kRotaryReversed && i < 2) parts[i] = swapped_halves(parts[i], name);
   }
   return parts;
 }

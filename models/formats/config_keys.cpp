@@ -25,7 +25,7 @@ struct ActivationName {
   Activation ours;
 };
 // The first name of each activation is written.
-constexpr std::array<ActivationName, 11> kActivations{{{"gelu_new", Activation::kGeluTanh},
+constexpr std::array<ActivationName, 12> kActivations{{{"gelu_new", Activation::kGeluTanh},
                                                        {"gelu_pytorch_tanh", Activation::kGeluTanh},
                                                        {"gelu_python_tanh", Activation::kGeluTanh},
                                                        {"gelu_fast", Activation::kGeluTanh},
@@ -35,7 +35,8 @@ constexpr std::array<ActivationName, 11> kActivations{{{"gelu_new", Activation::
                                                        {"relu", Activation::kRelu},
                                                        {"silu", Activation::kSilu},
                                                        {"swish", Activation::kSilu},
-                                                       {"tanh", Activation::kTanh}}};
+                                                       {"tanh", Activation::kTanh},
+                                                       {"relu2", Activation::kRelu2}}};
 
 struct ProblemName {
   const char* theirs;

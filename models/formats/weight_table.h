@@ -25,6 +25,9 @@ enum class WeightLayout {
   /// Rotary positions turn neighbours (x[2i], x[2i + 1]) of a head where ours turn (x[i], x[i + P]): queries
   /// and keys, the first two names, have their heads' rows in that order (GPT-J).
   kRotaryPairs,
+  /// Rotary positions turn the other way (nanochat): queries and keys, the first two names, have the halves
+  /// of their heads, `pairs` rows each, swapped.
+  kRotaryReversed,
 };
 
 /// One line of a family's table: our parameter and the checkpoint tensors that hold it. "{}" stands for the
@@ -36,7 +39,7 @@ struct WeightName {
   /// Rows of each of several names; empty: all have the same number.
   std::vector<std::int64_t> rows = {};
   std::int64_t groups = 0;  // of kByHead; of kRotaryPairs: number of heads
-  std::int64_t pairs = 0;   // P of kRotaryPairs
+  std::int64_t pairs = 0;   // P of kRotaryPairs, kRotaryReversed
   bool optional = false;    // a file may lack it: the model then keeps its own numbers
   /// Names that files may hold instead: rows [theirs …] in the same order, in as many equal parts.
   std::vector<std::string> others = {};

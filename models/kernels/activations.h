@@ -15,6 +15,11 @@ struct Relu {
   static ZOO_INLINE Lanes slope(Lanes x) { return select(x > 0.0F, all(1.0F), Lanes{}); }
 };
 
+struct Relu2 {
+  static ZOO_INLINE Lanes value(Lanes x) { return Relu::value(x) * x; }
+  static ZOO_INLINE Lanes slope(Lanes x) { return 2.0F * Relu::value(x); }
+};
+
 /// x Phi(x) (Hendrycks and Gimpel, 2016)
 struct Gelu {
   static ZOO_INLINE Lanes distribution(Lanes x) { return 0.5F + 0.5F * error_function(x * 0.70710678F); }
@@ -51,6 +56,7 @@ template <class Visit> ZOO_INLINE void with_function(Pointwise f, const Visit& v
     case Pointwise::kGelu: return visit(Gelu{});
     case Pointwise::kGeluTanh: return visit(GeluTanh{});
     case Pointwise::kSilu: return visit(Silu{});
+    case Pointwise::kRelu2: return visit(Relu2{});
   }
 }
 

@@ -28,7 +28,10 @@ constexpr Value kProblemTypes[] = {
     {"by_labels", kEvery}, {"regression", kEvery}, {"single_label", kEvery}, {"multi_label", kEvery}};
 constexpr Value kSentencePoolings[] = {{"first", kPacked}, {"mean", kPacked}};
 constexpr Value kShiftedLabels[] = {{"start_token", kEvery}, {"last_label", kEvery}};
-constexpr Value kNorms[] = {{"layer_norm", kPacked}, {"rms_norm", kPacked}, {"rms_norm_plus_one", kPacked}};
+constexpr Value kNorms[] = {{"layer_norm", kPacked},
+                            {"rms_norm", kPacked},
+                            {"rms_norm_plus_one", kPacked},
+                            {"plain_rms_norm", kPacked}};
 constexpr Value kNormPlacements[] = {
     {"pre", kPacked}, {"post", kPacked}, {"sandwich", kPacked}, {"branch_end", kPacked}};
 constexpr Value kSublayerOrders[] = {
@@ -53,7 +56,8 @@ constexpr Value kAttentions[] = {{"full", kPacked},
 constexpr Value kQueryKeyNorms[] = {{"none", kPacked}, {"per_head", kPacked}, {"whole", kPacked}};
 constexpr Value kSharings[] = {{"none", kPacked}, {"all_layers", kPacked}};
 constexpr Value kDroppedOutputs[] = {{"all", kEvery}, {"feed_forward", kEvery}, {"attention", kEvery}};
-constexpr Value kInitialWeights[] = {{"normal", kEvery}, {"scaled_residuals", kEvery}, {"by_width", kEvery}};
+constexpr Value kInitialWeights[] = {
+    {"normal", kEvery}, {"scaled_residuals", kEvery}, {"by_width", kEvery}, {"zero_residuals", kEvery}};
 
 template <class Enum> std::string_view named(std::span<const Value> values, Enum value) {
   const auto index = static_cast<std::size_t>(value);

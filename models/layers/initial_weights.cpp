@@ -49,6 +49,7 @@ void initialize(BlockImpl& block, const TransformerConfig& config, const at::Gen
       const bool ends_residual = name.ends_with(".out") || name.ends_with(".down");
       const bool scaled = config.initial_weights == InitialWeights::kScaledResiduals && ends_residual;
       draw(linear->weight, scaled ? residual_std : std, generator);
+      if (config.initial_weights == InitialWeights::kZeroResiduals && ends_residual) linear->weight.zero_();
     }
     if (linear->bias.defined()) linear->bias.zero_();
   }

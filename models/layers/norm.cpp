@@ -6,7 +6,12 @@ namespace zoo {
 
 NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias) : options_{kind, eps} {
   const bool biased = with_bias && kind == NormKind::kLayerNorm;
-  weight = register_parameter("weight", make_parameter({size}));
+  if (kind == NormKind::kPlainRmsNorm) {
+    weight = register_buffer("weight", make_parameter({size}).detach());
+    reset();
+  } else {
+    weight = register_parameter("weight", make_parameter({size}));
+  }
   bias = register_parameter("bias", biased ? make_parameter({size}) : at::Tensor(), biased);
   if (parameters_want_default()) reset();
 }

@@ -32,7 +32,7 @@ class NormImpl : public torch::nn::Module {
   /// Makes the norm multiply by one and add zero.
   void reset();
 
-  at::Tensor weight, bias;
+  at::Tensor weight, bias;  // of kPlainRmsNorm a buffer of ones
 
  private:
   ops::NormOptions options_;

@@ -106,8 +106,9 @@ enum class Sharing { kNone, kAllLayers };
 /// Distribution of newly initialised weights. kNormal: normal(0, initializer_range) (BERT). kScaledResiduals:
 /// the same, with projections that end a residual branch divided by sqrt(2 * num_layers) (GPT-2: Radford et
 /// al., 2019, section 2.3). kByWidth: normal(0, initializer_range / sqrt(input width)), which compensates for
-/// unscaled attention scores (T5).
-enum class InitialWeights { kNormal, kScaledResiduals, kByWidth };
+/// unscaled attention scores (T5). kZeroResiduals: as kNormal, with zeros in the projections that end a
+/// residual branch, so that each block begins as the identity (nanochat).
+enum class InitialWeights { kNormal, kScaledResiduals, kByWidth, kZeroResiduals };
 
 /// Tokens that learned positions count. kAll: every token, from 0. kNotPadding: all except pad_token_id, from
 /// pad_token_id + 1; padding gets position pad_token_id (RoBERTa: Liu et al., 2019). kNotMasked: those that

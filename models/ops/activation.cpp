@@ -5,6 +5,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/square.h>
 #include <ATen/ops/tanh.h>
 #include <c10/util/Exception.h>
 
@@ -13,8 +14,8 @@
 namespace zoo {
 
 std::string_view name_of(Activation activation) {
-  constexpr std::array<std::string_view, 9> kNames{"relu",  "gelu",  "gelu_tanh",  "silu", "swiglu",
-                                                   "geglu", "reglu", "geglu_tanh", "tanh"};
+  constexpr std::array<std::string_view, 10> kNames{"relu",  "gelu",  "gelu_tanh",  "silu", "swiglu",
+                                                    "geglu", "reglu", "geglu_tanh", "tanh", "relu2"};
   return kNames.at(static_cast<std::size_t>(activation));
 }
 
@@ -44,6 +45,7 @@ kernels::Pointwise pointwise(Activation activation) {
     case Activation::kGelu: return kernels::Pointwise::kGelu;
     case Activation::kGeluTanh: return kernels::Pointwise::kGeluTanh;
     case Activation::kSilu: return kernels::Pointwise::kSilu;
+    case Activation::kRelu2: return kernels::Pointwise::kRelu2;
     default: return kernels::Pointwise::kNone;
   }
 }
@@ -62,6 +64,7 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
     case Activation::kGeluTanh: return at::gelu(x, "tanh");
     case Activation::kSilu: return at::silu(x);
     case Activation::kTanh: return at::tanh(x);
+    case Activation::kRelu2: return at::relu(x).square();
     default: TORCH_CHECK(false, "unknown activation ", static_cast<int>(activation));
   }
 }

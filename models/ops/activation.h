@@ -10,8 +10,8 @@
 namespace zoo {
 
 /// GELU: Hendrycks and Gimpel (2016); kGeluTanh approximates it. kSwiGlu to kGeGluTanh are gated linear units
-/// (Shazeer, 2020): activation(x W) * (x V).
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh, kTanh };
+/// (Shazeer, 2020): activation(x W) * (x V). kRelu2 is relu(x)^2 (So et al., 2021).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiGlu, kGeGlu, kReGlu, kGeGluTanh, kTanh, kRelu2 };
 
 /// "relu", "gelu", "gelu_tanh", …: the names in flags and tables.
 std::string_view name_of(Activation activation);

@@ -7,8 +7,9 @@
 namespace zoo {
 
 /// LayerNorm: Ba et al. (2016). RMSNorm: Zhang and Sennrich (2019). kRmsNormPlusOne: RMSNorm that multiplies
-/// by 1 + weight (Gemma: Mesnard et al., 2024).
-enum class NormKind { kLayerNorm, kRmsNorm, kRmsNormPlusOne };
+/// by 1 + weight (Gemma: Mesnard et al., 2024). kPlainRmsNorm: RMSNorm whose weights are ones, which are not
+/// learned (nanochat: Karpathy, 2025).
+enum class NormKind { kLayerNorm, kRmsNorm, kRmsNormPlusOne, kPlainRmsNorm };
 
 namespace ops {
 

@@ -23,6 +23,7 @@ PUBLISHED = {
     "qwen3-30b-a3b": 30532122624,
     "qwen1.5-moe-a2.7b": 14315784192,
     "albert-xxlarge-v2": 222595584,
+    "nanochat-d20": 560988160,
 }
 
 

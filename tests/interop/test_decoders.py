@@ -152,6 +152,14 @@ def qwen2_moe(draw, layers):
                 shared_expert_intermediate_size=draw.choice([3, 16]), **qwen_experts(draw, layers))
 
 
+def nanochat(draw, layers):
+    rope = random_rope(draw)
+    if rope["rope_type"] == "yarn":  # whose factor of the rotated numbers is refused
+        rope = {"rope_type": "default", "rope_theta": 100.0}
+    return dict(rope_parameters=rope, attention_bias=draw.random() < 0.5, hidden_act=draw.choice(["relu2", "gelu"]),
+                final_logit_softcapping=draw.choice([None, 3.0, 15.0]))
+
+
 EPSILONS = ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon")
 # model_type: (configuration, base model, name of the other classes, changes)
 FAMILIES = {
@@ -176,6 +184,7 @@ FAMILIES = {
     "mixtral": (transformers.MixtralConfig, transformers.MixtralModel, "Mixtral", mixtral),
     "qwen2_moe": (transformers.Qwen2MoeConfig, transformers.Qwen2MoeModel, "Qwen2Moe", qwen2_moe),
     "qwen3_moe": (transformers.Qwen3MoeConfig, transformers.Qwen3MoeModel, "Qwen3Moe", qwen3_moe),
+    "nanochat": (transformers.NanoChatConfig, transformers.NanoChatModel, "NanoChat", nanochat),
     "granite": (transformers.GraniteConfig, transformers.GraniteModel, "Granite", granite),
 }
 

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 from text_models import tzoo as tzoo_of_text
 from tier import long
 
-OWN = {"shakespeare-char", "gpt3", "llama-tiny", "mixtral-tiny", "t5-tiny", "tutorial-embeddings", "tutorial-ambiguous",
-       "tutorial-disagreement"}  # nobody has published a checkpoint of them
+OWN = {"shakespeare-char", "gpt3", "llama-tiny", "mixtral-tiny", "nanochat-d20", "nanochat-d32", "t5-tiny",
+       "tutorial-embeddings", "tutorial-ambiguous", "tutorial-disagreement"}  # documented, or nobody has published a checkpoint of them
 # Files of a tokenizer that a directory may lack, those of the classes without tokenizer.json together.
 SLOW = ("merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "vocab.txt")
 ABSENT = (("tokenizer.json",), SLOW, ("tokenizer_config.json",), ("special_tokens_map.json",))

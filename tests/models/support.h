@@ -119,6 +119,8 @@ inline std::vector<TransformerConfig> younger_forms(TransformerConfig base) {
   forms[6].position_count = PositionCount::kNotMasked;
   forms[6].position_offset = 2;
   forms[7].residual_scale = 0.3;
+  forms[7].norm = NormKind::kPlainRmsNorm;
+  forms[7].activation = Activation::kRelu2;
   forms[7].lm_head_bias = true;
   for (const std::size_t i : {8, 9}) {
     forms[i].feed_forward_bias = false;

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 QUESTION_ANSWERING = "question-answering"
 CAUSAL = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2",
           "phi3", "smollm3", "starcoder2", "gpt_neox", "opt", "bloom", "falcon", "gptj", "mpt", "gpt_bigcode", "stablelm", "granite",
-          "mixtral", "qwen2_moe", "qwen3_moe")
+          "mixtral", "qwen2_moe", "qwen3_moe", "nanochat")
 ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "marian", "m2m_100")
 LISTS = ("hidden_states", "attentions", "encoder_hidden_states", "decoder_hidden_states", "encoder_attentions",
          "decoder_attentions", "cross_attentions")

@@ -213,7 +213,8 @@ std::string fault_of(const std::string& family, const nlohmann::json& changes) {
 
 TEST_CASE("relatives of Llama refuse by name what they do not compute") {
   const nlohmann::json half{{"rope_parameters", {{"rope_theta", 10.0}, {"partial_rotary_factor", 0.5}}}};
-  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "smollm3"})
+  for (const char* family :
+       {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "olmo2", "smollm3", "nanochat"})
     CHECK_THAT(fault_of(family, half), Contains("partial_rotary_factor"));
   CHECK(fault_of("phi3", half) == "");
   CHECK_THAT(fault_of("gpt_neox", {{"num_attention_heads", 8}}), Contains("num_attention_heads"));
@@ -222,6 +223,9 @@ TEST_CASE("relatives of Llama refuse by name what they do not compute") {
              Contains("rope_type") && Contains("longrope"));
   CHECK_THAT(fault_of("phi3", {{"rope_scaling", {{"rope_type", "longrope"}}}}),
              Contains("'short_factor' is missing"));
+  CHECK(fault_of("nanochat", {{"rope_parameters", {{"rope_type", "linear"}, {"factor", 2.0}}}}) == "");
+  CHECK_THAT(fault_of("nanochat", {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2.0}}}}),
+             Contains("'rope_scaling'") && Contains("attention_factor"));
   CHECK_THAT(fault_of("mixtral", {{"router_jitter_noise", 0.1}}), Contains("router_jitter_noise"));
   CHECK_THAT(fault_of("qwen3_moe", {{"mlp_only_layers", {"first"}}}), Contains("mlp_only_layers"));
   CHECK_THAT(fault_of("qwen2_moe", {{"decoder_sparse_step", 0}}), Contains("decoder_sparse_step"));
@@ -311,6 +315,21 @@ TEST_CASE("rope_scaling beside Gemma 3's rope_parameters changes those of full a
   CHECK(config.rope_theta == 50.0);
   CHECK(config.rope_scaling.kind == RopeScalingKind::kLinear);
   CHECK(config.rope_scaling.factor == 3.0);
+}
+
+TEST_CASE("a new nanochat's blocks are the identity, and its norms have no weights to train") {
+  const Family& family = find_family("nanochat");
+  TransformerConfig config = small_llama();
+  config.initial_weights = family.base.initial_weights;
+  config.norm = family.base.norm;
+  const auto model = build_model(family, config, Head::kBase, 3);
+  for (const auto& entry : model->named_parameters()) {
+    CAPTURE(entry.key());
+    const bool ends_residual =
+        entry.key().find(".out.") != std::string::npos || entry.key().find(".down.") != std::string::npos;
+    CHECK((entry.value().count_nonzero().item<std::int64_t>() == 0) == ends_residual);
+    CHECK(entry.key().find("norm") == std::string::npos);
+  }
 }
 
 TEST_CASE("what a family's config.json cannot say is not written") {

@@ -51,6 +51,7 @@ at::Tensor reference(const at::Tensor& x, Pointwise f) {
     case Pointwise::kGelu: return at::gelu(x);
     case Pointwise::kGeluTanh: return at::gelu(x, "tanh");
     case Pointwise::kSilu: return at::silu(x);
+    case Pointwise::kRelu2: return at::relu(x).square();
   }
   return {};
 }
@@ -96,7 +97,8 @@ TEST_CASE("The CPU's linear layer takes inputs of any rank and strides") {
 TEST_CASE("The CPU's feed-forward network equals the definition in double precision, gradients too") {
   ZOO_NEEDS_TRAINING_KERNELS;
   at::manual_seed(3);
-  for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
+  for (const Pointwise f :
+       {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu, Pointwise::kRelu2}) {
     for (const KernelCase& c : kKernelCases) {
       INFO("activation " << static_cast<int>(f) << ", " << c.rows << " x " << c.in << " through " << c.out);
       compare(
@@ -153,7 +155,8 @@ TEST_CASE("The activations of the CPU kernels hold far from zero") {
   ZOO_NEEDS_TRAINING_KERNELS;
   const at::Tensor x = at::linspace(-40, 40, 4001).view({-1, 1});
   const at::Tensor one = at::ones({1, 1});
-  for (const Pointwise f : {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu}) {
+  for (const Pointwise f :
+       {Pointwise::kRelu, Pointwise::kGelu, Pointwise::kGeluTanh, Pointwise::kSilu, Pointwise::kRelu2}) {
     INFO("activation " << static_cast<int>(f));
     const at::Tensor input = x.clone().requires_grad_();
     const at::Tensor wide = x.to(at::kDouble).requires_grad_();

@@ -31,6 +31,7 @@ TEST_CASE("each activation has the values of its published formula") {
     CHECK(at_point(x, Activation::kGelu) == Approx(gelu(x)).margin(1e-12));
     CHECK(at_point(x, Activation::kGeluTanh) == Approx(gelu_tanh(x)).margin(1e-12));
     CHECK(at_point(x, Activation::kSilu) == Approx(silu(x)).margin(1e-12));
+    CHECK(at_point(x, Activation::kRelu2) == relu(x) * relu(x));
     CHECK(at_point(x, Activation::kTanh) == Approx(std::tanh(x)).margin(1e-12));
   }
   // Digits from tables, so that the formulas above are not their own witness.

@@ -129,16 +129,16 @@ TEST_CASE("verifying a TorchScript file of an encoder-decoder compares logits an
 
 TEST_CASE("a TorchScript file computes each activation") {
   TransformerConfig config = tiny();
-  config.activation =
-      GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
-               Activation::kGeGlu, Activation::kReGlu, Activation::kGeGluTanh, Activation::kTanh);
+  config.activation = GENERATE(Activation::kRelu, Activation::kGelu, Activation::kSilu, Activation::kSwiGlu,
+                               Activation::kGeGlu, Activation::kReGlu, Activation::kGeGluTanh,
+                               Activation::kTanh, Activation::kRelu2);
   config.intermediate_size = 20;
   check(config);
 }
 
 TEST_CASE("a TorchScript file computes each norm in each place") {
   TransformerConfig config = tiny();
-  config.norm = GENERATE(NormKind::kLayerNorm, NormKind::kRmsNorm);
+  config.norm = GENERATE(NormKind::kLayerNorm, NormKind::kRmsNorm, NormKind::kPlainRmsNorm);
   config.norm_placement = GENERATE(NormPlacement::kPre, NormPlacement::kPost);
   config.layer_norm_eps = 0.01;
   check(config);

@@ -38,7 +38,7 @@ class LineReader {
              const std::vector<std::string>& keys)
       : line_(line), name_(name), object_(names.read_ordered_object(line, name, keys)) {}
 
-  Conversation read() {
+  ConversationRecord read() {
     ordered_json messages = ordered_json::array();
     std::size_t prompt = 0;
     const auto is_assistant = [](const auto& message) { return message["role"] == "assistant"; };
@@ -193,11 +193,11 @@ class LineReader {
 
 }  // namespace
 
-std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
-                                              FileColumns& names) {
+std::vector<ConversationRecord> parse_conversations(std::string_view text, const std::string& name,
+                                                    FileColumns& names) {
   if (ending_of(name) != ".jsonl")
     throw FieldError(name, ": conversations are read from a .jsonl file; ", Field{"task"}, " lm reads texts");
-  std::vector<Conversation> conversations;
+  std::vector<ConversationRecord> conversations;
   for (const Line& line : lines_of(text))
     conversations.push_back(LineReader(line, name, names, kKeys).read());
   if (conversations.empty()) throw Error(name, " is empty: expected conversations");

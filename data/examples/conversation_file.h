@@ -21,7 +21,7 @@
 namespace zoo {
 
 /// A conversation with at least one message of the assistant, as chat templates read it.
-struct Conversation {
+struct ConversationRecord {
   std::int64_t line = 0;   // counted from 1
   std::size_t prompt = 0;  // in this number of first messages nothing is learnt
   /// `messages`: objects with `role`, and `content` or `tool_calls`; `tools`: a list, or null.
@@ -35,10 +35,10 @@ struct Conversation {
 ///   {"prompt": …, "completion": …}, texts or lists of messages (TRL), whose completion alone is learnt
 /// and "system" beside the last three. `names` has the names in the file, and receives the ignored ones.
 /// Throws Error naming file and line for another file or shape, and where there is nothing to learn.
-std::vector<Conversation> parse_conversations(std::string_view text, const std::string& name,
-                                              FileColumns& names);
+std::vector<ConversationRecord> parse_conversations(std::string_view text, const std::string& name,
+                                                    FileColumns& names);
 
-/// Answers to one prompt, as requests like those of Conversation.
+/// Answers to one prompt, as requests like those of ConversationRecord.
 struct Preference {
   std::int64_t line = 0;   // counted from 1
   std::size_t prompt = 0;  // number of messages before the answer

@@ -185,3 +185,15 @@ def quickstart_problems(texts):
     if "apps/quickstart.sh" not in ci or "tests/run.sh" in before or "install.sh" in before:
         problems.append(".ci/run: the quickstart comes first, as in the README, before anything is installed")
     return problems
+
+
+def type_names(text):
+    """Qualified names of the types that a source defines where other sources can see them."""
+    spaces = []
+    for line in text.splitlines():
+        if opened := re.match(r"(?:inline )?namespace ([\w:]*) ?\{$", line):
+            spaces.append(opened[1])
+        elif line.startswith("}  // namespace"):
+            spaces.pop()
+        elif spaces and all(spaces) and (found := re.match(r"(?:struct|class) (\w+)(?: final)?(?: : .*)? \{", line)):
+            yield "::".join([*spaces, found[1]])

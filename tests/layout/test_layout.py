@@ -51,6 +51,16 @@ class Tree(unittest.TestCase):
             [p for path in self.sources for p in rules.include_problems(path, self.text(path), headers.__contains__)]
         )
 
+    def test_a_type_is_defined_once(self):
+        # The linker mixes the functions of two types of one name without a word.
+        files = {}
+        for path in self.sources:
+            if not path.startswith("tests/"):
+                for name in rules.type_names(self.text(path)):
+                    files.setdefault(name, []).append(path)
+        self.assertGreater(len(files), 300)
+        self.assert_none([f"{name}: defined in {paths}" for name, paths in files.items() if len(paths) > 1])
+
     def test_headers_of_the_api_are_cheap(self):
         # torch::nn costs four fifths of compiling a program that classifies or generates.
         heavy = {path for path in self.sources if path.endswith(".h") and "#include <torch/nn" in self.text(path)}
@@ -201,6 +211,10 @@ class Rules(unittest.TestCase):
         problems = rules.include_problems("data/a.h", "\n\n# include <nlohmann/json.hpp>\n", lambda name: False)
         self.assertEqual(len(problems), 1)
         self.assertTrue(problems[0].startswith("data/a.h:3: nlohmann/json.hpp: "), problems)
+
+    def test_types(self):
+        text = "namespace zoo {\nnamespace {\nstruct A {\n}  // namespace\nclass B final : public C {\n}  // namespace zoo\n"
+        self.assertEqual(list(rules.type_names(text)), ["zoo::B"])
 
     def test_top_level(self):
         self.assertEqual(rules.top_level_problems(["apps/main.cpp", ".ci/run", "LICENSE"]), [])

@@ -72,12 +72,12 @@ bool is_usable(const std::string& name, std::int64_t line, EncodeLimits& limits,
 
 }  // namespace
 
-std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
+std::vector<Example> encode_conversations(const std::vector<ConversationRecord>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits) {
   const std::int64_t before = limits.unusable;
   std::vector<Example> examples;
-  for (const Conversation& conversation : conversations) {
+  for (const ConversationRecord& conversation : conversations) {
     Example example;
     if (!is_usable(name, conversation.line, limits, [&] {
           example = encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);

@@ -8,7 +8,7 @@ namespace zoo {
 
 /// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
 /// which the limit leaves no such token is left out, and so is a conversation that encode_chat() refuses.
-std::vector<Example> encode_conversations(const std::vector<Conversation>& conversations,
+std::vector<Example> encode_conversations(const std::vector<ConversationRecord>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits);
 

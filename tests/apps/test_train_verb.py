@@ -188,6 +188,12 @@ class TrainTest(CommandTest):
                             (["--task", "mlm"], "--depth: only for the task lm, not mlm")):
             self.assert_one_error(run("train", *words, *more), 2, error)
 
+    def test_a_new_decoder_trains_every_character(self):
+        # transformers' default pad_token_id of these is 0 or 1, the newline or the space; it trains no padding.
+        for family in ("gemma", "olmo2", "nanochat"):
+            run = self.train(family, model_type=family, max_iters=1)
+            self.assertIsNone(json.loads((run / "final/config.json").read_text())["pad_token_id"], family)
+
     def test_skipped_spikes_are_counted(self):
         folder = self.train("run", skip_spikes=1.2, max_iters=120)
         counts = [m["skipped_updates"] for m in self.metrics(folder)]

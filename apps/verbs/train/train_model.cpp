@@ -73,7 +73,11 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   if (config.head_dim > 0) config.head_dim = std::max<std::int64_t>(1, flags.n_embd / flags.n_head);
   if (config.embedding_size > 0) config.embedding_size = flags.n_embd;
   set_experts(flags, config);
-  if (sizes.pad_id) config.pad_token_id = *sizes.pad_id;
+  if (sizes.pad_id) {
+    config.pad_token_id = *sizes.pad_id;
+  } else if (config.shape == Shape::kDecoder) {
+    config.pad_token_id = -1;  // the family's own is another token here, whose embedding would not be trained
+  }
   // The family's own, of a larger vocabulary.
   if (config.pad_token_id >= config.vocab_size) config.pad_token_id = -1;
   if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = sizes.pad_id.value_or(0);

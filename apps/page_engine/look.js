@@ -120,6 +120,7 @@ class Looker {
     if (inputs.written) answer.written = this.tokens(inputs.written);
     if (fields.append?.length) answer.text = this.continued(fields);
     if (layer !== null) answer.attention = this.attention(runs[stack.config.shape], layer);
+    if (layer !== null) answer.inside = insideOf(this, runs[stack.config.shape], layer, position);
     if (explained) answer.attention.steps = this.steps(runs[stack.config.shape], layer, { ...explained, position });
     return answer;
   }

@@ -52,7 +52,9 @@ const makeModel = ({ config: texts, head_activation: headActivation }, tensors) 
     const out = linear(readout, x);
     return config.logits_softcap > 0 ? out.map((value) => softcapped(value, config.logits_softcap)) : out;
   };
-  return { config, pair, stacks, headStack, embedded, logits, vocabulary: readout.weight.rows };
+  // Products [V] of the output table with a direction of the states; null where a layer of the head is between them.
+  const raised = (x) => (dense || headNorm || readout.weight.columns !== config.hidden_size ? null : linear({ weight: readout.weight }, x));
+  return { config, pair, stacks, headStack, embedded, logits, raised, vocabulary: readout.weight.rows };
 };
 
 // Runs of a model on its inputs {ids, types, written}. The last runs are kept: a text that begins like the one before goes on.

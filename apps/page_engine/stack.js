@@ -34,6 +34,8 @@ class StackRun {
     this.maps = stack.layers.map(() => []);       // by query: weights of all heads, as bytes
     this.crossMaps = stack.layers.map(() => []);
     this.rollout = stack.layers.map(() => []);    // by query (Abnar and Zuidema, 2020)
+    this.norms = stack.layers.map(() => ({}));  // by name: the states that each norm has read
+    this.fed = rows(width);                      // what the feed-forward networks have read
     const parts = { attention: width, cross_attention: width, feed_forward: width, residual: width, attention_heads: heads, cross_attention_heads: heads };
     this.recorded = records && stack.layers.map(() => Object.fromEntries(Object.entries(parts).map(([part, size]) => [part, new Rows(size)])));
   }
@@ -42,7 +44,7 @@ class StackRun {
   }
   // Forgets all after the first `length` positions.
   cut(length) {
-    for (const rows of [...this.stream, ...this.queries, ...this.crossQueries, ...this.keys, ...this.values]) rows.length = length;
+    for (const rows of [...this.stream, ...this.queries, ...this.crossQueries, ...this.keys, ...this.values, ...this.fed, ...this.norms.flatMap(Object.values)]) rows.length = length;
     for (const lists of [this.maps, this.crossMaps, this.rollout]) for (const list of lists) list.length = length;
   }
 
@@ -59,16 +61,16 @@ class StackRun {
 
   block(layer, x, past) {
     const { config } = this.stack, parts = this.stack.layers[layer], input = x;
-    const attend = (y) => this.attention(layer, y, past), feed = (y) => this.feedForward(parts, y);
+    const attend = (y) => this.attention(layer, y, past), feed = (y) => this.feedForward(layer, y);
     if (config.sublayer_order === "sequential") {
       x = this.sublayer(layer, "attention", x, past, attend);
       if (this.memory) x = this.sublayer(layer, "cross_attention", x, past, (y) => this.crossAttention(layer, y, past));
       x = this.sublayer(layer, "feed_forward", x, past, feed);
     } else {  // both sublayers read the block's input
-      const both = normed(parts.attention_norm, x);
-      const attended = this.added(layer, "attention", x, past, attend(both), parts.attention_end_norm);
-      const read = parts.feed_forward_norm ? normed(parts.feed_forward_norm, x) : both;
-      x = this.added(layer, "feed_forward", attended, past, feed(read), parts.feed_forward_end_norm);
+      const both = this.normed(layer, "attention_norm", x);
+      const attended = this.added(layer, "attention", x, past, attend(both), "attention_end_norm");
+      const read = parts.feed_forward_norm ? this.normed(layer, "feed_forward_norm", x) : both;
+      x = this.added(layer, "feed_forward", attended, past, feed(read), "feed_forward_end_norm");
     }
     for (const change of this.changes.filter(isOn(layer, "residual", null))) replaceIn(x, config.hidden_size, past, change, { input });
     this.record(layer, "residual", x);
@@ -76,15 +78,22 @@ class StackRun {
   }
 
   sublayer(layer, part, x, past, run) {
-    const { norm_placement: placement } = this.stack.config, parts = this.stack.layers[layer], norm = parts[`${part}_norm`];
-    if (placement === "post") return normed(norm, this.added(layer, part, x, past, run(x), null));
+    const { norm_placement: placement } = this.stack.config, norm = `${part}_norm`;
+    if (placement === "post") return this.normed(layer, norm, this.added(layer, part, x, past, run(x), null));
     if (placement === "branch_end") return this.added(layer, part, x, past, run(x), norm);
-    return this.added(layer, part, x, past, run(norm ? normed(norm, x) : x), parts[`${part}_end_norm`]);
+    return this.added(layer, part, x, past, run(this.normed(layer, norm, x)), `${part}_end_norm`);
+  }
+  // What the norm with this name gives; without one, the same.
+  normed(layer, name, x) {
+    const norm = this.stack.layers[layer][name];
+    if (!norm) return x;
+    (this.norms[layer][name] ??= new Rows(this.stack.config.hidden_size)).push(x);
+    return normed(norm, x);
   }
   // residual + output, whose norm, scale and changes come before.
   added(layer, part, residual, past, output, endNorm) {
     const { residual_scale: scale, hidden_size: width } = this.stack.config;
-    if (endNorm) output = normed(endNorm, output);
+    if (endNorm) output = this.normed(layer, endNorm, output);
     if (scale !== 1) output = output.map((value) => value * scale);
     for (const change of this.changes.filter(isOn(layer, part, null))) replaceIn(output, width, past, change, {});
     this.record(layer, part, output);
@@ -94,9 +103,13 @@ class StackRun {
     if (this.recorded) this.recorded[layer][part].push(rows);
   }
 
-  feedForward(parts, x) {
+  feedForward(layer, x) {
+    this.fed[layer].push(x);
+    return linear(this.stack.layers[layer]["feed_forward.down"], this.neurons(layer, x));
+  }
+  neurons(layer, x) {
     const { activation, intermediate_size: width } = this.stack.config;
-    return linear(parts["feed_forward.down"], activated(linear(parts["feed_forward.up"], x), activation, width));
+    return activated(linear(this.stack.layers[layer]["feed_forward.up"], x), activation, width);
   }
   // The heads' outputs [count, H D], after their changes, projected.
   projected(layer, part, heads, past) {

@@ -37,6 +37,11 @@ class Look(unittest.TestCase):
         for name, reference in cls.references.items():
             cls.save(name, reference.model)
             reference.model.double()
+        more = {name: make(5) for name, make in (("llama", analysis.llama), ("gemma2", analysis.gemma2), ("olmo2", analysis.olmo2), ("neox", analysis.gpt_neox))}
+        cls.all_references = cls.references | more
+        for name, reference in more.items():
+            cls.save(name, reference.model)
+            reference.model.double()
         config = transformers.BertConfig(
             vocab_size=len(WORDS), hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=16,
             max_position_embeddings=20, pad_token_id=0, id2label={0: "bad", 1: "good"}, label2id={"bad": 0, "good": 1})
@@ -49,12 +54,23 @@ class Look(unittest.TestCase):
             encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=16, bos_token_id=1, eos_token_id=2, pad_token_id=0,
             decoder_start_token_id=2, num_labels=3), 4)
         cls.save("twice", cls.twice)
+        cls.mixture = hf.random_model(transformers.MixtralForCausalLM, transformers.MixtralConfig(
+            hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, num_local_experts=3,
+            num_experts_per_tok=2, max_position_embeddings=16, **analysis.IDS), 4)
+        cls.save("mixture", cls.mixture)
+        cls.scored = {}
+        for name, problem, count in (("several", "multi_label_classification", 3), ("ratings", "regression", 2), ("reranker", None, 1)):
+            config = transformers.BertConfig(
+                vocab_size=len(WORDS), hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=16,
+                max_position_embeddings=20, pad_token_id=0, num_labels=count, problem_type=problem)
+            cls.scored[name] = hf.random_model(transformers.BertForSequenceClassification, config, 4)
+            cls.save(name, cls.scored[name])
         tokens = byte_level()
         cls.large = hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
             n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(tokens) + 1, bos_token_id=None, eos_token_id=None), 3)
         cls.save("large", cls.large)
         tokens.save_pretrained(cls.folder / "large")
-        names = ["gpt2", "bert", "t5", "labels", "spans", "twice", "large"]
+        names = ["gpt2", "bert", "t5", "labels", "spans", "twice", "large", "mixture", *cls.scored, *more]
         cls.server = Server(*[word for name in names for word in ("--model", cls.folder / name)])
         cls.addClassCleanup(cls.server.close)
 
@@ -212,6 +228,76 @@ class Look(unittest.TestCase):
         self.assertEqual(answer["count"], len(words) * (len(words) + 1) // 2)
         for span, logit in expected.items():
             self.assert_close(found[span], logit, span)
+
+    # A block's norms in their order, and the matrix from its neurons to the stream.
+    INSIDE = {
+        "gpt2": lambda m, l: ([m.transformer.h[l].ln_1, m.transformer.h[l].ln_2, m.transformer.ln_f], m.transformer.h[l].mlp.c_proj),
+        "llama": lambda m, l: ([m.model.layers[l].input_layernorm, m.model.layers[l].post_attention_layernorm, m.model.norm],
+                               m.model.layers[l].mlp.down_proj),
+        "gemma2": lambda m, l: ([*(getattr(m.model.layers[l], f"{name}_layernorm") for name in
+                                   ("input", "post_attention", "pre_feedforward", "post_feedforward")), m.model.norm], m.model.layers[l].mlp.down_proj),
+        "olmo2": lambda m, l: ([m.model.layers[l].post_attention_layernorm, m.model.layers[l].post_feedforward_layernorm, m.model.norm],
+                               m.model.layers[l].mlp.down_proj),
+        "neox": lambda m, l: ([m.gpt_neox.layers[l].input_layernorm, m.gpt_neox.layers[l].post_attention_layernorm, m.gpt_neox.final_layer_norm],
+                              m.gpt_neox.layers[l].mlp.dense_4h_to_h),
+        "bert": lambda m, l: ([m.bert.encoder.layer[l].attention.output.LayerNorm, m.bert.encoder.layer[l].output.LayerNorm],
+                              m.bert.encoder.layer[l].output.dense),
+        "t5": lambda m, l: ([*(layer.layer_norm for layer in m.decoder.block[l].layer), m.decoder.final_layer_norm],
+                            m.decoder.block[l].layer[-1].DenseReluDense.wo),
+    }
+
+    def test_norms_and_neurons_of_a_block(self):
+        for name, inside in self.INSIDE.items():
+            with self.subTest(model=name):
+                reference = self.all_references[name]
+                layer, at, seen = len(reference.parts["residual"]) - 1, self.position(name), {}
+                norms, down = inside(reference.model, layer)
+                hooks = [norm.register_forward_hook(lambda _, x, y, i=i: seen.update({i: (x[0][0, at], y[0, at])})) for i, norm in enumerate(norms)]
+                hooks.append(down.register_forward_pre_hook(lambda _, x: seen.update(neurons=x[0].reshape(-1, x[0].shape[-1])[at])))
+                reference.run(CLEAN, [(("attention", layer), torch.zeros_like)])
+                for hook in hooks:
+                    hook.remove()
+                found = self.look(name, layer=layer, sublayers=[f"{layer}.attention"])["inside"]
+                self.assert_close([(each["before"], each["after"]) for each in found["norms"]],
+                                  [[state.norm() for state in seen[i]] for i in range(len(norms))], "lengths")
+                for each, norm, (state, _) in zip(found["norms"], norms, [seen[i] for i in range(len(norms))], strict=True):
+                    mean = state.mean() if isinstance(norm, torch.nn.LayerNorm) else 0
+                    self.assertEqual(each["mean"] is None, not isinstance(norm, torch.nn.LayerNorm))
+                    self.assert_close(each["mean"] or 0, mean, each["name"])
+                    eps = norm.eps if hasattr(norm, "eps") else norm.variance_epsilon
+                    self.assert_close(each["divisor"], ((state - mean).square().mean() + eps).sqrt(), each["name"])
+                columns = down.weight if isinstance(down, transformers.pytorch_utils.Conv1D) else down.weight.T  # [F, C]
+                strengths = seen["neurons"].abs() * columns.norm(dim=1)
+                self.assertEqual([each["id"] for each in found["neurons"]], [i for i in strengths.argsort(descending=True)[:8].tolist() if strengths[i] > 0])
+                self.assert_close([each["activation"] for each in found["neurons"]], [seen["neurons"][each["id"]] for each in found["neurons"]], "activations")
+                table = reference.model.get_output_embeddings().weight
+                for each in found["neurons"]:
+                    raised = table @ (seen["neurons"][each["id"]] * columns[each["id"]])
+                    expected = [] if name == "bert" else [WORDS[i] for i in raised.topk(5).indices]
+                    self.assertEqual([token.strip() for token in each["tokens"]], expected)
+
+    def test_experts_of_each_token(self):
+        with torch.no_grad(), hf.float64():
+            logits = self.mixture.double()(input_ids=analysis.ids_of(CLEAN), output_router_logits=True).router_logits[1]
+        weights, experts = logits.softmax(-1).topk(2)
+        found = self.look("mixture", layer=1)["inside"]
+        self.assertEqual((found["neurons"], [[each["expert"] for each in row] for row in found["experts"]]), ([], experts.tolist()))
+        self.assert_close([[each["weight"] for each in row] for row in found["experts"]], weights / weights.sum(-1, keepdim=True), "weights")
+
+    def test_scores_and_several_labels_are_no_distribution(self):
+        for name, kind in (("several", "labels"), ("ratings", "score"), ("reranker", "score")):
+            found = self.look(name, "the cat", text_pair="a dog sat", sublayers=["1.attention"])["answer"]
+            ids, types = torch.cat([analysis.ids_of("the cat"), analysis.ids_of("a dog sat")], 1), torch.tensor([[0] * 2 + [1] * 3])
+            with torch.no_grad(), hf.float64():
+                model = self.scored[name].double()
+                on = model(input_ids=ids, token_type_ids=types).logits[0]
+                hook = analysis.on_output(model.bert.encoder.layer[1].attention.output.dense, torch.zeros_like)
+                off = model(input_ids=ids, token_type_ids=types).logits[0]
+                hook.remove()
+            self.assertEqual((found["kind"], found["count"]), (kind, len(on)))
+            self.assertNotIn("divergence", found)
+            self.assert_close(self.logits(found, found["plain"]), on, name)
+            self.assert_close(self.logits(found), off, name)
 
     def test_what_is_refused_names_its_field(self):
         for param, words, fields in [

@@ -11,6 +11,7 @@
 #include "apps/serve/endpoints/look_parts.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/json.h"
+#include "models/analysis/inside_block.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/rollout.h"
 #include "models/analysis/sweep.h"
@@ -85,6 +86,7 @@ class Look {
     json["lens"] = lens(run_);
     json["norms"] = json_numbers(stream_norms(run_).select(1, 0).cpu());
     if (request_.layer) json["attention"] = attention(run_.output);
+    if (request_.layer) json["inside"] = inside(*request_.layer);
     return json;
   }
 
@@ -199,6 +201,20 @@ class Look {
     if (request_.head)
       json["steps"] = steps(output, (request_.crosses ? output.cross_attentions : self).at(layer));
     return json;
+  }
+
+  // At the answer's position, as far as the opened stack has it.
+  ordered_json inside(std::int64_t layer) const {
+    const ModelParts parts = model_.model->parts();
+    const bool encoder = opens_encoder();
+    const auto at = static_cast<std::size_t>(layer);
+    const at::Tensor& input = encoder ? run_.output.encoder_hidden_states[at] : run_.stream[at];
+    const auto& layers = encoder ? run_.output.encoder_activations : run_.output.activations;
+    const std::int64_t position = std::min(position_, input.size(1) - 1);
+    const auto numbers = analysis::inside_block(
+        *model_.model, request_.stack == Shape::kEncoder ? *parts.encoder : *parts.decoder, layer,
+        {input, layers[at]}, position);
+    return json_of(numbers, position, [this](std::int64_t id) { return name(id); });
   }
 
   // What a query's weights are computed from; null for attentions that do not compare queries with keys.

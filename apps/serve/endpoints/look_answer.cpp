@@ -9,7 +9,6 @@
 #include "apps/serve/endpoints/look_parts.h"
 #include "data/base/base64.h"
 #include "models/analysis/logit_lens.h"
-#include "models/analysis/logit_target.h"
 #include "models/tasks/answer.h"
 #include "models/tasks/look_texts.h"
 
@@ -44,11 +43,13 @@ LookAnswer span_answer(const LookPlace& place, const ModelOutput& output) {
   return {.kind = "span", .logits = at::tensor(logits), .name = name};
 }
 
-bool has_distribution(const TextModel& model, const at::Tensor& logits) {
-  if (!logits.defined() || model.model->parts().head.is_flag) return false;
+// "token", "label", "labels" or "score"; empty for a head that this page has no picture of.
+std::string kind_of(const TextModel& model, const at::Tensor& logits) {
+  if (!logits.defined() || model.model->parts().head.is_flag) return "";
+  if (logits.dim() == 3) return gives_labels(model) ? "label" : "token";
   const ProblemType problem = model.model->config().problem_type;
-  return logits.dim() == 3 ||
-         (logits.size(1) > 1 && problem != ProblemType::kRegression && problem != ProblemType::kMultiLabel);
+  if (problem == ProblemType::kMultiLabel) return "labels";
+  return logits.size(1) == 1 || problem == ProblemType::kRegression ? "score" : "label";
 }
 
 std::string rest_of(const at::Tensor& logits, const at::Tensor& named) {
@@ -71,14 +72,13 @@ std::string base64_of(const at::Tensor& numbers) {
 std::optional<LookAnswer> look_answer(const TextModel& model, const LookPlace& place,
                                       const ModelOutput& output) {
   if (output.start_logits.defined() && place.texts.text_pair) return span_answer(place, output);
-  if (!has_distribution(model, output.logits)) return std::nullopt;
-  const analysis::LogitTarget target{.position = output.logits.size(1) == 1 ? -1 : place.position};
-  LookAnswer answer{.kind = "token",
-                    .logits = analysis::target_logits(*model.model, output, target).cpu().contiguous(),
-                    .name = place.token_name};
-  if (!gives_labels(model)) return answer;
-  answer.kind = "label";
-  answer.name = [&model](std::int64_t id) { return answer_numbered(model, id).name; };
+  LookAnswer answer{.kind = kind_of(model, output.logits), .name = place.token_name};
+  if (answer.kind.empty()) return std::nullopt;
+  if (answer.kind != "token")
+    answer.name = [&model](std::int64_t id) { return answer_numbered(model, id).name; };
+  at::Tensor logits = output.logits[0];
+  if (logits.dim() == 2) logits = logits[logits.size(0) == 1 ? 0 : place.position];
+  answer.logits = logits.to(at::kFloat).cpu().contiguous();
   return answer;
 }
 
@@ -98,10 +98,42 @@ ordered_json json_of(const LookAnswer& answer, const std::optional<LookAnswer>& 
   if (!plain) return json;
   json["plain"] = {{"logits", json_numbers(plain->logits.index_select(0, ids))},
                    {"rest", rest_of(plain->logits, ids)}};
+  if (answer.kind == "labels" || answer.kind == "score") return json;
   json["divergence"] =
       analysis::divergence(at::log_softmax(plain->logits, -1), at::log_softmax(answer.logits, -1))
           .item<double>();
   return json;
+}
+
+ordered_json json_of(const analysis::InsideBlock& inside, std::int64_t position,
+                     const std::function<std::string(std::int64_t)>& token_name) {
+  ordered_json norms = ordered_json::array(), neurons = norms, experts = norms;
+  for (const analysis::NormNumbers& norm : inside.norms) {
+    norms.push_back({{"name", norm.name},
+                     {"mean", norm.mean ? ordered_json(*norm.mean) : ordered_json()},
+                     {"divisor", norm.divisor},
+                     {"before", norm.before},
+                     {"after", norm.after}});
+  }
+  for (const analysis::Neuron& neuron : inside.neurons) {
+    ordered_json tokens = ordered_json::array();
+    for (const std::int64_t id : neuron.tokens) tokens.push_back(token_name(id));
+    neurons.push_back({{"id", neuron.id},
+                       {"activation", neuron.activation},
+                       {"strength", neuron.strength},
+                       {"tokens", std::move(tokens)}});
+  }
+  for (std::int64_t i = 0; inside.experts.defined() && i < inside.experts.size(0); ++i) {
+    ordered_json chosen = ordered_json::array();
+    for (std::int64_t k = 0; k < inside.experts.size(1); ++k)
+      chosen.push_back({{"expert", inside.experts[i][k].item<std::int64_t>()},
+                        {"weight", inside.expert_weights[i][k].item<double>()}});
+    experts.push_back(std::move(chosen));
+  }
+  return {{"position", position},
+          {"norms", std::move(norms)},
+          {"neurons", std::move(neurons)},
+          {"experts", std::move(experts)}};
 }
 
 }  // namespace zoo

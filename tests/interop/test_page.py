@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 import torch
 import transformers
@@ -49,7 +50,14 @@ class Page(unittest.TestCase):
         hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
             n_positions=32, n_embd=12, n_layer=2, n_head=2, vocab_size=len(set("the cat sat on a mat")), bos_token_id=None,
             eos_token_id=None), 3).save_pretrained(cls.folder / "letters")
-        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes", "letters", "spelled") for word in ("--model", cls.folder / name)]
+        cls.scored = {}
+        for name, problem, count in (("several", "multi_label_classification", 3), ("reranker", None, 1)):
+            cls.scored[name] = hf.random_model(transformers.BertForSequenceClassification, transformers.BertConfig(
+                vocab_size=len(WORDS), hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+                max_position_embeddings=20, pad_token_id=0, num_labels=count, problem_type=problem), 4)
+            cls.scored[name].save_pretrained(cls.folder / name)
+            analysis.save_tokenizer(cls.folder / name)
+        models = [word for name in ("gpt2", "later", "bert", "t5", "bytes", "letters", "spelled", *cls.scored) for word in ("--model", cls.folder / name)]
         cls.server = Server(*models)
         cls.addClassCleanup(cls.server.close)
         cls.browser = Browser()
@@ -388,6 +396,94 @@ class Page(unittest.TestCase):
         self.browser.script("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
         self.browser.wait(lambda: self.browser.one("#opened-title").text == "Open a block")
 
+    def test_neurons_and_norms_of_a_block(self):
+        self.type("#text", CLEAN)
+        self.assert_bars(self.answer("gpt2").softmax(-1))
+        self.open_block(1)
+        block, seen = self.references["gpt2"].model.transformer.h[1], {}
+        hooks = [block.mlp.c_proj.register_forward_pre_hook(lambda _, x: seen.update(neurons=x[0].reshape(-1, x[0].shape[-1])[-1])),
+                 block.ln_2.register_forward_pre_hook(lambda _, x: seen.update(state=x[0][0, -1]))]
+        self.answer("gpt2")
+        for hook in hooks:
+            hook.remove()
+        strengths = seen["neurons"].abs() * block.mlp.c_proj.weight.norm(dim=1)
+        rows = [row.text.split() for row in self.browser.all("#neurons tbody tr")]
+        self.assertEqual([int(row[0]) for row in rows], strengths.argsort(descending=True)[:8].tolist())
+        self.assertEqual([row[1].replace("−", "-") for row in rows[:2]], [f"{seen['neurons'][int(row[0])].item():.3g}".ljust(4, "0") for row in rows[:2]])
+        self.assertEqual(len(rows[0]), 3 + 5)  # and what it promotes
+        divisor = (seen["state"].var(unbiased=False) + block.ln_2.eps).sqrt().item()
+        said = self.browser.all('#blocks [aria-current="true"] .norm')[1]
+        self.assertAlmostEqual(float(said.text.split("÷")[1]), divisor, delta=1e-2 * divisor)
+        self.assertIn("norm before feed-forward: takes off the mean", said.get_attribute("title"))
+
+    def test_all_heads_are_compared_and_drawn_in_colours(self):
+        text = "the cat sat the cat sat"
+        self.type("#text", text)
+        self.browser.wait(lambda: len(self.tokens()) == 6)
+        self.open_block(0)
+        attentions = self.references["gpt2"].forward(text, output_attentions=True).attentions
+        self.browser.one("#all-heads-ask").click()
+        rows = self.browser.wait(lambda: [row.text.split() for row in self.browser.all("#all-heads tbody tr")])
+        expected = {}
+        for layer, weights in enumerate(attentions):
+            for head, of in enumerate(weights[0]):
+                expected[f"{layer}.{head}"] = [of.diagonal(-1).mean(), of.diagonal(-2)[1:].mean(), of.diagonal(-3).mean(), of[:, 0].mean()]
+        self.assertEqual([row[0] for row in rows], list(expected))
+        for name, *shares in rows:
+            self.assertTrue(all(abs(float(share) - wanted.item()) < 0.011 for share, wanted in zip(shares, expected[name], strict=True)), (name, shares, expected[name]))
+        self.browser.one('#all-heads [data-order="induction"]').click()
+        ordered = [float(row.text.split()[2]) for row in self.browser.all("#all-heads tbody tr")]
+        self.assertEqual(ordered, sorted(ordered, reverse=True))
+        best = self.browser.one("#all-heads tbody button")
+        layer, head = best.text.split(".")
+        best.click()
+        self.browser.wait(lambda: self.browser.one("#steps-head").text == f"Head {head} of block {layer}")
+        # All heads at once, each in its colour; a click takes one away.
+        self.browser.one("#coloured").click()
+        pressed = "return [...document.querySelectorAll('#heads [data-head]')].map((each) => each.getAttribute('aria-pressed'))"
+        self.assertEqual(self.browser.script(pressed), ["true", "true"])
+        colours = ("const of = document.getElementById('lines'), c = new OffscreenCanvas(of.width, of.height), x = c.getContext('2d', { willReadFrequently: true });"
+                   "x.drawImage(of, 0, 0); const d = x.getImageData(0, 0, c.width, c.height).data; let red = 0, green = 0;"
+                   "for (let i = 0; i < d.length; i += 4) { if (d[i] > d[i + 1] + 40) ++red; if (d[i + 1] > d[i] + 40) ++green; } return [red > 20, green > 20]")
+        self.browser.wait(lambda: self.browser.script(colours) == [True, True])
+        self.browser.one('#heads [data-head="1"]').click()
+        self.browser.wait(lambda: self.browser.script(colours) == [True, False])
+        self.browser.one("#coloured").click()
+        # Of another text the table is asked for again.
+        self.type("#text", CLEAN)
+        self.browser.wait(lambda: self.browser.one("#all-heads-ask").is_displayed() and not self.browser.one("#all-heads").is_displayed())
+
+    def test_scores_and_several_labels(self):
+        def logits(name, off):
+            ids, types = torch.cat([analysis.ids_of("the cat"), analysis.ids_of("a dog")], 1), torch.tensor([[0, 0, 1, 1]])
+            model = self.scored[name]
+            hook = model.bert.encoder.layer[0].output.dense.register_forward_hook(lambda _, __, y: torch.zeros_like(y) if off else None)
+            with torch.no_grad():
+                found = model(input_ids=ids, token_type_ids=types).logits[0]
+            hook.remove()
+            return found
+
+        for name, title, unit in (("several", "Labels", "sigmoid"), ("reranker", "Score", "score")):
+            self.choose("#model", name)
+            self.browser.wait(lambda name=name: self.browser.one("#about").text.startswith(name))
+            self.type("#text", "the cat")
+            self.type("#pair", "a dog")
+            self.browser.wait(lambda: len(self.tokens()) == 4)
+            if name == "several":  # it stays off in a model of the same kind
+                self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').click()
+            self.browser.wait(lambda: self.browser.one("#bars-legend").is_displayed())
+            self.assertEqual(self.browser.one("#answer-title").text, title)
+            self.assertIn(unit, self.browser.one("#axis .unit").text)
+            self.assertFalse(self.browser.one("#sliders").is_displayed())
+            before, after = logits(name, False), logits(name, True)
+            rows = {row.text.split()[0]: row.text.split(None, 1)[1] for row in self.browser.all("#bars li")}
+            for i in range(len(before)):
+                found = [float(part.replace("−", "-").strip(" %")) for part in rows[f"LABEL_{i}"].split("→")]
+                wanted = [each[i].sigmoid().item() * 100 if name == "several" else each[i].item() for each in (before, after)]
+                self.assertTrue(all(abs(a - b) < 6e-2 for a, b in zip(found, wanted, strict=True)), (name, found, wanted))
+        self.assertIn(f"sigmoid of the score): {before[0].sigmoid():.3f} → {after[0].sigmoid():.3f}", self.browser.one("#moved").text)
+        self.assertEqual(self.browser.one("#text-label").text, "Text, or query")
+
     def test_another_head_of_a_run_draws_only_what_depends_on_it(self):
         self.type("#text", CLEAN)
         self.assert_bars(self.answer("gpt2").softmax(-1))
@@ -427,6 +523,19 @@ class Page(unittest.TestCase):
         self.browser.one("#play").click()
         self.browser.wait(lambda: self.browser.script("return played") == [step.name for step in steps])
         self.browser.wait(lambda: self.browser.one("#play").text == "Play")
+        # The same as one animated picture: a frame for each step, with its own numbers.
+        self.browser.script("window.made = []; const url = URL.createObjectURL; URL.createObjectURL = (blob) => { made.push(blob); return url(blob); }")
+        self.browser.one("#animate").click()
+        self.browser.wait(lambda: self.browser.script("return made.length") == 1)
+        svg = ElementTree.fromstring(self.browser.driver.execute_async_script("const [done] = arguments; made[0].text().then(done)"))
+        frames = [each for each in svg if each.tag.endswith("}g")]
+        self.assertEqual([frame[0].text for frame in frames], [step.name for step in steps])
+        self.assertEqual([frame[-1].get("values") for frame in frames], ["visible;hidden", "hidden;visible"])
+        texts = [{each.text for each in frame.iter() if each.tag.endswith("}text")} for frame in frames]
+        for shown, name in zip(texts, ("gpt2", "later")):
+            share = self.answer(name, "the cat sat on the").softmax(-1).max().item()
+            self.assertIn(f"{100 * share:.1f}" if share >= 0.1 else f"{100 * share:.2f}", shown)
+        self.browser.wait(lambda: self.browser.one("#animate").is_enabled())
 
     def test_a_model_with_other_tokens_gets_the_text(self):
         self.type("#text", "the cat")
@@ -540,6 +649,8 @@ class Page(unittest.TestCase):
     def test_every_width_and_both_schemes(self):
         self.addCleanup(self.browser.resize, 1280, 1000)
         self.open_block(0)
+        self.browser.one("#all-heads-ask").click()
+        self.browser.wait(lambda: self.browser.one("#all-heads").is_displayed())
         for width in (390, 1280, 2560):
             for dark in (False, True):
                 self.browser.resize(width, 900, dark)

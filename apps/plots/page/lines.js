@@ -42,21 +42,35 @@ const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {
   const draw = () => {
     if (!view) return;
     const context = layOut(), one = at ?? chosen;
-    context.strokeStyle = colour("--accent");
+    for (const { weight: weightOf, colour: ink } of view.heads ?? [{ weight: view.weight, colour: colour("--accent") }]) {
+      context.strokeStyle = ink;
+      drawLines(context, one, weightOf);
+    }
+    context.globalAlpha = 1;
+    const strengthBy = (weightOf) => (side, i) => (!one || side === one.side ? 0 : one.side === 0 ? weightOf(one.index, i) : weightOf(i, one.index));
+    if (view.heads) for (const side of [0, 1]) stripes(context, side, view.heads.map((head) => ({ ...head, strength: strengthBy(head.weight) })));
+    const strength = view.heads ? () => 0 : strengthBy(view.weight);
+    column(context, view.queries, 0, strength);
+    column(context, view.keys, 1, strength);
+  };
+  const drawLines = (context, one, weightOf) => {
     for (let q = 0; q < view.queries.length; ++q) {
       if (!shown(0, q) || (one?.side === 0 && one.index !== q)) continue;
       for (let k = 0; k < view.keys.length; ++k) {
         if (!shown(1, k) || (one?.side === 1 && one.index !== k)) continue;
-        const weight = view.weight(q, k);
+        const weight = weightOf(q, k);
         if (weight >= (one ? 0.005 : kFaintest)) line(context, q, k, weight);
       }
     }
-    context.globalAlpha = 1;
-    const strength = (side, i) => !one || side === one.side ? 0
-      : one.side === 0 ? view.weight(one.index, i) : view.weight(i, one.index);
-    column(context, view.queries, 0, strength);
-    column(context, view.keys, 1, strength);
   };
+  // Beside the token that is held, a stripe for each of several heads.
+  const stripes = (context, side, heads) => (side === 0 ? view.queries : view.keys).forEach((_, i) => heads.forEach((head, h) => {
+    const wide = (side === 0 ? left - 2 : right) / heads.length;
+    context.globalAlpha = 0.6 * head.strength(side, i);
+    context.fillStyle = head.colour;
+    if (shown(side, i)) context.fillRect((side === 0 ? 0 : left + middle) + h * wide, y(i) - kLineRow / 2 + 1, wide, kLineRow - 2);
+    context.globalAlpha = 1;
+  }));
 
   let waiting = false;
   const drawSoon = () => {
@@ -86,7 +100,7 @@ const makeLines = (canvas, { onHover = () => {}, onPick = () => {} } = {}) => {
     drawSoon();
   });
   return {
-    // {queries, keys, weight(query, key), hidden(side, index)}
+    // {queries, keys, weight(query, key), hidden(side, index), heads: several {weight, colour} in place of weight}
     show(next) { view = next; at = null; draw(); },
     choose(query) { chosen = query === null ? null : { side: 0, index: query }; onHover(chosen); drawSoon(); },
     get chosen() { return chosen; },

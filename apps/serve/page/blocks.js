@@ -59,14 +59,17 @@ const place = () => Math.min(state.seen.position, state.seen.norms[0].length - 1
 // The sublayers in their order, with their norms before, after, or after the sum.
 const sublayersOf = (layer) => {
   const { cross, parallel, norm } = shape(), line = element("div", { className: "subs" });
-  const box = () => element("span", { className: "norm", textContent: "norm" });
+  const box = (name) => {
+    const numbers = normOf(layer, name);
+    return element("span", { className: "norm", title: numbers ? normSays(numbers) : "", textContent: numbers ? `norm ÷ ${shortNumber(numbers.divisor)}` : "norm" });
+  };
   for (const part of cross ? ["attention", "cross_attention", "feed_forward"] : ["attention", "feed_forward"]) {
     const name = part.replace("_", "-");
-    if (norm === "pre" || norm === "sandwich") line.append(box());
+    if (norm === "pre" || norm === "sandwich") line.append(box(`${part}_norm`));
     line.append(switchOf(`sublayers ${layer}.${part}`, name, part, `${name} of block ${layer}`));
-    if (norm === "sandwich" || norm === "branch_end") line.append(box());
+    if (norm === "sandwich" || norm === "branch_end") line.append(box(`${part}${norm === "sandwich" ? "_end" : ""}_norm`));
     line.append(parallel && part !== "feed_forward" ? "+" : "⊕");
-    if (norm === "post") line.append(box());
+    if (norm === "post") line.append(box(`${part}_norm`));
   }
   return line;
 };
@@ -116,7 +119,7 @@ const renderBlocks = () => {
     element("div", { className: "line" }, element("span", { textContent: text }), saysOf(row)));
   const items = [end("embedding", `Embedding + ${kPositions[positions] ?? `${positions.replaceAll("_", " ")} positions`}`, lens?.[0])];
   for (let layer = 0; layer < layers; ++layer) items.push(blockOf(layer, longest));
-  items.push(end("output", `${norm === "post" ? "" : "norm → "}${state.seen.answer ? "head → softmax" : "no distribution"}`, null));
+  items.push(end("output", `${norm === "post" ? "" : "norm → "}${{ labels: "head → sigmoid", score: "head" }[state.seen.answer?.kind] ?? (state.seen.answer ? "head → softmax" : "no answer")}`, null));
   byId("blocks").replaceChildren(...items);
   if (focus) byId("blocks").querySelector(focus)?.focus();
   byId("blocks-legend").hidden = !lens;

@@ -65,7 +65,7 @@ const begin = async () => {
   byId("model").replaceChildren(...options.map((option) => option.cloneNode(true)));
   byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
-  byId("slide-label").hidden = byId("play").hidden = byId("other-label").hidden = state.models.length < 2;
+  byId("slide-label").hidden = byId("play").hidden = byId("animate").hidden = byId("other-label").hidden = state.models.length < 2;
   if (!await openLink()) await chooseModel(firstModel());
 };
 addEventListener("hashchange", () => { if (location.hash !== written) openLink(); });
@@ -117,6 +117,12 @@ byId("stack").addEventListener("change", (event) => {
 });
 byId("map").addEventListener("change", (event) => { state.map = event.target.value; chooseHead(state.head); });
 byId("mean").addEventListener("click", () => chooseHead(-1));
+byId("coloured").addEventListener("click", () => {
+  state.coloured = state.coloured ? null : new Set(Array.from({ length: shownMap.heads }, (_, head) => head));
+  renderHead();
+});
+byId("all-heads-ask").addEventListener("click", compareHeads);
+byId("animate").addEventListener("click", saveAnimation);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && state.layer !== null) openLayer(state.layer);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && grows() && !byId("run").disabled) run();

@@ -45,6 +45,22 @@ const chooseHead = (head) => {
   return head < 0 ? null : look();
 };
 
+// As in bertviz's head view: lines of several heads, each in its colour.
+const colourOf = (head) => `hsl(${Math.round((head * 137.5) % 360)}, 70%, ${dark.matches ? 65 : 40}%)`;
+const colourHead = (head) => {
+  if (!state.coloured.delete(head)) state.coloured.add(head);
+  renderHead();
+};
+const showColours = (map) => {
+  byId("coloured").setAttribute("aria-pressed", String(state.coloured !== null));
+  for (const button of byId("heads").querySelectorAll("[data-head]")) {
+    const head = Number(button.dataset.head), on = state.coloured?.has(head);
+    button.setAttribute("aria-pressed", String(on ?? head === state.head));
+    button.style.border = on ? `4px solid ${colourOf(head)}` : "";
+  }
+  return state.coloured && [...state.coloured].filter((head) => head < map.heads).sort((a, b) => a - b).map((head) => ({ weight: headOf(map, head), colour: colourOf(head) }));
+};
+
 // What a head looks at most: "previous 0.83".
 const looksAt = (map, head) => {
   if (map.kind === "cross") return "";
@@ -58,7 +74,7 @@ const headCell = (map, head) => {
   paint(canvas, map.keys.length, map.queries.length, (i) => weight(Math.floor(i / map.keys.length), i % map.keys.length));
   const button = element("button", { type: "button", "aria-pressed": String(state.head === head), "aria-label": `head ${head}` }, canvas);
   button.dataset.head = head;
-  button.addEventListener("click", () => clicked(site) || chooseHead(state.head === head ? -1 : head));
+  button.addEventListener("click", () => clicked(site) || (state.coloured ? colourHead(head) : chooseHead(state.head === head ? -1 : head)));
   const cell = element("div", { className: "head" }, button, switchOf(site, String(head), "attention", `head ${head} of block ${state.layer}`),
     element("small", { textContent: looksAt(map, head) }));
   cell.classList.toggle("off", state.off.has(site));
@@ -88,10 +104,9 @@ const renderHead = () => {
   shownHead = state.head;
   shownWeight = headOf(map, state.head);
   byId("mean").setAttribute("aria-pressed", String(state.head < 0));
-  for (const button of byId("heads").querySelectorAll("[data-head]")) button.setAttribute("aria-pressed", String(Number(button.dataset.head) === state.head));
   const says = byId("pattern").textContent = patternText(map);
   const view = { queries: map.queries, keys: map.keys, weight: shownWeight };
-  lines.show(view);
+  lines.show({ ...view, heads: showColours(map) });
   heat.show(view);
   for (const id of ["lines", "heat"]) byId(id).setAttribute("aria-label", `${says}; ${map.queries.length} by ${map.keys.length} tokens`);
 };
@@ -115,8 +130,10 @@ const renderOpened = (anew = true) => {
   if (other) renderHeads();
   if (other || state.head !== shownHead) renderHead();
   renderSteps();
+  renderAllHeads();
   if (!anew) return;
   renderLens();
+  renderInside();
   renderNorms();
   const tokens = labels(stackTokens()), values = (state.seen.attention.levels ??= bytesOf(state.seen.attention.rollout));
   rollout.show({ queries: tokens, keys: tokens, weight: (query, key) => values[query * tokens.length + key] / 255 });

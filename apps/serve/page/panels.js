@@ -1,8 +1,8 @@
 // ---- The panels that can be saved, and the numbers that each one shows.
 const answerNumbers = () => {
   const { answer } = state.seen, { shares, before } = shownOf(answer);
-  return { ...begun(), position: state.seen.position, sampling: choices,
-    answers: answer.ids.map((id, i) => ({ id, name: answer.names[i], logit: answer.logits[i], probability: shares[i], before: before[i] })) };
+  return { ...begun(), position: state.seen.position, ...(isDistribution(answer) ? { sampling: choices } : {}),
+    answers: answer.ids.map((id, i) => ({ id, name: answer.names[i], logit: answer.logits[i], [answer.kind === "score" ? "score" : "probability"]: shares[i], before: before[i] })) };
 };
 // What belongs to every file: the model, its text and what is off.
 const begun = () => ({ model: state.seen.model, tokens: answerTokens().map(({ id, token }) => ({ id, token })), off: [...state.off],
@@ -21,6 +21,8 @@ const kPanels = {
   } },
   "lens-part": { name: "logit-lens", numbers: () => ({ ...opened(), ...state.seen.lens?.[state.layer + 1] }) },
   "norms-part": { name: "lengths", numbers: () => ({ ...opened(), before: state.seen.norms[state.layer], after: state.seen.norms[state.layer + 1] }) },
+  "neurons-part": { name: "neurons", numbers: () => ({ ...opened(), ...state.seen.inside }) },
+  "all-heads-part": { name: "all-heads", numbers: () => ({ ...begun(), heads: allHeads?.rows ?? [] }) },
   "rollout-part": { name: "rollout", numbers: () => {
     const count = stackTokens().length;
     return { ...opened(), rollout: squareOf(count, count, (row, column) => state.seen.attention.levels[row * count + column] / 255) };

@@ -1,7 +1,7 @@
 // ---- State of the page. `seen` is the last answer of POST /look, `beside` that of a second model.
 const state = {
   models: [], model: null, other: null, text: "", ownText: false, pair: "", target: "", append: [], position: null,
-  stack: null, layer: 0, map: "self", head: -1, query: null, key: null, step: "Query", click: "look", guide: null, off: new Set(), with: "zero",
+  stack: null, layer: 0, map: "self", head: -1, coloured: null, query: null, key: null, step: "Query", click: "look", guide: null, off: new Set(), with: "zero",
   patch: { text: "", part: "residual", layer: 0, head: 0, position: "", counts: null },
   many: false, running: false, seen: null, beside: null, changed: "text",
 };

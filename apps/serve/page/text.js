@@ -19,8 +19,9 @@ const renderTokens = (host, tokens, chooses) => {
 const renderText = () => {
   const { seen } = state, kind = shape().kind, spans = about(state.model)?.head === "question-answering";
   byId("pair-field").hidden = kind !== "encoder";
-  byId("text-label").textContent = spans ? "Question" : isPair() ? "Input of the encoder" : "Input of the model";
-  byId("pair-label").textContent = spans ? "Text that holds the answer" : "Second text, if there is one";
+  const scores = seen.answer?.kind === "score" && seen.answer.count === 1;  // of a text, or, by a reranker, of a pair
+  byId("text-label").textContent = spans ? "Question" : isPair() ? "Input of the encoder" : scores ? "Text, or query" : "Input of the model";
+  byId("pair-label").textContent = spans ? "Text that holds the answer" : scores ? "Document that a reranker scores for the query, if there is one" : "Second text, if there is one";
   byId("target-field").hidden = !isPair();
   const answers = ["causal-lm", "masked-lm", "pretraining", "seq2seq-lm", "token-classification"].includes(about(state.model)?.head);
   renderTokens(byId("tokens"), seen.tokens, answers && !isPair());

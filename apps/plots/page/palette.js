@@ -17,9 +17,10 @@ const makePalette = () => {
 makePalette();
 const levelOf = (value) => Math.round(Math.sqrt(Math.min(1, Math.max(0, value))) * 255);
 const rgb = (value) => `rgb(${palette[levelOf(value)].join(",")})`;
+// Black or white, whichever has the larger contrast: at least 4.5.
 const inkOn = (value) => {
-  const [r, g, b] = palette[levelOf(value)];
-  return 0.3 * r + 0.59 * g + 0.11 * b > 140 ? "#10151c" : "#f4f7fb";
+  const [r, g, b] = palette[levelOf(value)].map((channel) => (channel / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 };
 
 // A pixel for each value in [0, 1].

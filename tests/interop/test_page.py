@@ -463,7 +463,7 @@ class Page(unittest.TestCase):
             hook.remove()
             return found
 
-        for name, title, unit in (("several", "Labels", "sigmoid"), ("reranker", "Score", "score")):
+        for name, title, unit in (("several", "Labels", "probability"), ("reranker", "Score", "score")):
             self.choose("#model", name)
             self.browser.wait(lambda name=name: self.browser.one("#about").text.startswith(name))
             self.type("#text", "the cat")
@@ -473,7 +473,8 @@ class Page(unittest.TestCase):
                 self.browser.one('#blocks [data-site="sublayers 0.feed_forward"]').click()
             self.browser.wait(lambda: self.browser.one("#bars-legend").is_displayed())
             self.assertEqual(self.browser.one("#answer-title").text, title)
-            self.assertIn(unit, self.browser.one("#axis .unit").text)
+            self.assertEqual(self.browser.one("#axis .unit").text, unit)
+            self.assertIn("sigmoid", self.browser.one("#moved").text)
             self.assertFalse(self.browser.one("#sliders").is_displayed())
             before, after = logits(name, False), logits(name, True)
             rows = {row.text.split()[0]: row.text.split(None, 1)[1] for row in self.browser.all("#bars li")}

@@ -1,6 +1,6 @@
 // ---- A table of all heads of the model by what they attend to (patternsOf in weights.js). The maps of the other blocks come by the
 // same request as the opened one's, a block at a time, when the table is asked for.
-const kHeadKinds = { previous: "previous token", induction: "induction", duplicate: "duplicate token", first: "first token" };
+const kHeadKinds = { previous: "previous", induction: "induction", duplicate: "duplicate", first: "first" };
 let allHeads = null;  // {run, rows: [{layer, head, shares}]}
 let headsOrder = "block";
 const runWithoutPlace = () => JSON.stringify({ ...JSON.parse(state.seen.asked.run), layer: null });

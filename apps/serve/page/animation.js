@@ -2,7 +2,7 @@
 const kFrameSeconds = 0.8;
 // The answer, and what is open of a block, below one another.
 const frameOf = (name) => {
-  const frame = svgElement("g", {}), parts = ["answer-part", ...(byId("inside").hidden ? [] : ["attention-part"])].map(byId);
+  const frame = svgElement("g", {}), parts = ["answer-title", "chips", "moved", "lists", "attention-part"].map(byId).filter((part) => part.getClientRects().length > 0);
   frame.append(svgElement("text", { x: 4, y: 20, "font-size": 16, "font-family": "system-ui, sans-serif", fill: colour("--ink") }, name));
   let width = 0, height = 28;
   for (const part of parts) {
@@ -10,7 +10,7 @@ const frameOf = (name) => {
     frame.append(group);
     drawPanel(part, (wide, high) => {
       width = Math.max(width, wide);
-      height += high;
+      height += high + 8;
       return new SvgContext(group);
     });
   }

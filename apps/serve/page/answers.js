@@ -5,7 +5,7 @@ const sigmoid = (logit) => 1 / (1 + Math.exp(-logit));
 // {of(logit): what its bar shows, kept: how many answers the sliders leave}
 const measureOf = ({ kind, count }, part) => (isDistribution({ kind }) ? distribution(part) : { of: kind === "labels" ? sigmoid : (logit) => logit, kept: count });
 const numberText = ({ kind }, number) => (kind === "score" ? number.toFixed(3).replace("-", "−") : percent(number));
-const unitOf = ({ kind }) => ({ labels: "probability of each label alone (sigmoid)", score: "score" })[kind] ?? "probability";
+const unitOf = ({ kind }) => (kind === "score" ? "score" : "probability");
 
 // A row: name, bar, number. The track goes from `least` to `most`, and a bar begins at 0.
 const bar = (answer, i, share, before, { pick, least, most }) => {
@@ -80,7 +80,8 @@ const renderLists = (answer) => {
 };
 // What became of the whole answer.
 const movedText = ({ kind, count, logits, plain, divergence }) => {
-  if (kind !== "score") return plain && kind !== "labels" ? `The distribution moved by ${divergence.toPrecision(3)} bits.` : "";
+  if (kind === "labels") return "Each label has a probability of its own, the sigmoid of its logit; they need not sum to 1.";
+  if (kind !== "score") return plain ? `The distribution moved by ${divergence.toPrecision(3)} bits.` : "";
   // A single number may be a rating or a yes or no, which only its training tells.
   return count === 1 ? `As a probability (sigmoid of the score): ${(plain ? [plain.logits[0], logits[0]] : logits).map((each) => sigmoid(each).toFixed(3)).join(" → ")}` : "";
 };

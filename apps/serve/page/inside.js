@@ -25,7 +25,7 @@ const renderInside = () => {
   byId("neurons-at").textContent = `of the feed-forward network, at token ${position} ${tokens[position]}${off}. Strength = |activation| × length of the neuron’s output column`;
   byId("neurons-promote").hidden = byId("neurons-head").hidden = !promotes;
   fillRows("neurons", neurons.map(({ id, activation, strength, tokens: raised }) => rowOf(String(id), shortNumber(activation), shortNumber(strength), barCell(strength, most),
-    ...(promotes ? [element("td", { className: "raised", textContent: raised.map(visible).join("  ") })] : []))));
+    ...(promotes ? [element("td", { className: "raised", textContent: raised.map(visible).join(" ") })] : []))));
   byId("block-norms-part").hidden = norms.length === 0;
   fillRows("block-norms", norms.map(({ name, mean, divisor, before, after }) =>
     rowOf(normName(name), mean === null ? "–" : shortNumber(mean), shortNumber(divisor), `${shortNumber(before)} → ${shortNumber(after)}`)));

@@ -1,5 +1,8 @@
 #include "models/analysis/inside_block.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/ops/linalg_vector_norm.h>
 
 #include "models/analysis/logit_lens.h"

@@ -50,16 +50,20 @@ std::vector<Neuron> neurons_of(const Model& model, const TransformerStackImpl& s
   const HeadParts head = model.parts().head;
   const bool tells = &stack == &head_stack(model) && has_lens(model) && head.has_vocabulary() &&
                      !head.dense && !head.norm && head.weight.size(1) == down.size(0);
+  at::Tensor promoted;  // [8, tokens], of all at once: the table is large
+  if (tells) {
+    const at::Tensor columns = down.index_select(1, ids) * activations.index_select(0, ids);
+    const at::Tensor raised = head.weight.to(at::kFloat).matmul(columns).t();
+    promoted = std::get<1>(raised.topk(std::min(kTokens, raised.size(1)))).cpu().contiguous();
+  }
   std::vector<Neuron> neurons;
   for (std::int64_t i = 0; i < ids.size(0) && best[i].item<float>() > 0; ++i) {
     const auto id = ids[i].item<std::int64_t>();
     neurons.push_back(
         {.id = id, .activation = activations[id].item<double>(), .strength = best[i].item<double>()});
     if (!tells) continue;
-    const at::Tensor raised = head.weight.to(at::kFloat).mv(down.select(1, id) * activations[id]);
-    const at::Tensor tokens = std::get<1>(raised.topk(std::min(kTokens, raised.size(0)))).cpu();
-    neurons.back().tokens.assign(tokens.const_data_ptr<std::int64_t>(),
-                                 tokens.const_data_ptr<std::int64_t>() + tokens.numel());
+    const auto* tokens = promoted[i].const_data_ptr<std::int64_t>();
+    neurons.back().tokens.assign(tokens, tokens + promoted.size(1));
   }
   return neurons;
 }

@@ -90,7 +90,8 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
   const at::NoGradGuard no_grad;
   objective.module().eval();
   const auto totals = objective.totals();
-  if (!totals) ranks = nullptr;
+  Ranks* const together = part_weights() != nullptr ? ranks : nullptr;  // they compute each block together
+  if (!totals || together != nullptr) ranks = nullptr;
   const std::int64_t step = ranks != nullptr ? ranks->size() : 1, own = ranks != nullptr ? ranks->rank() : 0;
   const std::int64_t count = std::min(batches, objective.evaluation_batches(split));
   // Of each batch its loss times its targets, and these.
@@ -111,6 +112,7 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
     for (double* total : *totals) *total = ranks->sum(*total);
     for (const at::Tensor& part : {losses, targets}) ranks->add(part);
   }
+  if (together != nullptr) together->broadcast(losses, 0);  // by which all decide what is best
   const auto sum = [](const at::Tensor& x) {
     return std::accumulate(x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel(), 0.0);
   };
@@ -135,6 +137,19 @@ void require_rounds(const TrainerOptions& options) {
                      ", where each rank has weights and an optimizer of its own");
 }
 
+void require_fit_of_shards(const UpdaterOptions& options, bool layer_norms) {
+  if (options.optimizer_shares == 1 || options.shard <= Shard::kOptimizer) return;
+  const std::string& what = kShardNames[static_cast<std::size_t>(options.shard)];
+  const auto refuse = [&](const char* field, const char* reason) {
+    throw UnfitField(Field{field}, ": not with ", Field{"shard"}, " ", what, ", ", reason);
+  };
+  if (!options.device.is_cpu()) refuse("device", "which is for CPUs");
+  if (options.dtype == at::kHalf) refuse("dtype", "whose gradients have no scale; take bfloat16");
+  if (layer_norms) refuse("layer_norms", "with which no rank has all gradients");
+  if (options.shard == Shard::kWeights && options.ema_decay > 0)
+    refuse("ema_decay", "with which no rank has all weights");
+}
+
 Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options)
     : objective_(objective),
       run_(std::move(run)),
@@ -144,6 +159,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       best_val_loss_(std::numeric_limits<double>::infinity()) {
   require_ranges(options_);
   require_rounds(options_);
+  require_fit_of_shards(options_.updater, options_.layer_norms);
   if (!options_.schedule.decay_iters) options_.schedule.decay_iters = options_.max_iters;
   seed_generators(options_.seed, options_.updater.device);
 }
@@ -238,6 +254,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
       metrics(iteration, iteration > first_iteration_ ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
+  const Shards::Whole whole(updater_.shards());
   if (record != nullptr) {
     record->write_end(end);
     const AverageScope average(updater_.average());
@@ -306,6 +323,7 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
   last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;
   if (last_evaluation_.best) {
     best_val_loss_ = val_loss;
+    const Shards::Whole whole(updater_.shards());
     if (writes()) run_.write_best(save_model_);
   }
   // A resumed run repeats the evaluation of its checkpoint's iteration, which may already be counted.
@@ -316,15 +334,18 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
 }
 
 void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
-  const NamedTensors state = updater_.state(iteration);  // on all ranks, because each may have a part
-  if (!writes()) return updater_.send_state(state);
+  if (!writes()) {  // each may have a part
+    { const Shards::Whole whole(updater_.shards()); }
+    return updater_.send_state(updater_.state(iteration));
+  }
   const std::int64_t ranks = options_.ranks != nullptr ? options_.ranks->size() : 1;
   run_.write_step(iteration, [&](const std::filesystem::path& directory) {
     {
+      const Shards::Whole whole(updater_.shards());
       const AverageScope common(updater_.common());
       (options_.save_step ? options_.save_step : save_model_)(directory);
     }
-    updater_.save(directory, state);
+    updater_.save(directory, updater_.state(iteration));
     save_generators(directory, options_.updater.device);
     write_trainer_state(directory, {.iteration = iteration,
                                     .micro_steps = updater_.micro_steps(),

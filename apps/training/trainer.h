@@ -36,6 +36,10 @@ struct TrainerOptions {
   Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
+/// Throws UnfitField for an option that does not fit what the ranks divide, which must be more than the
+/// optimizer's state.
+void require_fit_of_shards(const UpdaterOptions& options, bool layer_norms);
+
 /// Throws UnfitField if an evaluation would be inside of a round of local steps, and for other options
 /// that do not fit them.
 void require_rounds(const TrainerOptions& options);

@@ -38,6 +38,13 @@ Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ran
       optimizer_(make_optimizer(objective.module(), options.optimizer,
                                 options.optimizer_shares > 1 ? averaging() : nullptr)) {
   require_ranges({.updater = options});
+  if (options.optimizer_shares > 1 && options.shard > Shard::kOptimizer && averaging() != nullptr) {
+    std::vector<Shards::Weight> weights;
+    for (const auto& [name, parameter] : optimizer_->parameters())
+      weights.push_back({parameter, optimizer_->owner(weights.size())});
+    shards_ = std::make_unique<Shards>(objective.module(), std::move(weights), *ranks, options.shard);
+    optimizer_->divide_gradients(shards_->apart());
+  }
   if (options.dtype == at::kHalf) scaler_.emplace(options.scaler, options.device);
   if (options.ema_decay > 0) average_.emplace(objective.module(), options.ema_decay);
   if (options.local.steps > 0) local_.emplace(objective.module(), options.local, ranks);
@@ -99,8 +106,10 @@ void Updater::backward(const Batch& batch, double share, bool last) {
   }
   const at::Tensor part = loss.detach();
   loss_ = loss_.defined() ? loss_ + part : part;
-  if (averaging() != nullptr) averaging()->prepare_backward(loss, last);
+  if (shards_ != nullptr) shards_->begin();
+  else if (averaging() != nullptr) averaging()->prepare_backward(loss, last);
   (scaler_ ? scaler_->scaled(loss) : loss).backward();
+  if (shards_ != nullptr) shards_->end(last);
 }
 
 Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, double decay_share,
@@ -125,19 +134,32 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, do
   return Outcome::kDone;
 }
 
-void Updater::report_fault(std::int64_t iteration) const {
-  // A non-finite weight makes all gradients non-finite, so it is named first.
-  std::string fault;
-  for (const auto& [name, parameter] : optimizer_->parameters())
-    if (fault.empty() && !is_finite(parameter)) fault = "the weight '" + name + "'";
-  for (const auto& [name, parameter] : optimizer_->parameters()) {
-    if (fault.empty() && parameter.grad().defined() && !is_finite(parameter.grad()))
-      fault = "the gradient of '" + name + "'";
+// What is not finite, on any rank. A non-finite weight makes all gradients non-finite, so it is named first.
+std::string Updater::fault() const {
+  const NamedTensors& weights = optimizer_->parameters();
+  const at::Tensor faults = at::zeros({2, static_cast<std::int64_t>(weights.size())});
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const at::Tensor& weight = weights[i].second;
+    const at::Tensor found = faults.select(1, static_cast<std::int64_t>(i));
+    const bool elsewhere = shards_ != nullptr && optimizer_->owner(i) != ranks_->rank();
+    if (!elsewhere && !is_finite(weight)) found[0] += 1;
+    if (weight.grad().defined() && !is_finite(weight.grad())) found[1] += 1;
   }
-  if (fault.empty())
-    fault = "the norm of the gradients, of which the largest is in '" + largest_gradient() + "',";
+  if (shards_ != nullptr) ranks_->add(faults);
+  for (const std::int64_t kind : {0, 1})
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (faults[kind][static_cast<std::int64_t>(i)].item<float>() > 0)
+        return (kind == 0 ? "the weight '" : "the gradient of '") + weights[i].first + "'";
+  if (shards_ != nullptr) return "the norm of the gradients";
+  return "the norm of the gradients, of which the largest is in '" + largest_gradient() + "',";
+}
+
+void Updater::report_fault(std::int64_t iteration) const {
+  const std::string fault = this->fault();
   std::string forward;
-  for (std::int64_t step = 0; step < options_.accumulation && forward.empty(); ++step)
+  // Ranks that take one another's weights would have to end this search together.
+  const bool alone = shards_ == nullptr || !shards_->divides_weights();
+  for (std::int64_t step = 0; alone && step < options_.accumulation && forward.empty(); ++step)
     forward = objective_.first_bad_tensor(iteration * options_.accumulation + step);
   if (!forward.empty()) forward = "; in the forward pass the first such tensor is '" + forward + "'";
   throw FieldError("update ", iteration, ": ", fault, " is not finite", forward, "; the loss is ",

@@ -18,6 +18,7 @@
 #include "apps/training/optimizers/weight_average.h"
 #include "apps/training/parallel/local_steps.h"
 #include "apps/training/parallel/ranks.h"
+#include "apps/training/parallel/shards.h"
 
 namespace zoo {
 
@@ -29,6 +30,7 @@ struct UpdaterOptions {
   GradScaler::Options scaler;
   double ema_decay = 0;               // of the WeightAverage; 0: none
   std::int64_t optimizer_shares = 1;  // ranks that share the optimizer's state: 1, or all
+  Shard shard = Shard::kOptimizer;    // what they share, if they share it
   LocalStepsOptions local;            // updates of each rank by itself
 };
 
@@ -68,6 +70,8 @@ class Updater {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
   /// The common weights; null without local steps.
   WeightAverage* common() { return local_ ? &local_->common() : nullptr; }
+  /// What lies with its owner alone besides the optimizer's state; null: nothing.
+  Shards* shards() const { return shards_.get(); }
   const GradScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 
   /// What `done` updates have made of the optimizer and the loss scale; of local steps also the momentum, and
@@ -91,12 +95,14 @@ class Updater {
                 std::vector<LayerNorms>* layers);
   NamedTensors state_of(std::int64_t rank, const NamedTensors& own) const;
   std::string largest_gradient() const;
+  std::string fault() const;
   [[noreturn]] void report_fault(std::int64_t iteration) const;
 
   Objective& objective_;
   UpdaterOptions options_;
   Ranks* ranks_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Shards> shards_;
   std::optional<GradScaler> scaler_;
   std::optional<WeightAverage> average_;
   std::optional<LocalSteps> local_;

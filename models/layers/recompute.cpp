@@ -78,10 +78,11 @@ class RandomAndAutocastScope {
 // Non-tensor inputs of the backward pass, in a form that the graph can hold.
 struct RecomputedCall : torch::CustomClassHolder {
   RecomputedCall(RecomputedPart the_part, std::size_t input_count, c10::Device device)
-      : part(std::move(the_part)), inputs(input_count), state(device) {}
+      : part(std::move(the_part)), inputs(input_count), state(device), keeper(part_weights()) {}
   RecomputedPart part;
   std::size_t inputs;
   RandomAndAutocast state;
+  PartWeights* keeper;
 };
 
 class Recompute : public torch::autograd::Function<Recompute> {
@@ -94,6 +95,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     context->saved_data["call"] =
         c10::IValue::make_capsule(c10::make_intrusive<RecomputedCall>(part, count, tensors[0].device()));
     context->save_for_backward(tensors.vec());
+    const PartScope scope(part_weights(), {tensors.begin() + inputs, tensors.end()});
     return part({tensors.begin(), tensors.begin() + inputs});
   }
 
@@ -106,6 +108,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
       if (i < call.inputs) tensors[i] = tensors[i].detach().requires_grad_(tensors[i].requires_grad());
       if (tensors[i].requires_grad()) wanted.push_back(tensors[i]);
     }
+    const PartScope weights(call.keeper,
+                            {tensors.begin() + static_cast<std::ptrdiff_t>(call.inputs), tensors.end()});
     torch::autograd::variable_list outputs;
     {
       const at::AutoGradMode with_graph(true);
@@ -129,6 +133,11 @@ std::vector<at::Tensor> recompute(const RecomputedPart& part, const std::vector<
   std::vector<at::Tensor> tensors = inputs;
   tensors.insert(tensors.end(), parameters.begin(), parameters.end());
   return Recompute::apply(at::TensorList(tensors), part, static_cast<std::int64_t>(inputs.size()));
+}
+
+PartWeights*& part_weights() {
+  thread_local PartWeights* keeper = nullptr;
+  return keeper;
 }
 
 void recompute_blocks(torch::nn::Module& module, bool recomputes) {

@@ -247,6 +247,11 @@ StackOutput TransformerStackImpl::forward(const StackInputs& inputs) {
       auto* record = inputs.output_activations ? &output.activations.emplace_back() : nullptr;
       context.hook = cross.hook = &hook.emplace(inputs.interventions, config_.shape, context.layer, record);
     }
+    PartWeights* const keeper = part_weights();
+    TORCH_CHECK(keeper == nullptr || !at::GradMode::is_enabled(),
+                "weights that other ranks keep are recomputed, which does not give the outputs of layers");
+    const PartScope scope(keeper,
+                          keeper != nullptr ? leaves_of(block(context.layer)) : std::vector<at::Tensor>());
     x = block(context.layer).forward(std::move(x), context, cross);
   }
   if (final_norm) x = final_norm(x);

@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -192,6 +193,79 @@ class ParallelTest(unittest.TestCase):
         done = self.train("alone", 1, batch_size=4, shard_optimizer="true")
         self.assert_one_error(done, "--shard_optimizer", code=2)
         self.assert_nothing_written("alone")
+
+    def pairs(self):
+        table = self.folder / "pairs.tsv"
+        table.write_text("source\ttarget\n" + "".join(f"{'abc'[i % 3]}{i % 7}\t{i % 7}{'abc'[i % 3]}\n" for i in range(80)))
+        return table
+
+    def test_shards_learn_what_one_process_does(self):
+        # A decoder and an encoder-decoder, whose embeddings are also the weights of its head; all gradients are clipped.
+        clipped = dict(grad_clip=0.1)
+        seq2seq = dict(task="seq2seq", model_type="t5", dataset=self.pairs(), optimizer="muon", max_iters=6, **clipped)
+        cases = [("lm", clipped, 12, 3, dict(batch_size=4)), ("seq2seq", seq2seq, 12, 2, dict(batch_size=3, gradient_accumulation_steps=2)),
+                 ("steps", dict(optimizer="muon", **clipped), 16, 4, dict(batch_size=2, gradient_accumulation_steps=2))]
+        for name, flags, rows, ranks, share in cases[:2] if SHORT else cases:
+            self.assertEqual(self.train(name, 1, batch_size=rows, **flags).returncode, 0)
+            one = self.tensors(self.folder / name / "final/model.safetensors")
+            for shard in ("optimizer", "gradients", "weights"):
+                run = f"{name}-{shard}"
+                done = self.train(run, ranks, **flags, **share, shard=shard)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for a, b in zip(self.losses(name)[:-1], self.losses(run)[:-1], strict=True):
+                    self.assertLessEqual(abs(a - b), 1e-6 * abs(a), run)
+                several = self.tensors(self.folder / run / "final/model.safetensors")
+                self.assertLess(max(abs(a - b) for weight in one for a, b in zip(one[weight], several[weight], strict=True)), 1e-5, run)
+            self.assertEqual(self.weights(f"{name}-gradients"), self.weights(f"{name}-weights"))
+
+    def test_shards_go_on_from_a_checkpoint_of_others(self):
+        flags = dict(batch_size=4, lr_decay_iters=12)
+        self.assertEqual(self.train("whole", 2, **flags).returncode, 0)
+        for name, first, then in (("gradients", "weights", "gradients"), ("weights", "none", "weights")):
+            self.assertEqual(self.train(name, 2, max_iters=6, shard=first, **flags).returncode, 0)
+            done = self.train(name, 2, init_from="resume", shard=then, **flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for checkpoint in ("step-00000006", "step-00000012"):  # of two ranks without accumulation the sums are the same
+                self.assertEqual(*(self.weights(f"{run}/checkpoints/{checkpoint}") for run in ("whole", name)), name)
+        # With one process nothing is divided.
+        done = self.train("weights", 1, init_from="resume", **{**flags, "max_iters": 13})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_does_not_fit_shards(self):
+        for words, flags in ((("--shard: not with --local_steps",), dict(shard="gradients", local_steps=3)),
+                             (("--dtype: not with --shard gradients",), dict(shard="gradients", dtype="float16")),
+                             (("--layer_norms: not with --shard gradients",), dict(shard="gradients", layer_norms="true")),
+                             (("--ema_decay: not with --shard weights",), dict(shard="weights", ema_decay=0.9)),
+                             (("--sample_interval: not with --shard weights",), dict(shard="weights", sample_interval=3)),
+                             (("--disagreement: not with --shard weights",), dict(shard="weights", disagreement="outputs")),
+                             (("--shard weights: not for a model that leaves layers out",),
+                              dict(shard="weights", task="seq2seq", model_type="m2m_100", dataset=self.pairs()))):
+            self.assert_one_error(self.train("run", 2, **flags), *words, code=2)
+            self.assert_nothing_written()
+        self.assert_one_error(self.train("run", 1, shard="weights"), "--shard divides among several ranks", code=2)
+        self.assert_nothing_written()
+
+    def test_a_killed_rank_is_named_by_those_that_wait_for_its_weights(self):
+        for shard in ("weights",) if SHORT else ("gradients", "weights"):
+            ranks = self.start_ranks(torchrun, [self.words(shard, **ENDLESS, rank_timeout=20, shard=shard)] * 3)
+            self.await_checkpoint(shard, ranks[0])
+            ranks[1].kill()
+            for rank in (0, 2):
+                self.assert_one_error(self.finish(ranks[rank]), f"rank 1 on {socket.gethostname()} has died")
+            self.assert_goes_on(shard)
+
+    @unittest.skipIf(subprocess.run(["unshare", "-rn", "ip", "link", "add", "wire0", "type", "veth", "peer", "name", "wire1"], capture_output=True,
+                                    check=False).returncode, "no network namespaces here")
+    def test_a_cut_cable_ends_both_hosts(self):
+        script = pathlib.Path(__file__).parent / "cut_cable.py"
+        done = subprocess.run([sys.executable, script, "--seconds", "--rank_timeout", "3", "--", "shard=weights"], capture_output=True, text=True,
+                              check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertTrue(found["checkpoint_is_whole"] is True, found)
+        self.assertEqual([len(lines) for lines in found["errors"]], [1, 1], found)
+        self.assertIn("rank 1 on ", found["errors"][0][0])
+        self.assertIn("rank 0 on ", found["errors"][1][0])
 
     def test_variables_that_disagree(self):
         words = self.words("run", master_addr="127.0.0.1")
@@ -420,10 +494,10 @@ class ParallelTest(unittest.TestCase):
         self.assertNotIn("micro batches on each", done.stderr)
 
     def test_layers_that_are_left_out_by_chance(self):
-        table = self.folder / "pairs.tsv"
-        table.write_text("source\ttarget\n" + "".join(f"{'abc'[i % 3]}{i % 7}\t{i % 7}{'abc'[i % 3]}\n" for i in range(80)))
-        done = self.train("run", 2, task="seq2seq", model_type="m2m_100", dataset=table, max_iters=40)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        for shard in ("none", "gradients"):
+            done = self.train(shard, 2, task="seq2seq", model_type="m2m_100", dataset=self.pairs(), max_iters=40, shard=shard)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.weights("none"), self.weights("gradients"))
 
     def test_a_slow_rank_is_named(self):
         # Most of their time is in passes, so that few pauses are in what both wait for.

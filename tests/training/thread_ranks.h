@@ -40,6 +40,10 @@ class ThreadRanks final : public Ranks {
     exchange({tensor},
              [&](std::size_t i) { return group_.tensors[static_cast<std::size_t>(from)][i].clone(); });
   }
+  std::function<void()> begin_sum(const at::Tensor& tensor, std::int64_t) override {
+    add(tensor);
+    return [] {};
+  }
   bool any_before(bool value) override { return std::exchange(any_, sum(value ? 1 : 0) > 0); }
   void prepare_backward(const at::Tensor&, bool) override { throw Error("no gradients are averaged here"); }
   std::vector<double> take_waits() override { return {}; }

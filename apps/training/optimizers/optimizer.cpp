@@ -28,8 +28,8 @@ namespace {
 
 constexpr const char *kUsualNorm = "usual_norm", *kNorms = "norms", *kSkipped = "skipped";
 
-at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
-  if (!suit_kernels(gradients)) return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
+// The sum of squares, of tensors that suit kernels.
+double squares_of(const std::vector<at::Tensor>& gradients) {
   const std::vector<TensorPart> parts = parts_of(gradients);
   std::vector<double> squares(parts.size());
   for_each_part(parts, [&](std::size_t i) {
@@ -37,7 +37,20 @@ at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
     squares[i] =
         kernels::sum_of_squares(gradients[part.tensor].const_data_ptr<float>() + part.first, part.size);
   });
-  return at::scalar_tensor(std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0)), at::kFloat);
+  return std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+at::Tensor norm_of(const std::vector<at::Tensor>& gradients) {
+  if (!suit_kernels(gradients)) return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
+  return at::scalar_tensor(std::sqrt(squares_of(gradients)), at::kFloat);
+}
+
+// Of gradients of which each rank has some, in the CPU's memory.
+at::Tensor norm_over(const std::vector<at::Tensor>& gradients, Ranks& ranks) {
+  double own = 0;
+  if (suit_kernels(gradients)) own = squares_of(gradients);
+  else if (!gradients.empty()) own = std::pow(norm_of(gradients).item<double>(), 2);
+  return at::scalar_tensor(std::sqrt(ranks.sum(own)), at::kFloat);
 }
 
 }  // namespace
@@ -90,18 +103,23 @@ void Optimizer::step(double learning_rate, double decay_share) {
   Update now{.learning_rate = learning_rate, .decay_share = decay_share};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameter(i).grad().defined()) now.active.push_back(i);
-  if (now.active.empty()) return;
-  norm_ = norm_of(gradients());
+  const bool divided = !apart_.empty();
+  if (now.active.empty() && !divided) return;
+  norm_ = divided ? norm_over(gradients(), *ranks_) : norm_of(gradients());
   // 1e-6 as in torch.nn.utils.clip_grad_norm_.
   if (options_.grad_clip > 0) now.divisor = ((norm_ + 1e-6) / options_.grad_clip).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
   if (spike_factor_ > 0) now.found_inf = at::maximum(now.found_inf, spikes());
   step_.add_(1 - now.found_inf);
-  const std::vector<std::size_t> all = now.active;
+  std::vector<std::size_t> sent = now.active;
+  for (std::size_t i = 0; i < apart_.size(); ++i) {
+    if (i == 0) sent.clear();
+    if (!apart_[i]) sent.push_back(i);
+  }
   std::erase_if(now.active, [&](std::size_t i) { return !owns(i); });
   if (!now.active.empty()) update(now);
   if (ranks_ == nullptr) return;
-  for (const std::size_t i : all) ranks_->broadcast(parameter(i), owners_[i]);
+  for (const std::size_t i : sent) ranks_->broadcast(parameter(i), owners_[i]);
 }
 
 void Optimizer::skip_spikes(double factor) {

@@ -64,6 +64,12 @@ class Optimizer {
   /// not finite, no weight changes.
   void step(double learning_rate, double decay_share = 1.0);
 
+  /// The rank that has the state of the parameter i.
+  std::int64_t owner(std::size_t i) const { return owners_[i]; }
+  /// From now on a gradient is given to its owner alone, and the parameters for which `apart` is true are
+  /// not sent to the others after an update.
+  void divide_gradients(std::vector<bool> apart) { apart_ = std::move(apart); }
+
   /// Drops the gradients; the next backward pass creates new ones instead of adding to them.
   void zero_grad();
 
@@ -133,6 +139,7 @@ class Optimizer {
   at::Tensor norm_;
   Ranks* ranks_;
   std::vector<std::int64_t> owners_;  // by parameter, a rank
+  std::vector<bool> apart_;           // by parameter; empty: each rank has all gradients
 };
 
 /// With `ranks`, the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's state

@@ -113,6 +113,19 @@ class GroupRanks final : public Ranks {
     group_->broadcast(one, options)->wait();
   }
 
+  std::function<void()> begin_sum(const at::Tensor& tensor, std::int64_t to) override {
+    c10d::ReduceOptions options;
+    options.rootRank = to;
+    std::vector<at::Tensor> sum{wire_ == GradientWire::kBfloat16 ? tensor.to(at::kBFloat16) : tensor};
+    const auto work = group_->reduce(sum, options);
+    return [this, tensor, sum, work] {
+      const auto begin = std::chrono::steady_clock::now();
+      work->wait();
+      if (wire_ == GradientWire::kBfloat16) tensor.copy_(sum[0]);
+      waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+  }
+
   void prepare_backward(const at::Tensor& loss, bool last) override {
     if (!last) return;
     count_wait();

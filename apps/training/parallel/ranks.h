@@ -1,12 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/scalar_tensor.h>
 
 namespace zoo {
+
+/// What ranks divide among themselves besides the rows; each includes those before it.
+enum class Shard { kNone, kOptimizer, kGradients, kWeights };
+
+/// In the order of Shard.
+inline const std::vector<std::string> kShardNames{"none", "optimizer", "gradients", "weights"};
 
 /// Data parallelism: the processes train one module, each on different rows. All ranks call the same
 /// functions in the same order.
@@ -33,6 +41,10 @@ class Ranks {
 
   /// Copies rank `from`'s tensor, contiguous in CPU memory, to all other ranks.
   virtual void broadcast(const at::Tensor& tensor, std::int64_t from) = 0;
+
+  /// Begins to add up the ranks' tensors, contiguous in CPU memory, in that of rank `to`; the result waits
+  /// for the end. Those of other ranks hold anything then.
+  virtual std::function<void()> begin_sum(const at::Tensor& tensor, std::int64_t to) = 0;
 
   /// Call before the backward pass of `loss`. With `last` the gradients become the mean over the ranks during
   /// that pass; otherwise they stay local and accumulate.

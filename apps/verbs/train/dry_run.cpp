@@ -41,7 +41,8 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
     needs.weights += std::min(bytes_of(parameter), static_cast<std::int64_t>(parameter.storage().nbytes()));
     if (!parameter.requires_grad()) continue;
     needs.trained += parameter.numel();
-    needs.gradients += bytes_of(parameter);
+    needs.gradients +=
+        bytes_of(parameter) / (options.shard >= Shard::kGradients ? options.optimizer_shares : 1);
     needs.optimizer += bytes_of(parameter) * memories(options.optimizer.kind, hidden.contains(entry.key())) /
                        options.optimizer_shares;
   }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr auto kMayChange = std::to_array<std::string_view>(
     {"out_dir", "init_from", "overwrite", "dry_run", "tokens_per_parameter", "dataset", "val_dataset",
      // where and how it is computed
-     "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard_optimizer",
+     "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard", "shard_optimizer",
      // how processes are started and connected
      "processes", "restart", "master_addr", "master_port", "rank_timeout", "gradient_wire",
      // the record

@@ -127,6 +127,16 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--disagreement_weight: only with --disagreement");
   if (flags.activation_checkpointing && flags.disagreement != Disagreement::kNone)
     throw UsageError("--activation_checkpointing: not with --disagreement, which keeps what heads compute");
+  if (flags.shards() == Shard::kWeights) {
+    const char* const unfit = flags.disagreement != Disagreement::kNone ? "disagreement"
+                              : flags.lora.rank > 0                     ? "lora_rank"
+                              : !flags.teacher.empty()                  ? "teacher"
+                              : flags.sample_interval > 0               ? "sample_interval"
+                              : traits_of(data.task).tunes              ? "task"
+                                                                        : nullptr;
+    if (unfit != nullptr)
+      throw UsageError("--", unfit, ": not with --shard weights; --shard gradients goes with it");
+  }
   if (chosen.contains("loss_scale") && flags.compute.dtype != "float16")
     throw UsageError("--loss_scale: only with --dtype float16");
   if ((ranks || prefers) && flags.disagreement != Disagreement::kNone)

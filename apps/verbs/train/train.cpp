@@ -262,6 +262,7 @@ ParallelSession::Facts facts_of(const ParsedFlags& parsed, const TaskData& data)
 
 int train(const ParsedFlags& parsed, const ParallelSession& session) {
   TrainFlags flags = parsed.values;
+  if (flags.shards() == Shard::kWeights) flags.activation_checkpointing = true;
   if (const std::string ranks = session.description(); session.rank() == 0 && !ranks.empty())
     std::cerr << ranks << "\n";
   RunDirectory run(flags.out_dir, flags.keep_checkpoints);
@@ -380,7 +381,7 @@ int run_train(const Arguments& arguments) {
   require_task_flags(parsed->values, parsed->chosen);
   if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
   apply_threads(parsed->values.compute);
-  keep_freed_memory();
+  if (parsed->values.shards() < Shard::kGradients) keep_freed_memory();
   const ParallelSession session(parsed->values.session);
   return session.run([&] { return train(*parsed, session); });
 }

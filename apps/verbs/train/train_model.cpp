@@ -248,6 +248,9 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
     throw Error("--block_size ", flags.data.block_size, " is longer than the model's ", config.max_length(),
                 " positions");
   require_ids_below(data, config.vocab_size);
+  if (flags.shards() == Shard::kWeights && std::max(config.layer_dropout, config.decoder_layer_dropout) > 0)
+    throw UsageError("--shard weights: not for a model that leaves layers out by chance (layer_dropout); ",
+                     "--shard gradients goes with it");
   if (flags.freezes_packed() && !device.is_cpu())
     throw UsageError("--weights ", flags.weights, ": packed weights are for a CPU; add --device cpu");
   recompute_blocks(*loaded.model, flags.activation_checkpointing);

@@ -47,6 +47,9 @@ void require_local_steps_fit(const TrainFlags& flags) {
   if (local.steps > 0 && flags.sample_interval % local.steps != 0)
     throw UsageError("--sample_interval ", flags.sample_interval, ": expected a multiple of --local_steps ",
                      local.steps);
+  if (local.steps > 0 && flags.shard != Shard::kNone)
+    throw UsageError(
+        "--shard: not with --local_steps, where each rank has weights and an optimizer of its own");
   TrainerOptions options = flags.trainer;
   if (flags.shard_optimizer) options.updater.optimizer_shares = 2;
   require_rounds(options);
@@ -79,13 +82,16 @@ std::optional<int> train_in_processes(const Arguments& arguments, const TrainFla
 
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session) {
   // A run of several ranks may go on in one.
-  if (flags.shard_optimizer && session.size() == 1 && flags.init_from != "resume")
-    throw UsageError("--shard_optimizer divides among several ranks: --processes N starts them");
+  if (flags.shards() != Shard::kNone && session.size() == 1 && flags.init_from != "resume")
+    throw UsageError(flags.shard == Shard::kNone ? "--shard_optimizer" : "--shard",
+                     " divides among several ranks: --processes N starts them");
   TrainerOptions options = flags.trainer;
   options.seed = static_cast<std::uint64_t>(flags.compute.seed);
   options.updater.device = device_of(flags, session);
   options.updater.dtype = dtype_of(flags.compute);
-  if (flags.shard_optimizer) options.updater.optimizer_shares = session.size();
+  options.updater.shard = flags.shards();
+  if (flags.shards() != Shard::kNone) options.updater.optimizer_shares = session.size();
+  require_fit_of_shards(options.updater, options.layer_norms);
   return options;
 }
 

@@ -207,8 +207,10 @@ void declare_processes(Flags& flags, TrainFlags& v) {
             between(1, 86400));
   flags.choice("gradient_wire", v.session.gradient_wire, kGradientWireNames,
                "number format in which gradients travel between ranks; bfloat16 halves the bytes");
-  flags.add("shard_optimizer", v.shard_optimizer,
-            "divide the optimizer's state among the ranks (ZeRO-1); less memory, the same weights");
+  flags.choice("shard", v.shard, kShardNames,
+               "what is divided among the ranks, for less memory: the optimizer's state (ZeRO-1), also "
+               "gradients (ZeRO-2), also the weights of layers (as FSDP, with gradient checkpointing)");
+  flags.add("shard_optimizer", v.shard_optimizer, "the same as --shard optimizer");
   add_fields(flags, v.trainer, "local_steps", "outer_momentum");
 }
 

@@ -93,6 +93,7 @@ struct TrainFlags {
   LoraAdapters::Options lora{.rank = 0, .targets = {}};
   std::string weights = "float32";  // format of the projections below LoRA's adapters
 
+  Shard shards() const { return shard == Shard::kNone && shard_optimizer ? Shard::kOptimizer : shard; }
   bool freezes_packed() const { return weights != "float32"; }
 
   std::int64_t batch_size = 12;
@@ -102,7 +103,8 @@ struct TrainFlags {
   Disagreement disagreement = Disagreement::kNone;
   double disagreement_weight = 0.1;
   bool activation_checkpointing = false;
-  bool shard_optimizer = false;
+  bool shard_optimizer = false;  // Shard::kOptimizer
+  Shard shard = Shard::kNone;
   std::optional<std::int64_t> processes;
   std::int64_t restart = 0;
   SessionOptions session;

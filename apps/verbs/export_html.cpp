@@ -156,7 +156,8 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
   for (const auto& entry : loaded.model->named_parameters())
     header["tensors"].push_back(added(entry.key(), entry.value(), weights == "int8", bytes));
   for (const auto& entry : loaded.model->named_buffers())
-    header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
+    if (!entry.key().ends_with("sinusoids"))  // which the page computes
+      header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
   write_file(target, page_with(header, bytes));
   return static_cast<std::int64_t>(header["tensors"].size());
 }

@@ -7,7 +7,7 @@ namespace zoo {
 NormImpl::NormImpl(NormKind kind, std::int64_t size, double eps, bool with_bias) : options_{kind, eps} {
   const bool biased = with_bias && kind == NormKind::kLayerNorm;
   if (kind == NormKind::kPlainRmsNorm) {
-    weight = register_buffer("weight", make_parameter({size}).detach());
+    weight = register_buffer("weight", make_parameter({size}).detach().contiguous());
     reset();
   } else {
     weight = register_parameter("weight", make_parameter({size}));

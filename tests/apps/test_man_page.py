@@ -19,14 +19,14 @@ HEADINGS = [
     "ENVIRONMENT",
     "FILES",
 ]
-ESCAPES = {r"\-": "-", r"\(rs": "\\", r"\(aq": "'", r"\(ga": "`", r"\(ha": "^", r"\(ti": "~", r"\(dq": '"', r"\&": ""}
+ESCAPES = {r"\-": "-", r"\(rs": "\\", r"\(aq": "'", r"\(ga": "`", r"\(ha": "^", r"\(ti": "~", r"\(dq": '"', r"\&": "", r"\:": ""}
 
 
 def plain(roff):
     """The text without fonts and escapes."""
     text = re.sub(r"\\f[BIR]", "", roff)
     text = re.sub(r"\\\[u([0-9A-F]+)\]", lambda match: chr(int(match.group(1), 16)), text)
-    return re.sub(r"\\(?:-|&|\(..)", lambda match: ESCAPES[match.group(0)], text)
+    return re.sub(r"\\(?:-|&|:|\(..)", lambda match: ESCAPES[match.group(0)], text)
 
 
 def words(text):

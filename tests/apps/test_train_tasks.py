@@ -531,6 +531,7 @@ class RefusalTest(TaskTest):
             self.assertEqual(json.loads((self.folder / out / "final/config.json").read_text())["id2label"], {"0": "neg", "1": "pos"})
             self.assertEqual("pairs.jsonl: ignoring idx, which the task classification does not read" in result.err, name == "pairs.jsonl")
             self.evaluate(out)
+        self.refuse("empty.jsonl, line 1", task="classification", dataset=self.write("empty.jsonl", ["", '{"text": "a", "label": "b"}']))
         self.refuse("typo.jsonl, line 1", "'lable'", "did you mean 'label'?", task="classification",
                     dataset=self.write("typo.jsonl", ['{"text": "a", "lable": "b"}']))
 

@@ -194,6 +194,17 @@ class TrainTest(CommandTest):
             run = self.train(family, model_type=family, max_iters=1)
             self.assertIsNone(json.loads((run / "final/config.json").read_text())["pad_token_id"], family)
 
+    def test_a_tuned_nanochat_goes_on(self):
+        # Its activation is a choice of the flags, and its norms take the same kernels after loading.
+        first, whole, half = (self.folder / name for name in ("first", "whole", "half"))
+        self.train(first, model_type="nanochat", max_iters=2, eval_interval=2)
+        words = ["train", "--init_from", first / "final", "--dataset", self.text, "--block_size", 16, "--batch_size", 4, "--threads", 1,
+                 "--eval_iters", 1, "--eval_interval", 2, "--lr_decay_iters", 4]
+        self.finish(*words, "--max_iters", 4, "--out_dir", whole)
+        self.finish(*words, "--max_iters", 2, "--out_dir", half)
+        self.finish("train", "--init_from", "resume", "--out_dir", half, "--max_iters", 4)
+        self.assertEqual(self.weights(half), self.weights(whole))
+
     def test_skipped_spikes_are_counted(self):
         folder = self.train("run", skip_spikes=1.2, max_iters=120)
         counts = [m["skipped_updates"] for m in self.metrics(folder)]

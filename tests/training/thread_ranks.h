@@ -41,12 +41,15 @@ class ThreadRanks final : public Ranks {
              [&](std::size_t i) { return group_.tensors[static_cast<std::size_t>(from)][i].clone(); });
   }
   std::function<void()> begin_sum(const at::Tensor& tensor, std::int64_t) override {
+    if (on_sum) on_sum();
     add(tensor);
     return [] {};
   }
   bool any_before(bool value) override { return std::exchange(any_, sum(value ? 1 : 0) > 0); }
   void prepare_backward(const at::Tensor&, bool) override { throw Error("no gradients are averaged here"); }
   std::vector<double> take_waits() override { return {}; }
+
+  std::function<void()> on_sum;
 
  private:
   template <class Combine> void exchange(const std::vector<at::Tensor>& own, const Combine& combine) {

@@ -3,18 +3,19 @@
 const kHeadKinds = { previous: "previous", induction: "induction", duplicate: "duplicate", first: "first" };
 let allHeads = null;  // {run, rows: [{layer, head, shares}]}
 let headsOrder = "block";
-const runWithoutPlace = () => JSON.stringify({ ...JSON.parse(state.seen.asked.run), layer: null });
+// Null until a new model has answered.
+const runWithoutPlace = () => state.seen && JSON.stringify({ ...JSON.parse(state.seen.asked.run), layer: null });
 
 const compareHeads = async () => {
-  const run = runWithoutPlace(), tokens = labels(stackTokens()), rows = [];
+  const run = runWithoutPlace(), tokens = labels(stackTokens()), { layers } = shape(), rows = [];
   byId("all-heads-ask").disabled = true;
   try {
-    for (let layer = 0; layer < shape().layers; ++layer) {
-      say(`Block ${layer + 1} of ${shape().layers}`);
+    for (let layer = 0; layer < layers; ++layer) {
+      say(`Block ${layer + 1} of ${layers}`);
       const { attention } = await ask("/look", { ...JSON.parse(run), layer, head: undefined, query: undefined });
+      if (runWithoutPlace() !== run) return;  // another model or text
       const map = attention.maps[0], all = { ...map, values: bytesOf(map.weights), queries: tokens, keys: tokens };
       for (let head = 0; head < map.heads; ++head) rows.push({ layer, head, shares: patternsOf(all, head) });
-      if (runWithoutPlace() !== run) return;  // the text has changed
     }
     allHeads = { run, rows };
     say(`${rows.length} heads`);
@@ -35,6 +36,7 @@ const shareCell = (share) => {
   return cell;
 };
 const renderAllHeads = () => {
+  if (!state.seen) return;
   const shown = allHeads?.run === runWithoutPlace();
   byId("all-heads-table").hidden = !shown;
   byId("all-heads-ask").hidden = shown;

@@ -32,13 +32,15 @@ const animationOf = (frames) => {
 const saveAnimation = async () => {
   const before = state.model, frames = [], button = byId("animate");
   button.disabled = byId("play").disabled = true;
-  for (const { id } of state.models) {
-    await chooseModel(id);
-    if (state.seen?.model !== id) break;  // its error is shown
-    frames.push(frameOf(id));
+  try {
+    for (const { id } of state.models) {
+      await chooseModel(id);
+      if (state.seen?.model !== id) return;  // its error is shown
+      frames.push(frameOf(id));
+    }
+    download(animationOf(frames), "steps.svg");
+    await chooseModel(before);
+  } finally {
+    button.disabled = byId("play").disabled = false;
   }
-  const whole = frames.length === state.models.length;
-  if (whole) download(animationOf(frames), "steps.svg");
-  if (whole) await chooseModel(before);
-  button.disabled = byId("play").disabled = false;
 };

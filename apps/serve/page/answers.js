@@ -81,7 +81,7 @@ const renderLists = (answer) => {
 // What became of the whole answer.
 const movedText = ({ kind, count, logits, plain, divergence }) => {
   if (kind === "labels") return "Each label has a probability of its own, the sigmoid of its logit; they need not sum to 1.";
-  if (kind !== "score") return plain ? `The distribution moved by ${divergence.toPrecision(3)} bits.` : "";
+  if (kind !== "score") return plain ? `The distribution moved by ${divergence?.toPrecision(3)} bits.` : "";
   // A single number may be a rating or a yes or no, which only its training tells.
   return count === 1 ? `As a probability (sigmoid of the score): ${(plain ? [plain.logits[0], logits[0]] : logits).map((each) => sigmoid(each).toFixed(3)).join(" → ")}` : "";
 };

@@ -65,7 +65,9 @@ const begin = async () => {
   byId("model").replaceChildren(...options.map((option) => option.cloneNode(true)));
   byId("other").replaceChildren(element("option", { value: "", textContent: "no other model" }), ...options);
   byId("slide").max = state.models.length - 1;
-  byId("slide-label").hidden = byId("play").hidden = byId("animate").hidden = byId("other-label").hidden = state.models.length < 2;
+  byId("slide-label").hidden = byId("play").hidden = byId("other-label").hidden = state.models.length < 2;
+  const [first, ...others] = state.models;  // frames of one text and one kind of answer
+  byId("animate").hidden = others.length === 0 || others.some((other) => other.head !== first.head || other.family !== first.family || !haveSameTokens(first, other));
   if (!await openLink()) await chooseModel(firstModel());
 };
 addEventListener("hashchange", () => { if (location.hash !== written) openLink(); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/zeros.h>
@@ -51,6 +52,7 @@ Shards::Shards(torch::nn::Module& module, std::vector<Weight> weights, Ranks& ra
     for (std::size_t i = 0; i < weights_.size(); ++i)
       if (apart_[i]) free(i);
   }
+  find_order(module);
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(weights_[i].tensor);
     const auto key = accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
@@ -82,6 +84,27 @@ void Shards::find_apart(const torch::nn::Module& module) {
   }
 }
 
+// As the module has them, but what all blocks of a stack read, such as T5's table of positions, before these:
+// its gradient comes after theirs.
+void Shards::find_order(const torch::nn::Module& module) {
+  order_.resize(weights_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  const auto is_in = [&](const std::vector<at::Tensor>& some) {
+    return [this, &some](std::size_t i) {
+      return std::ranges::any_of(some,
+                                 [&](const at::Tensor& other) { return other.is_same(weights_[i].tensor); });
+    };
+  };
+  for (const auto& part : module.modules(/*include_self=*/false)) {
+    const auto* stack = part->as<TransformerStackImpl>();
+    if (stack == nullptr) continue;
+    const std::vector<at::Tensor> own = stack->parameters(), of_blocks = stack->blocks->parameters();
+    const auto first = std::ranges::find_if(order_, is_in(of_blocks));
+    std::stable_partition(first, order_.end(),
+                          [&](std::size_t i) { return is_in(own)(i) && !is_in(of_blocks)(i); });
+  }
+}
+
 void Shards::begin() {
   in_pass_ = true;
   ready_.assign(weights_.size(), false);
@@ -95,8 +118,8 @@ void Shards::hook(std::size_t i) {
 }
 
 void Shards::send_ready() {
-  for (; left_ > 0 && ready_[left_ - 1]; --left_) {
-    const std::size_t i = left_ - 1;
+  for (; left_ > 0 && ready_[order_[left_ - 1]]; --left_) {
+    const std::size_t i = order_[left_ - 1];
     const at::Tensor& weight = weights_[i].tensor;
     at::Tensor gradient = std::exchange(weight.mutable_grad(), at::Tensor());
     if (gradient.defined()) uses_[static_cast<std::int64_t>(i)] += 1;

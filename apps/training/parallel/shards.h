@@ -74,6 +74,7 @@ class Shards final : public PartWeights {
   };
   bool owns(std::size_t i) const { return weights_[i].owner == ranks_.rank(); }
   void find_apart(const torch::nn::Module& module);
+  void find_order(const torch::nn::Module& module);
   void hook(std::size_t i);
   void send_ready();
   void finish_one();
@@ -85,7 +86,8 @@ class Shards final : public PartWeights {
   Ranks& ranks_;
   std::vector<bool> apart_;
   std::vector<std::pair<c10::intrusive_ptr<torch::autograd::Node>, std::uintptr_t>> hooks_;
-  // Sent in one order on all ranks, from the last weight to the first.
+  // Sent in one order on all ranks, from the last to the first.
+  std::vector<std::size_t> order_;
   bool in_pass_ = false;
   std::vector<bool> ready_;
   std::size_t left_ = 0;  // not sent yet

@@ -180,7 +180,8 @@ ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
           {"device", device.str()},
           {"dtype", flags.compute.dtype},
           {"computed_in", in_float32 ? "float32" : flags.compute.dtype},
-          {"activation_checkpointing", flags.activation_checkpointing},
+          {"activation_checkpointing", flags.activation_checkpointing || flags.shards() == Shard::kWeights},
+          {"shard", kShardNames[static_cast<std::size_t>(flags.shards())]},
           {"threads", at::get_num_threads()}};
 }
 
@@ -234,7 +235,7 @@ std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const Paralle
 
 std::optional<ordered_json> measure_in_session(const BenchTrainFlags& parsed) {
   apply_threads(parsed.train.compute);
-  keep_freed_memory();
+  if (parsed.train.shards() < Shard::kGradients) keep_freed_memory();
   const ParallelSession session(parsed.train.session);
   std::optional<ordered_json> json;
   session.run([&] {

@@ -19,13 +19,15 @@ extern const std::string_view kManPageEnd;  // man_end.roff
 namespace zoo {
 namespace {
 
-constexpr std::array<std::pair<char32_t, const char*>, 7> kSpecial{{{U'\\', "\\(rs"},
-                                                                    {U'-', "\\-"},
-                                                                    {U'\'', "\\(aq"},
-                                                                    {U'`', "\\(ga"},
-                                                                    {U'^', "\\(ha"},
-                                                                    {U'~', "\\(ti"},
-                                                                    {U'"', "\\(dq"}}};
+constexpr std::array<std::pair<char32_t, const char*>, 8> kSpecial{
+    {{U'\\', "\\(rs"},
+     {U'-', "\\-"},
+     {U'\'', "\\(aq"},
+     {U'`', "\\(ga"},
+     {U'^', "\\(ha"},
+     {U'~', "\\(ti"},
+     {U'"', "\\(dq"},
+     {U'|', "|\\:"}}};  // a line may end after it
 
 std::string escaped(char32_t letter) {
   for (const auto& [special, text] : kSpecial)

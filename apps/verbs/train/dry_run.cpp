@@ -47,8 +47,9 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
                        options.optimizer_shares;
   }
   needs.weights += inference::frozen_bytes(module);
-  if (options.ema_decay > 0) needs.average = needs.gradients;
-  if (options.local.steps > 0) needs.average = 3 * needs.gradients;  // common weights, momentum, differences
+  const std::int64_t one = needs.trained * static_cast<std::int64_t>(sizeof(float));  // on each rank
+  if (options.ema_decay > 0) needs.average = one;
+  if (options.local.steps > 0) needs.average = 3 * one;  // common weights, momentum, differences
   return needs;
 }
 

@@ -45,6 +45,7 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   Flags flags(arguments.command, "Trains a model from scratch, fine-tunes a checkpoint, or resumes a run.");
   declare(flags, parsed.values);
   if (!flags.parse(arguments)) return std::nullopt;
+  if (flags.given("shard")) parsed.values.shard_optimizer = false;  // its older name
   if (parsed.values.out_dir.empty() && !parsed.values.dry_run)
     throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
   if (parsed.values.depth) apply_depth(flags, parsed.values);

@@ -68,7 +68,7 @@ void declare_model(Flags& flags, ModelFlags& v) {
             "number of experts that read each token, at most n_expert; default: the family's own",
             at_least(1));
   flags.choice("activation", v.activation,
-               {"gelu_new", "gelu", "relu", "silu", "gated-gelu", "gated-silu", "gated-relu"},
+               {"gelu_new", "gelu", "relu", "relu2", "silu", "gated-gelu", "gated-silu", "gated-relu"},
                "activation of the feed-forward layers, gated ones only for t5; default: the family's own");
   flags.add("dropout", v.dropout, "dropout rate of embeddings, attention weights and sublayers",
             between(0, 0.99));

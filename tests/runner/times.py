@@ -19,12 +19,13 @@ SHARES = {
     "apps: test_demo_verb": 5.0,  # each demo of the tutorials
     "apps: test_load_memory": 5.0,
     "apps: test_train_families": 6.0,  # of --all, where it trains all families
-    "apps: test_train_parallel": 6.0,  # each launcher, two or three processes at a time; local steps
+    "apps: test_train_parallel": 8.0,  # each launcher, two to four processes at a time; local steps, shards
     "apps: test_train_verb": 3.0,
     "interop: conformance": 7.0,
     "interop: parity_table": 10.0,  # of --all, where half of the table is made
     "interop: test_decoding": 4.0,
     "interop: test_gguf": 4.0,
+    "interop: test_page": 3.0,
     "interop: test_pt2": 3.0,
     "interop: test_tokenizers": 4.0,
     "package: another project finds, links and runs an installed zoo": 8.0,  # compiles five programs

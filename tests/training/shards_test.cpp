@@ -146,7 +146,7 @@ TEST_CASE("Ranks that divide gradients and weights learn what one process does, 
   CHECK(difference[0] < 1e-5);
   CHECK(gradients[0] + gradients[1] + gradients[2] == whole);
   for (std::size_t rank = 0; rank < kRanks; ++rank) CHECK(gradients[rank] < whole * 2 / 3);
-  // They leave while the pass goes on, but for ALBERT's, whose layers share one block.
+  // Gradients are sent during the backward pass. ALBERT's layers share one block, which has its at the end.
   for (std::size_t rank = 0; rank < kRanks && of.family != std::string("albert"); ++rank)
     CHECK(most[rank] < whole / 4);
   for (std::size_t rank = 0; rank < kRanks; ++rank) CHECK(held[rank] == whole - apart + own[rank]);

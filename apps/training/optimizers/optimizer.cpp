@@ -112,9 +112,10 @@ void Optimizer::step(double learning_rate, double decay_share) {
   if (spike_factor_ > 0) now.found_inf = at::maximum(now.found_inf, spikes());
   step_.add_(1 - now.found_inf);
   std::vector<std::size_t> sent = now.active;
-  for (std::size_t i = 0; i < apart_.size(); ++i) {
-    if (i == 0) sent.clear();
-    if (!apart_[i]) sent.push_back(i);
+  if (divided) {  // no rank knows all gradients
+    sent.clear();
+    for (std::size_t i = 0; i < apart_.size(); ++i)
+      if (!apart_[i]) sent.push_back(i);
   }
   std::erase_if(now.active, [&](std::size_t i) { return !owns(i); });
   if (!now.active.empty()) update(now);

@@ -241,6 +241,11 @@ class ParallelTest(unittest.TestCase):
                               dict(shard="weights", task="seq2seq", model_type="m2m_100", dataset=self.pairs()))):
             self.assert_one_error(self.train("run", 2, **flags), *words, code=2)
             self.assert_nothing_written()
+        # Rank 0 fits, and hears it from rank 1.
+        all_words = [self.words("run", shard="gradients", **flags) for flags in ({}, dict(dtype="float16"))]
+        told = self.finish(self.start_ranks(torchrun, all_words)[0])
+        self.assert_one_error(told, "rank 1 on ", "--dtype: not with --shard gradients", code=2)
+        self.assert_nothing_written()
         self.assert_one_error(self.train("run", 1, shard="weights"), "--shard divides among several ranks", code=2)
         self.assert_nothing_written()
 

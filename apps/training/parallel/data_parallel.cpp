@@ -19,7 +19,6 @@
 
 #include "apps/training/parallel/group_ranks.h"
 #include "apps/training/parallel/launchers.h"
-#include "apps/training/parallel/rank_watch.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"
@@ -176,19 +175,19 @@ struct ParallelSession::Group {
       wait_for(*store, key_of("facts", rank), for_ever);
       const auto other = nlohmann::json::parse(store->get_to_str(key_of("facts", rank)));
       if (other != own)
-        watch->end_all(watch->rank_and_host(rank) + " differs from rank 0: " + difference(own, other));
+        watch->end_all({watch->rank_and_host(rank) + " differs from rank 0: " + difference(own, other)});
     }
     if (launch.rank == 0) store->set("equal", std::string());
     wait_for(*store, "equal", for_ever);
   }
 
   // An error between ranks is the end of another rank, which the watch names; any other is of this rank.
-  void fail(const std::exception& error, std::int64_t rank) const {
-    std::string message = plain_message(error);
+  void fail(RankEnd end, std::int64_t rank) const {
+    std::string& message = end.message;
     message.resize(std::min(message.find('\n'), message.size()));
     for (const char* engine : {"gloo", "NCCL"})
       if (message.find(engine) != std::string::npos) watch->find_lost();
-    watch->end_others(watch->rank_and_host(rank) + ": " + message);
+    watch->end_others({watch->rank_and_host(rank) + ": " + message, end.status});
   }
 
   c10::intrusive_ptr<c10d::ProcessGroup> connect(const Launch& launch, c10::Device device) const {
@@ -241,7 +240,7 @@ ParallelSession::ParallelSession(const SessionOptions& options) : launch_(find_l
 
 ParallelSession::~ParallelSession() {
   if (group_ != nullptr && std::uncaught_exceptions() > 0)
-    group_->watch->end_others(group_->watch->rank_and_host(rank()) + " has ended with an error");
+    group_->watch->end_others({group_->watch->rank_and_host(rank()) + " has ended with an error"});
 }
 
 std::string ParallelSession::description() const {
@@ -249,12 +248,13 @@ std::string ParallelSession::description() const {
   return std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + ", started by " + launch_.launcher;
 }
 
-int ParallelSession::run(const std::function<int()>& body) const {
+int ParallelSession::run(const std::function<int()>& body,
+                         const std::function<RankEnd(const std::exception&)>& end_of) const {
   if (group_ == nullptr) return body();
   try {
     return body();
   } catch (const std::exception& error) {
-    group_->fail(error, rank());
+    group_->fail(end_of(error), rank());
     throw;
   }
 }

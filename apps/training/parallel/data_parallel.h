@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include "apps/training/parallel/launchers.h"
+#include "apps/training/parallel/rank_watch.h"
 #include "apps/training/parallel/ranks.h"
 
 namespace zoo {
@@ -43,9 +44,10 @@ class ParallelSession {
   /// "2 ranks, started by torchrun"; empty without a launcher.
   std::string description() const;
 
-  /// Calls `body`. Its exception also ends the other ranks, with its message; if another rank has died, this
-  /// process ends with that rank's name.
-  int run(const std::function<int()>& body) const;
+  /// Calls `body`. Its exception also ends the other ranks, as `end_of` says, after the name of this rank; if
+  /// another rank has died, this process ends with that rank's name.
+  int run(const std::function<int()>& body,
+          const std::function<RankEnd(const std::exception&)>& end_of) const;
 
   /// What must be equal on all ranks: a name, such as "batch_size", and its value.
   using Facts = std::vector<std::pair<std::string, std::string>>;

@@ -201,7 +201,7 @@ End run_once(const std::vector<std::string>& words, std::int64_t count, std::int
       if (!process.ended() || !process.failed() || !end.failure.empty()) continue;
       end.failure = process.failure();
       deadline = steady_clock::now() + kGrace;
-      set_end(store, end.failure);
+      set_end(store, {end.failure, process.refused_flags() ? kUsage : EXIT_FAILURE});
     }
     if (steady_clock::now() > deadline)
       for (const Process& process : processes) process.signal(SIGKILL);

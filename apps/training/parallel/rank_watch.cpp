@@ -15,15 +15,23 @@ constexpr std::int64_t kRoundsPerSecond = 2;
 constexpr std::int64_t kSilent = 6;
 constexpr std::int64_t kFarewell = 4;  // rounds that the last messages of an end may take
 constexpr const char *kTrouble = "trouble", *kEnded = "ended", *kFinished = "finished";
+constexpr const char* kEnd = "end";  // the store's key of what set_end() tells
 
 std::string beat_key(std::int64_t rank) { return "beat/" + std::to_string(rank); }
+
+// What set_end() has told: the status and the message.
+RankEnd end_of(c10d::Store& store) {
+  const std::string text = store.get_to_str(kEnd);
+  const std::size_t space = text.find(' ');
+  return {text.substr(space + 1), std::atoi(text.substr(0, space).c_str())};
+}
 
 }  // namespace
 
 std::string store_prefix(const std::string& attempt) { return "tzoo" + attempt; }
 
-void set_end(c10d::Store& store, const std::string& message) {
-  store.compareSet(kEndKey, std::string(), message);
+void set_end(c10d::Store& store, const RankEnd& end) {
+  store.compareSet(kEnd, std::string(), std::to_string(end.status) + ' ' + end.message);
 }
 
 RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store, Options options)
@@ -72,13 +80,13 @@ void RankWatch::beat() {
   try {
     for (std::int64_t round = 0;; ++round) {
       store_->set(beat_key(options_.rank), std::to_string(round));
-      if (store_->check({kEndKey})) end(store_->get_to_str(kEndKey));
+      if (store_->check({kEnd})) end(end_of(*store_));
       if (judges) judge(seen);
       unanswered_ = 0;
       if (pause()) return;
     }
   } catch (const std::exception&) {
-    end(options_.store_in_rank_0 ? rank_and_host(0) + " has died" : "the launcher has ended");
+    end({options_.store_in_rank_0 ? rank_and_host(0) + " has died" : "the launcher has ended"});
   }
 }
 
@@ -96,8 +104,9 @@ void RankWatch::judge(std::vector<Seen>& seen) {
     rank.stale = beat == rank.beat && beat != kFinished ? rank.stale + 1 : 0;
     rank.beat = beat;
     if (rank.stale < limit) continue;
-    set_end(*store_, rank_and_host(static_cast<std::int64_t>(first + i)) + " has died: no sign of life for " +
-                         std::to_string(std::max<std::int64_t>(limit / kRoundsPerSecond, 1)) + " s");
+    set_end(*store_,
+            {rank_and_host(static_cast<std::int64_t>(first + i)) + " has died: no sign of life for " +
+             std::to_string(std::max<std::int64_t>(limit / kRoundsPerSecond, 1)) + " s"});
   }
 }
 
@@ -105,8 +114,8 @@ void RankWatch::judge(std::vector<Seen>& seen) {
 void RankWatch::guard() {
   while (!pause())
     if (++unanswered_ > limit_)
-      end((options_.store_in_rank_0 ? rank_and_host(0) : "the launcher") + " has not answered for " +
-          std::to_string(options_.timeout) + " s");
+      end({(options_.store_in_rank_0 ? rank_and_host(0) : "the launcher") + " has not answered for " +
+           std::to_string(options_.timeout) + " s"});
 }
 
 void RankWatch::wait_for_all() {
@@ -128,34 +137,34 @@ void RankWatch::wait_for_others(const char* counter, std::int64_t rounds) {
     std::this_thread::sleep_for(kRound / kParts);
 }
 
-void RankWatch::end(const std::string& message) {
+void RankWatch::end(const RankEnd& end) {
   static std::atomic<bool> ends{false};  // by the first of the two threads
   while (ends.exchange(true)) std::this_thread::sleep_for(kRound);
-  std::cerr << "error: " + message + "\n" << std::flush;
+  std::cerr << "error: " + end.message + "\n" << std::flush;
   try {
     if (options_.rank != 0 && unanswered_ <= limit_) store_->add(kEnded, 1);
     wait_for_others(kEnded, kFarewell);
   } catch (const std::exception&) {  // the store has gone
   }
-  std::_Exit(EXIT_FAILURE);
+  std::_Exit(end.status);
 }
 
-void RankWatch::end_others(const std::string& message) {
+void RankWatch::end_others(const RankEnd& end) {
   stop();
   try {
-    set_end(*store_, message);
+    set_end(*store_, end);
     wait_for_others(kEnded, kFarewell);
   } catch (const std::exception&) {  // they notice that the store has gone
   }
 }
 
-void RankWatch::end_all(const std::string& message) {
+void RankWatch::end_all(const RankEnd& all) {
   stop();
   try {
-    set_end(*store_, message);
-    end(store_->get_to_str(kEndKey));
+    set_end(*store_, all);
+    end(end_of(*store_));
   } catch (const std::exception&) {
-    end(message);
+    end(all);
   }
 }
 

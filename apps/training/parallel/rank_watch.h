@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -15,6 +16,12 @@ class Store;
 }
 
 namespace zoo {
+
+/// What a process prints when ranks end before their time, and its exit status.
+struct RankEnd {
+  std::string message;
+  int status = EXIT_FAILURE;
+};
 
 /// Ends this process when another rank has died, which the operations of c10d would wait for. A thread
 /// of each rank writes signs of life into the store. Rank 0 watches the others; rank 1 watches rank 0.
@@ -36,9 +43,9 @@ class RankWatch {
   RankWatch& operator=(const RankWatch&) = delete;
 
   /// The other ranks end, and print the message; this one may print its own.
-  void end_others(const std::string& message);
+  void end_others(const RankEnd& end);
   /// All ranks end, and print the message.
-  [[noreturn]] void end_all(const std::string& message);
+  [[noreturn]] void end_all(const RankEnd& all);
   /// Call when an operation with another rank has failed: this process ends with the name of the rank that
   /// has died. Returns after the timeout if all live.
   void find_lost();
@@ -60,7 +67,7 @@ class RankWatch {
   bool pause();
   void stop();
   void wait_for_others(const char* counter, std::int64_t rounds);
-  [[noreturn]] void end(const std::string& message);
+  [[noreturn]] void end(const RankEnd& end);
 
   c10::intrusive_ptr<c10d::Store> store_;
   Options options_;
@@ -72,13 +79,10 @@ class RankWatch {
   std::thread beats_, guards_;
 };
 
-/// The store's key of the message with which all ranks end.
-inline constexpr const char* kEndKey = "end";
-
 /// Prefix of the store's keys; a launcher that starts a training again may keep its store.
 std::string store_prefix(const std::string& attempt);
 
-/// Sets the message unless there is one.
-void set_end(c10d::Store& store, const std::string& message);
+/// Tells all ranks to end so, unless they have been told.
+void set_end(c10d::Store& store, const RankEnd& end);
 
 }  // namespace zoo

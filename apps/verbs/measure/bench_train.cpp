@@ -16,7 +16,6 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "data/base/process_memory.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/tasks/inference_loading.h"
 
@@ -234,11 +233,8 @@ std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const Paralle
 }
 
 std::optional<ordered_json> measure_in_session(const BenchTrainFlags& parsed) {
-  apply_threads(parsed.train.compute);
-  if (parsed.train.shards() < Shard::kGradients) keep_freed_memory();
-  const ParallelSession session(parsed.train.session);
   std::optional<ordered_json> json;
-  session.run([&] {
+  train_as_rank(parsed.train, [&](const ParallelSession& session) {
     json = measure(parsed, session);
     return 0;
   });

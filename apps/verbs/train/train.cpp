@@ -8,7 +8,6 @@
 
 #include "apps/command/output.h"
 #include "apps/command/visible_text.h"
-#include "apps/compute/compute.h"
 #include "apps/training/mixed_precision.h"
 #include "apps/training/parallel/data_parallel.h"
 #include "apps/training/stop_signal.h"
@@ -22,7 +21,6 @@
 #include "data/base/directory_lock.h"
 #include "data/base/environment.h"
 #include "data/base/json.h"
-#include "data/base/process_memory.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 
@@ -381,10 +379,8 @@ int run_train(const Arguments& arguments) {
   if (!parsed) return 0;
   require_task_flags(parsed->values, parsed->chosen);
   if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
-  apply_threads(parsed->values.compute);
-  if (parsed->values.shards() < Shard::kGradients) keep_freed_memory();
-  const ParallelSession session(parsed->values.session);
-  return session.run([&] { return train(*parsed, session); });
+  return train_as_rank(parsed->values,
+                       [&](const ParallelSession& session) { return train(*parsed, session); });
 }
 
 }  // namespace zoo

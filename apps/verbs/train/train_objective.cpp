@@ -2,13 +2,15 @@
 #include <iterator>
 #include <sstream>
 
+#include "apps/compute/compute.h"
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/batches/packed_batches.h"
 #include "apps/training/parallel/launchers.h"
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/environment.h"
-#include "data/base/error.h"
+#include "data/base/field_error.h"
+#include "data/base/process_memory.h"
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {
@@ -55,6 +57,13 @@ void require_local_steps_fit(const TrainFlags& flags) {
   require_rounds(options);
 }
 
+// With which the other ranks end: as main() would print it.
+RankEnd end_of(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  const bool is_usage = dynamic_cast<const UsageError*>(known) || dynamic_cast<const UnfitField*>(known);
+  return {known != nullptr ? flag_message(*known) : plain_message(error), is_usage ? 2 : EXIT_FAILURE};
+}
+
 TokenId end_of_documents(const TaskData& data) {
   if (!data.tokenizer || !data.tokenizer->eos_id())
     throw UsageError("--documents pack: ", data.source,
@@ -78,6 +87,13 @@ std::optional<int> train_in_processes(const Arguments& arguments, const TrainFla
   std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
   words.insert(words.end(), arguments.words.begin(), arguments.words.end());
   return run_processes(words, count, flags.restart);
+}
+
+int train_as_rank(const TrainFlags& flags, const std::function<int(const ParallelSession&)>& body) {
+  apply_threads(flags.compute);
+  if (flags.shards() < Shard::kGradients) keep_freed_memory();
+  const ParallelSession session(flags.session);
+  return session.run([&] { return body(session); }, end_of);
 }
 
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session) {

@@ -31,6 +31,9 @@ namespace zoo {
 /// for what does not fit --local_steps.
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
 
+/// Meets the other ranks, if a launcher has started any, and calls `body`. All ranks end with its exception.
+int train_as_rank(const TrainFlags& flags, const std::function<int(const ParallelSession&)>& body);
+
 /// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if
 /// shard_optimizer has no ranks.
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session);

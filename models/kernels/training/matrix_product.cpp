@@ -1,8 +1,8 @@
 #include "models/kernels/training/matrix_product.h"
 
-#include "models/kernels/activations.h"
 #include "models/kernels/aligned_memory.h"
 #include "models/kernels/tile.h"
+#include "models/kernels/training/finish_rows.h"
 
 namespace zoo::kernels::ZOO_KERNELS_FOR {
 namespace {
@@ -111,32 +111,13 @@ ZOO_INLINE void tile(const MatrixProduct& p, const DepthPart& part, const Panel&
   write_rows(mask, p.result + at, p.result_row, sums);
 }
 
-// Replaces the results of rows that a tile has just left in the L1 cache: result = result * times; or
-// activated = f(result), result = f'(result); or result = f(result).
-void finish(const MatrixProduct& p, std::size_t first_row, std::size_t last_row, std::size_t column,
-            std::size_t columns) {
-  if (p.times == nullptr && p.pointwise == Pointwise::kNone) return;
-  with_function(p.pointwise, [&](auto f) {
-    for (std::size_t row = first_row; row < last_row; ++row) {
-      const std::size_t begin = row * p.result_row + column;
-      for_each_vector(columns, [&](std::size_t j, const auto& read, const auto& write) {
-        const std::size_t at = begin + j;
-        const Lanes x = read(p.result + at);
-        if (p.times != nullptr) return write(p.result + at, x * read(p.times + at));
-        write((p.activated != nullptr ? p.activated : p.result) + at, f.value(x));
-        if (p.activated != nullptr) write(p.result + at, f.slope(x));
-      });
-    }
-  });
-}
-
 // Computes R rows of the panel's product.
 template <std::size_t R>
 void rows_of_panel(const MatrixProduct& p, const DepthPart& part, const Panel& panel, std::size_t row) {
   for_vectors<kWidestTile<R>>(0, vectors_of(panel.columns), [&](auto width, std::size_t v) {
     tile<R, width()>(p, part, panel, row, panel.first_column + v * kLanes, panel.columns - v * kLanes);
   });
-  if (part.first + part.size == p.depth) finish(p, row, row + R, panel.first_column, panel.columns);
+  if (part.first + part.size == p.depth) finish_rows(p, row, row + R, panel.first_column, panel.columns);
 }
 
 // Adds the products of `depth` steps from `first` on for up to kBlockColumns columns.

@@ -40,6 +40,9 @@ struct Region {
 /// Rows and columns of a region should begin at multiples of these.
 constexpr std::size_t kTileRows = 6, kPanelColumns = 64;
 
+/// True if multiply() splits the numbers of this product (split_product.h).
+bool is_split(const MatrixProduct& product);
+
 void multiply(const MatrixProduct& product, const Region& region);
 
 }  // namespace zoo::kernels

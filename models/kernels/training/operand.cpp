@@ -7,6 +7,7 @@
 #include "models/kernels/training/bfloat16_product.h"
 #include "models/kernels/training/function_tensors.h"
 #include "models/kernels/training/matrix_product.h"
+#include "models/kernels/training/split_product.h"
 
 namespace zoo::kernels {
 namespace {
@@ -59,13 +60,27 @@ bool shares_rows(const MatrixProduct& p, std::size_t threads) {
     return (units + threads - 1) / threads * unit;
   };
   // Copies and reads cost as much as this many rows or columns more.
-  const std::size_t of_b = p.b.column == 1 ? 8 : 24, of_a = p.a.row == 1 ? 8 : 2;
+  const bool split = is_split(p);
+  const std::size_t of_b = split             ? kSplitPacking
+                           : p.b.column == 1 ? 8
+                                             : 24,
+                    of_a = split          ? kSplitPacking
+                           : p.a.row == 1 ? 8
+                                          : 2;
   const auto cost = [&](std::size_t rows, std::size_t columns) {
     return rows * columns + of_b * columns + of_a * rows;
   };
   // A thread that is late holds up the others for a part at most: with few panels that is long.
-  const bool coarse = p.columns < 4 * threads * kPanelColumns && p.rows >= kManyRows * threads;
+  const bool coarse = !split && p.columns < 4 * threads * kPanelColumns && p.rows >= kManyRows * threads;
   return coarse || cost(most(p.rows, kTileRows), p.columns) <= cost(p.rows, most(p.columns, kPanelColumns));
+}
+
+// Rows of which a part has a multiple.
+std::size_t unit_of_rows(const MatrixProduct& p, std::size_t threads) {
+  if (!is_split(p)) return p.rows < kManyRows / 2 * threads ? kTileRows : 4 * kTileRows;
+  // Each part packs all columns: with few rows, each thread has one.
+  const std::size_t own = (p.rows + threads - 1) / threads;
+  return own >= 1024 ? 4 * kSplitSide : (own + kSplitSide - 1) / kSplitSide * kSplitSide;
 }
 
 void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Team& team) {
@@ -87,7 +102,7 @@ void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Tea
     product.result = floats_in(p.slope);
   }
   if (shares_rows(product, team.size())) {
-    const std::size_t unit = shape.rows < kManyRows / 2 * team.size() ? kTileRows : 4 * kTileRows;
+    const std::size_t unit = unit_of_rows(product, team.size());
     team.share(shape.rows, unit, [&](Team::Part part) {
       multiply(product, Region{part.first, part.last, 0, shape.columns});
     });

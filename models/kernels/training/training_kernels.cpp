@@ -6,6 +6,7 @@
 #include "models/kernels/training/matrix_product.h"
 #include "models/kernels/training/muon.h"
 #include "models/kernels/training/rows.h"
+#include "models/kernels/training/split_product.h"
 
 namespace zoo::kernels {
 
@@ -33,6 +34,25 @@ namespace zoo::kernels {
 #define ZOO_CHOSEN(name) portable::name
 #endif
 
+#if defined(__x86_64__)
+namespace amx_bf16 {
+void multiply_split(const MatrixProduct& product, const Region& region);
+}
+#endif
+
+ZOO_IN_SETS(void multiply(const MatrixProduct& product, const Region& region);)
+
+bool is_split(const MatrixProduct& product) {
+  return instruction_set() == InstructionSet::kAmxBf16 && is_for_split(product);
+}
+
+void multiply(const MatrixProduct& product, const Region& region) {
+#if defined(__x86_64__)
+  if (is_split(product)) return amx_bf16::multiply_split(product, region);
+#endif
+  ZOO_CHOSEN(multiply)(product, region);
+}
+
 ZOO_IN_SETS(extern const HeadAttention float_attention;)
 
 const HeadAttention& float_attention() { return ZOO_CHOSEN(float_attention); }
@@ -50,7 +70,6 @@ ZOO_DISPATCH(void, apply,
              (const DropoutMask& mask, const float* x, float* to, std::size_t size, std::size_t first,
               std::size_t last),
              (mask, x, to, size, first, last))
-ZOO_DISPATCH(void, multiply, (const MatrixProduct& product, const Region& region), (product, region))
 ZOO_DISPATCH(std::size_t, muon_memory, (std::size_t rows, std::size_t columns), (rows, columns))
 ZOO_DISPATCH(void, muon, (const MuonUpdate& update, const MuonMatrix& matrix, float* memory),
              (update, matrix, memory))

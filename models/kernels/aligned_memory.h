@@ -5,8 +5,9 @@
 
 namespace zoo::kernels {
 
-/// Uninitialised memory for `size` elements, aligned to a vector. Inlined for the reason in vector.h.
-template <class Element> class AlignedMemory {
+/// Uninitialised memory for `size` elements, aligned to a vector or to more. Inlined for the reason in
+/// vector.h.
+template <class Element, std::size_t Alignment = 64> class AlignedMemory {
  public:
   __attribute__((always_inline)) explicit AlignedMemory(std::size_t size)
       : data_(static_cast<Element*>(::operator new(size * sizeof(Element), kAlignment))) {}
@@ -17,7 +18,7 @@ template <class Element> class AlignedMemory {
   __attribute__((always_inline)) Element* get() const { return data_; }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::align_val_t kAlignment{Alignment};
   Element* data_;
 };
 

@@ -1,5 +1,7 @@
 #include "models/kernels/training/split_product.h"
 
+#include <sys/mman.h>
+
 #include "models/kernels/aligned_memory.h"
 #include "models/kernels/amx.h"
 #include "models/kernels/tile.h"
@@ -12,16 +14,28 @@ constexpr std::size_t kParts = 3, kTileBytes = 1024, kStep = 2 * kTileSide;  // 
 static_assert(kSplitSide == 2 * kTileSide);
 
 // Packed columns wait in the L3 cache, a block of packed rows in the L2 cache.
-constexpr std::size_t kSplitDepth = 512, kSplitRows = 4 * kSplitSide, kSplitColumns = 32 * kSplitSide;
+constexpr std::size_t kSplitDepth = 512, kSplitRows = 4 * kSplitSide, kSplitColumns = 48 * kSplitSide;
 
 // Bytes of 16 packed lines.
 constexpr std::size_t line_bytes(std::size_t depth) {
   return (depth + kStep - 1) / kStep * kParts * kTileBytes;
 }
 
-struct SplitMemory {
-  AlignedMemory<std::byte> rows{kSplitRows / kTileSide * line_bytes(kSplitDepth)},
-      columns{kSplitColumns / kTileSide * line_bytes(kSplitDepth)};
+// Large pages: with small ones most of the time goes to finding addresses, above all in virtual machines.
+class SplitMemory {
+ public:
+  ZOO_INLINE SplitMemory() {
+#ifdef MADV_HUGEPAGE
+    ::madvise(memory_.get(), kSize, MADV_HUGEPAGE);
+#endif
+  }
+  ZOO_INLINE std::byte* rows() const { return memory_.get(); }
+  ZOO_INLINE std::byte* columns() const { return memory_.get() + kRows; }
+
+ private:
+  static constexpr std::size_t kRows = kSplitRows / kTileSide * line_bytes(kSplitDepth),
+                               kSize = kRows + kSplitColumns / kTileSide * line_bytes(kSplitDepth);
+  AlignedMemory<std::byte, std::size_t{2} << 20> memory_{kSize};
 };
 
 // The rows of a left factor, or the columns of a right one: number k of line i is at data[i * line + k *
@@ -39,30 +53,39 @@ ZOO_INLINE Lanes load_of(const float* from, bool present, std::size_t count) {
 
 // Packs one step of 16 lines from `first` on, in three tiles; missing lines and the end of the depth as
 // zeros. A word holds numbers i and i + 16 of the step. Rows of a tile are lines or, of a right factor,
-// words.
+// words. `Along`: a line's numbers are side by side.
+template <bool Along>
 ZOO_INLINE void pack_step(const Lines& lines, std::size_t first, std::size_t k, std::size_t depth,
                           std::byte* to) {
   const std::size_t count = lines.count > first ? lines.count - first : 0, left = depth - k;
-  const bool along = lines.step == 1;
-  const std::size_t row = along ? lines.line : lines.step, later = along ? kTileSide : kTileSide * row;
-  Lanes tiles[kParts][kTileSide];
-  for (std::size_t i = 0; i < kTileSide; ++i) {
-    const float* from = lines.data + first * lines.line + k * lines.step + i * row;
-    __builtin_prefetch(from + 2 * kStep * lines.step);
-    __builtin_prefetch(from + 2 * kStep * lines.step + later);
-    Lanes low = along ? load_of(from, i < count, left) : load_of(from, i < left, count),
-          high = along ? load_of(from + later, i < count && left > kTileSide, left - kTileSide)
-                       : load_of(from + later, i + kTileSide < left, count);
-    for (auto& tile : tiles) {
+  const std::size_t row = Along ? lines.line : lines.step, later = Along ? kTileSide : kTileSide * row;
+  const float* from = lines.data + first * lines.line + k * lines.step;
+  const float* ahead = from + 2 * kStep * lines.step;
+  const auto pack = [&](std::size_t i, Lanes low, Lanes high) __attribute__((always_inline)) {
+    __builtin_prefetch(ahead + i * row);
+    __builtin_prefetch(ahead + i * row + later);
+    for (std::size_t part = 0; part < kParts; ++part) {
       const Words words = zip(low, high);
-      tile[i] = bits<Lanes>(words);
+      store(to + part * kTileBytes + i * sizeof(Words), words);
       low -= low_half(words);
       high -= high_half(words);
     }
+  };
+  if (count >= kTileSide && left >= kStep) {
+    for (std::size_t i = 0; i < kTileSide; ++i, from += row) pack(i, load(from), load(from + later));
+  } else {
+    for (std::size_t i = 0; i < kTileSide; ++i, from += row) {
+      if constexpr (Along)
+        pack(i, load_of(from, i < count, left),
+             load_of(from + later, i < count && left > kTileSide, left - kTileSide));
+      else pack(i, load_of(from, i < left, count), load_of(from + later, i + kTileSide < left, count));
+    }
   }
-  for (std::size_t part = 0; part < kParts; ++part) {
-    if (along == lines.right) transpose(tiles[part]);
-    std::memcpy(to + part * kTileBytes, tiles[part], kTileBytes);
+  for (std::size_t part = 0; part < kParts && Along == lines.right; ++part) {
+    Lanes tile[kTileSide];
+    std::memcpy(tile, to + part * kTileBytes, kTileBytes);
+    transpose(tile);
+    std::memcpy(to + part * kTileBytes, tile, kTileBytes);
   }
 }
 
@@ -70,15 +93,16 @@ ZOO_INLINE void pack_step(const Lines& lines, std::size_t first, std::size_t k, 
 // memory.
 void pack_block(const Lines& lines, std::size_t depth, std::byte* to) {
   const std::size_t tiles = (lines.count + kSplitSide - 1) / kSplitSide * 2, line = line_bytes(depth);
-  const auto pack = [&](std::size_t i, std::size_t k) {
-    pack_step(lines, i * kTileSide, k, depth, to + i * line + k / kStep * kParts * kTileBytes);
+  const auto step = [&](std::size_t i, std::size_t k) {
+    return to + i * line + k / kStep * kParts * kTileBytes;
   };
   if (lines.step == 1) {
     for (std::size_t i = 0; i < tiles; ++i)
-      for (std::size_t k = 0; k < depth; k += kStep) pack(i, k);
+      for (std::size_t k = 0; k < depth; k += kStep)
+        pack_step<true>(lines, i * kTileSide, k, depth, step(i, k));
   } else {
     for (std::size_t k = 0; k < depth; k += kStep)
-      for (std::size_t i = 0; i < tiles; ++i) pack(i, k);
+      for (std::size_t i = 0; i < tiles; ++i) pack_step<false>(lines, i * kTileSide, k, depth, step(i, k));
   }
 }
 
@@ -157,15 +181,18 @@ ZOO_AMX void multiply_split(const MatrixProduct& p, const Region& region) {
   for_parts(region.first_column, region.last_column, kSplitColumns, [&](std::size_t left, std::size_t width) {
     for_parts(0, p.depth, kSplitDepth, [&](std::size_t first, std::size_t depth) {
       pack_block({p.b.data + first * p.b.row + left * p.b.column, p.b.column, p.b.row, width, true}, depth,
-                 memory.columns.get());
+                 memory.columns());
       for_parts(region.first_row, region.last_row, kSplitRows, [&](std::size_t top, std::size_t height) {
         pack_block({p.a.data + top * p.a.row + first * p.a.column, p.a.row, p.a.column, height, false}, depth,
-                   memory.rows.get());
+                   memory.rows());
         for_parts(0, width, kSplitSide, [&](std::size_t column, std::size_t columns) {
           for_parts(0, height, kSplitSide, [&](std::size_t row, std::size_t rows) {
             alignas(64) float sums[kSplitSide * kSplitSide];
             const std::size_t line = line_bytes(depth) / kTileSide;
-            multiply_tiles(memory.rows.get() + row * line, memory.columns.get() + column * line, depth, sums);
+            for (std::size_t r = 0; r < rows; ++r)
+              for (std::size_t c = 0; c < columns; c += kLanes)
+                __builtin_prefetch(p.result + (top + row + r) * p.result_row + left + column + c, 1);
+            multiply_tiles(memory.rows() + row * line, memory.columns() + column * line, depth, sums);
             const Place at{first, depth, top + row, rows, left + column, columns};
             if (columns > kLanes) end_tiles<2>(p, at, sums);
             else end_tiles<1>(p, at, sums);

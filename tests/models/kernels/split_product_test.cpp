@@ -1,0 +1,101 @@
+#include "models/kernels/training/split_product.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/randn.h>
+
+#include "tests/models/support.h"
+#include "tests/support/catch.h"
+#include "tests/support/instruction_sets.h"
+
+namespace zoo::kernels {
+namespace emulated_amx {
+void multiply_split(const MatrixProduct& product, const Region& region);
+}
+namespace amx_bf16 {
+void multiply_split(const MatrixProduct& product, const Region& region);
+}
+}  // namespace zoo::kernels
+
+using namespace zoo::kernels;
+
+namespace {
+
+std::size_t size_of(const at::Tensor& x, std::int64_t dim) { return static_cast<std::size_t>(x.size(dim)); }
+
+// Distance from a value in float64, relative to its norm.
+double error(const at::Tensor& found, const at::Tensor& expected) {
+  return ((found.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
+}
+
+struct Case {
+  std::int64_t rows, columns, depth;
+};
+
+// Around the 32 rows and columns of a pair of tiles, the 32 of a step, and the 128 rows, 1024 columns and 512
+// of the depth that are packed at a time.
+const Case kCases[] = {{32, 32, 32},   {33, 31, 33},   {1, 17, 5},    {16, 48, 64},
+                       {130, 40, 100}, {20, 1030, 40}, {37, 50, 530}, {64, 64, 1056}};
+
+}  // namespace
+
+TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
+  ZOO_NEEDS(cpu_runs(InstructionSet::kAvx2), "AVX2");
+  const auto& [rows, columns, depth] = GENERATE(from_range(kCases));
+  const bool left_turned = GENERATE(false, true), right_turned = GENERATE(false, true);
+  CAPTURE(rows, columns, depth, left_turned, right_turned);
+  // Numbers whose lowest bits count, of very different sizes.
+  const at::Tensor a = at::randn({rows, depth}) * at::randn({rows, depth}).exp(),
+                   b = at::randn({depth, columns}), bias = at::randn({columns}),
+                   addend = at::randn({rows, columns});
+  const at::Tensor left = left_turned ? a.t().contiguous() : a, right = right_turned ? b.t().contiguous() : b;
+  const at::Tensor exact = at::matmul(a.to(at::kDouble), b.to(at::kDouble)),
+                   expected = exact + bias.to(at::kDouble) + addend.to(at::kDouble);
+  const auto m = static_cast<std::size_t>(rows), n = static_cast<std::size_t>(columns);
+  const at::Tensor result = at::full({rows, columns}, 7.0F), activated = at::empty({rows, columns});
+  MatrixProduct product{.rows = m,
+                        .columns = n,
+                        .depth = static_cast<std::size_t>(depth),
+                        .a = left_turned ? Matrix{left.const_data_ptr<float>(), 1, m}
+                                         : Matrix{left.const_data_ptr<float>(), size_of(a, 1), 1},
+                        .b = right_turned ? Matrix{right.const_data_ptr<float>(), 1, size_of(b, 0)}
+                                          : Matrix{right.const_data_ptr<float>(), n, 1},
+                        .result = result.mutable_data_ptr<float>(),
+                        .result_row = n,
+                        .bias = bias.const_data_ptr<float>(),
+                        .addend = addend.const_data_ptr<float>()};
+  // The float32 sum of 1,056 exact products is off by more than this; three bfloat16 without the products of
+  // the middle parts would be off by 1e-5.
+  constexpr double kExact = 3e-7;
+  emulated_amx::multiply_split(product, {0, m, 0, n});
+  CHECK(error(result, expected) < kExact);
+  const at::Tensor whole = result.clone();
+
+  // In regions, as threads compute them: the same bits.
+  result.fill_(7);
+  const std::size_t half = m / 2 / kSplitSide * kSplitSide;
+  emulated_amx::multiply_split(product, {0, half, 0, n});
+  emulated_amx::multiply_split(product, {half, m, 0, n});
+  CHECK(result.equal(whole));
+
+  if (cpu_runs(InstructionSet::kAmxBf16)) {
+    result.fill_(7);
+    amx_bf16::multiply_split(product, {0, m, 0, n});
+    CHECK(result.equal(whole));
+  }
+
+  product.bias = product.addend = nullptr;
+  product.adds = true;
+  emulated_amx::multiply_split(product, {0, m, 0, n});
+  CHECK(error(result, expected + exact) < kExact);
+
+  product.adds = false;
+  product.pointwise = Pointwise::kGelu;
+  product.activated = activated.mutable_data_ptr<float>();
+  emulated_amx::multiply_split(product, {0, m, 0, n});
+  CHECK(error(activated, at::gelu(exact)) < 1e-6);
+}

@@ -34,8 +34,10 @@ void mirror(float* square, std::size_t size) {
 void multiply_upper(const Matrix& a, const Matrix& b, std::size_t depth, float* result, std::size_t size) {
   const MatrixProduct product{
       .rows = size, .columns = size, .depth = depth, .a = a, .b = b, .result = result, .result_row = size};
-  for (std::size_t column = 0; column < size; column += kPanelColumns) {
-    const std::size_t last = column + kPanelColumns < size ? column + kPanelColumns : size;
+  // Split products pack all rows again for each part of the columns.
+  const std::size_t width = is_split(product) ? 4 * kPanelColumns : kPanelColumns;
+  for (std::size_t column = 0; column < size; column += width) {
+    const std::size_t last = column + width < size ? column + width : size;
     multiply(product, {0, last, column, last});
   }
 }

@@ -1,5 +1,7 @@
 #include "models/kernels/training/split_product.h"
 
+#include <vector>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -25,27 +27,25 @@ using namespace zoo::kernels;
 
 namespace {
 
-std::size_t size_of(const at::Tensor& x, std::int64_t dim) { return static_cast<std::size_t>(x.size(dim)); }
-
 // Distance from a value in float64, relative to its norm.
-double error(const at::Tensor& found, const at::Tensor& expected) {
+double error_of_split(const at::Tensor& found, const at::Tensor& expected) {
   return ((found.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
 }
 
-struct Case {
+struct SplitCase {
   std::int64_t rows, columns, depth;
 };
 
-// Around the 32 rows and columns of a pair of tiles, the 32 of a step, and the 128 rows, 1024 columns and 512
+// Around the 32 rows and columns of a pair of tiles, the 32 of a step, and the 128 rows, 1536 columns and 512
 // of the depth that are packed at a time.
-const Case kCases[] = {{32, 32, 32},   {33, 31, 33},   {1, 17, 5},    {16, 48, 64},
-                       {130, 40, 100}, {20, 1030, 40}, {37, 50, 530}, {64, 64, 1056}};
+const std::vector<SplitCase> kSplitCases{{32, 32, 32},   {33, 31, 33},   {1, 17, 5},    {16, 48, 64},
+                                         {130, 40, 100}, {20, 1550, 40}, {37, 50, 530}, {64, 64, 1056}};
 
 }  // namespace
 
 TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
   ZOO_NEEDS(cpu_runs(InstructionSet::kAvx2), "AVX2");
-  const auto& [rows, columns, depth] = GENERATE(from_range(kCases));
+  const auto [rows, columns, depth] = GENERATE(from_range(kSplitCases));
   const bool left_turned = GENERATE(false, true), right_turned = GENERATE(false, true);
   CAPTURE(rows, columns, depth, left_turned, right_turned);
   // Numbers whose lowest bits count, of very different sizes.
@@ -55,14 +55,15 @@ TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
   const at::Tensor left = left_turned ? a.t().contiguous() : a, right = right_turned ? b.t().contiguous() : b;
   const at::Tensor exact = at::matmul(a.to(at::kDouble), b.to(at::kDouble)),
                    expected = exact + bias.to(at::kDouble) + addend.to(at::kDouble);
-  const auto m = static_cast<std::size_t>(rows), n = static_cast<std::size_t>(columns);
+  const auto m = static_cast<std::size_t>(rows), n = static_cast<std::size_t>(columns),
+             k = static_cast<std::size_t>(depth);
   const at::Tensor result = at::full({rows, columns}, 7.0F), activated = at::empty({rows, columns});
   MatrixProduct product{.rows = m,
                         .columns = n,
-                        .depth = static_cast<std::size_t>(depth),
+                        .depth = k,
                         .a = left_turned ? Matrix{left.const_data_ptr<float>(), 1, m}
-                                         : Matrix{left.const_data_ptr<float>(), size_of(a, 1), 1},
-                        .b = right_turned ? Matrix{right.const_data_ptr<float>(), 1, size_of(b, 0)}
+                                         : Matrix{left.const_data_ptr<float>(), k, 1},
+                        .b = right_turned ? Matrix{right.const_data_ptr<float>(), 1, k}
                                           : Matrix{right.const_data_ptr<float>(), n, 1},
                         .result = result.mutable_data_ptr<float>(),
                         .result_row = n,
@@ -72,7 +73,7 @@ TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
   // the middle parts would be off by 1e-5.
   constexpr double kExact = 3e-7;
   emulated_amx::multiply_split(product, {0, m, 0, n});
-  CHECK(error(result, expected) < kExact);
+  CHECK(error_of_split(result, expected) < kExact);
   const at::Tensor whole = result.clone();
 
   // In regions, as threads compute them: the same bits.
@@ -91,11 +92,11 @@ TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
   product.bias = product.addend = nullptr;
   product.adds = true;
   emulated_amx::multiply_split(product, {0, m, 0, n});
-  CHECK(error(result, expected + exact) < kExact);
+  CHECK(error_of_split(result, expected + exact) < kExact);
 
   product.adds = false;
   product.pointwise = Pointwise::kGelu;
   product.activated = activated.mutable_data_ptr<float>();
   emulated_amx::multiply_split(product, {0, m, 0, n});
-  CHECK(error(activated, at::gelu(exact)) < 1e-6);
+  CHECK(error_of_split(activated, at::gelu(exact)) < 1e-6);
 }

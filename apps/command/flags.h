@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,16 +25,14 @@ struct FlagData;
 /// The largest --batch_size and --num_samples.
 inline constexpr double kMostBatchRows = 65536;
 
-/// Types of a flag's variable. An empty path or optional means "no value".
-template <class T>
-concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t> ||
-    std::same_as<T, double> || std::same_as<T, bool> || std::same_as<T, std::filesystem::path> ||
-    std::same_as<T, std::optional<std::string>> || std::same_as<T, std::optional<std::int64_t>> ||
-    std::same_as<T, std::optional<double>> || std::same_as<T, std::optional<bool>> ||
-    std::same_as<T, std::optional<std::filesystem::path>> || std::same_as<T, std::vector<std::string>>;
+/// A flag's variable. An empty path or optional means "no value".
+using FlagVariable =
+    std::variant<std::string*, std::int64_t*, double*, bool*, std::filesystem::path*,
+                 std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*,
+                 std::optional<bool>*, std::optional<std::filesystem::path>*, std::vector<std::string>*>;
 
 /// Binds a flag to its variable, whose current value is the default.
-template <FlagValue T> void bind(FlagData& flag, T& target);
+void bind_variable(FlagData& flag, FlagVariable variable);
 
 /// Binds a flag to an enum: `get` and `set` use the number of the enumerator, which is the index of its name
 /// in the flag's choices.
@@ -85,16 +83,16 @@ class Flags {
   /// Adds a command to the examples at the end of help.
   void example(std::string line);
 
-  template <FlagValue T> void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
-    bind(declare(std::move(name), std::move(help), std::move(rules)), target);
+  template <class T> void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    bind_variable(declare(std::move(name), std::move(help), std::move(rules)), &target);
   }
   /// A number in a range: `add("port", port, "port to listen on", between(1, 65535))`.
-  template <FlagValue T> void add(std::string name, T& target, std::string help, const FieldRange& range) {
+  template <class T> void add(std::string name, T& target, std::string help, const FieldRange& range) {
     add(std::move(name), target, std::move(help), FlagRules{.range = range});
   }
 
   /// T: std::string or std::optional<std::string>.
-  template <FlagValue T>
+  template <class T>
   void choice(std::string name, T& target, std::vector<std::string> values, std::string help) {
     add(std::move(name), target, std::move(help), {.choices = std::move(values)});
   }
@@ -110,9 +108,8 @@ class Flags {
   }
 
   /// Declares a positional argument, in order; a list receives all remaining words.
-  template <FlagValue T>
-  void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
-    bind(declare_positional(std::move(name), std::move(help), std::move(rules)), target);
+  template <class T> void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    bind_variable(declare_positional(std::move(name), std::move(help), std::move(rules)), &target);
   }
 
   /// Adds --device, --dtype, --threads, --seed.

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_streams.h"
 #include "apps/verbs/generate/generate_flags.h"
+#include "apps/verbs/text/text_input.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/corpora/text_file.h"
@@ -35,13 +35,6 @@ TokenIds encode(const GenerateSession& session, const std::string& flag, const s
   } catch (const Error& error) {
     throw Error("--", flag, ": ", error.what());
   }
-}
-
-std::string read_prompt(const std::string& prompt) {
-  constexpr std::string_view kFile = "FILE:";
-  if (prompt == "-") return read_standard_input();
-  if (prompt.compare(0, kFile.size(), kFile) == 0) return read_text(prompt.substr(kFile.size()));
-  return prompt;
 }
 
 // Prompt if none is given: the model's BOS token or, as in nanoGPT's samples, a newline.
@@ -123,7 +116,7 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   if (flags.input_ids) {
     prompts = parse_id_rows("input_ids", *flags.input_ids);
   } else if (flags.prompt) {
-    prompts = {encode(session, "prompt", read_prompt(*flags.prompt))};
+    prompts = {encode(session, "prompt", given_text(*flags.prompt))};
   } else if (session.has_encoder()) {
     throw UsageError("missing flag '--prompt' or '--input_ids': the encoder needs a text");
   } else {

@@ -6,14 +6,13 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/command/standard_streams.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "data/corpora/text_file.h"
 #include "models/tasks/text_model.h"
 #include "tokenizer/text/utf8.h"
 
@@ -54,14 +53,6 @@ bool read_flags(const Arguments& arguments, AnswerFlags& values) {
   return flags.parse(arguments);
 }
 
-std::string read_context(const std::string& context) {
-  constexpr std::string_view kFile = "FILE:";
-  if (context.starts_with(kFile)) return read_text(context.substr(kFile.size()));
-  std::string text = context == "-" ? read_standard_input() : context;
-  require_utf8(text, "--context");
-  return text;
-}
-
 }  // namespace
 
 int run_answer(const Arguments& arguments) {
@@ -71,7 +62,8 @@ int run_answer(const Arguments& arguments) {
   AnswerRequest& asked = flags.asked;
   require_utf8(asked.question, "--question");
   if (asked.question.empty()) throw Error("--question: the text is empty");
-  asked.context = read_context(asked.context);
+  asked.context = given_text(asked.context);
+  require_utf8(asked.context, "--context");
   if (asked.context.empty()) throw Error("--context: the text is empty");
   const TextModel model =
       load_text_model(read_checkpoint_config(flags.model), flags.compute, Head::kQuestionAnswering);

@@ -22,6 +22,12 @@ void add_text_flags(Flags& flags, TextFlags& values) {
             {.placeholder = "FILE|-"});
 }
 
+std::string given_text(const std::string& given) {
+  constexpr std::string_view kFile = "FILE:";
+  if (given.starts_with(kFile)) return read_text(given.substr(kFile.size()));
+  return given == "-" ? read_standard_input() : given;
+}
+
 TextInput::TextInput(const TextFlags& flags, Columns columns)
     : columns_(std::move(columns)), has_notes_(flags.has_notes) {
   if (!flags.texts.empty() && flags.input != "-")

@@ -22,6 +22,9 @@ struct TextFlags {
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
+/// The text of a flag: TEXT itself, - for standard input, FILE:PATH for a file.
+std::string given_text(const std::string& given);
+
 /// Reads the texts in order. Each line is a text; .jsonl, .tsv and .csv files are those that the task is
 /// trained on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line
 /// of JSON may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a

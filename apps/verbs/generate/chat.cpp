@@ -18,7 +18,6 @@
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/chat/chat_tokens.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -101,31 +100,28 @@ class ChatSession {
   std::string unfinished_;
 };
 
-ordered_json read_list(const std::string& flag, const std::string& path) {
-  const std::string text = path == "-" ? read_standard_input() : read_file(path);
-  ordered_json list = parse_ordered_json(text);
-  if (!list.is_array()) throw Error("--", flag, ": ", path, " is no JSON list");
-  return list;
-}
-
-// A list of messages, or a line of a training file: an object that holds one, perhaps with tools.
-ordered_json read_messages(const std::string& path) {
-  ordered_json read = parse_ordered_json(path == "-" ? read_standard_input() : read_file(path));
-  if (read.is_object() && read.contains("messages") && read["messages"].is_array()) return read;
-  if (!read.is_array())
-    throw Error("--messages: ", path, " is no JSON list, and no object with one under 'messages'");
-  return read;
+// A file's JSON, or that of standard input.
+ordered_json read_given(const std::string& path) {
+  return parse_ordered_json(path == "-" ? read_standard_input() : read_file(path));
 }
 
 ordered_json request_of(const ChatFlags& chat) {
   ordered_json request{{"messages", ordered_json::array()},
                        {"add_generation_prompt", chat.add_generation_prompt}};
   if (chat.messages) {
-    const ordered_json read = read_messages(*chat.messages);
-    request["messages"] = read.is_object() ? read["messages"] : read;
-    if (read.is_object() && read.contains("tools")) request["tools"] = read["tools"];
+    ordered_json& messages = request["messages"] = read_given(*chat.messages);
+    // A line of a training file has its messages in an object, perhaps with tools.
+    const ordered_json line = messages.is_object() ? messages : ordered_json::object();
+    if (line.contains("messages")) messages = line["messages"];
+    if (!messages.is_array())
+      throw Error("--messages: ", *chat.messages,
+                  " is no JSON list, and no object with one under 'messages'");
+    if (line.contains("tools")) request["tools"] = line["tools"];
   }
-  if (!chat.tools.empty()) request["tools"] = read_list("tools", chat.tools.string());
+  if (!chat.tools.empty()) {
+    request["tools"] = read_given(chat.tools.string());
+    if (!request["tools"].is_array()) throw Error("--tools: ", chat.tools.string(), " is no JSON list");
+  }
   return request;
 }
 

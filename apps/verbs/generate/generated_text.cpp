@@ -42,8 +42,11 @@ class Conversation {
   }
 
   void reply_to(const std::string& line) {
+    // Special tokens are those of the beginning alone.
+    const Tokenizer& tokenizer = *session_.tokenizer;
+    const TokenIds next = said_.empty() ? tokenizer.encode(line, EncodeOptions{.with_offsets = false}).ids
+                                        : tokenizer.encode("\n" + line);
     TokenIds ids = said_;
-    const TokenIds next = encode(line);
     ids.insert(ids.end(), next.begin(), next.end());
     forget_beginning(ids);
     if (max_length_) options_.max_new_tokens = *max_length_ - static_cast<std::int64_t>(ids.size());
@@ -57,15 +60,6 @@ class Conversation {
   }
 
  private:
-  TokenIds encode(const std::string& line) const {
-    if (said_.empty()) {
-      const auto ids = session_.tokenizer->encode(line, EncodeOptions{.with_offsets = false}).ids;
-      return {ids.begin(), ids.end()};
-    }
-    const auto ids = session_.tokenizer->encode("\n" + line);
-    return {ids.begin(), ids.end()};
-  }
-
   void forget_beginning(TokenIds& ids) const {
     std::int64_t limit = context_limit(model_.config(), options_.context);
     if (max_length_) limit = std::min(limit, std::max<std::int64_t>(1, *max_length_ - 1));

@@ -121,8 +121,8 @@ void check_export_file(const ExportFlags& values) {
   if ((name == "final" || name == "best") && fs::exists(output / "config.json") &&
       fs::exists(output.parent_path() / "run_config.json"))
     throw Error("--output: ", values.output, " is what a training has made; expected another directory");
-  const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
-  const bool html = values.format == "html";
+  const bool script = values.format == "torchscript", pt2 = values.format == "pt2",
+             html = values.format == "html";
   if ((!script && !pt2 && !html && !values.format.starts_with("gguf")) || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
@@ -189,12 +189,18 @@ std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile 
                                             : std::vector<std::string>();
 }
 
-// What a single file has of a model.
-Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
+Exported single_file(const ExportFlags& values, std::size_t tensors, const std::string& type,
+                     const std::vector<std::string>& not_carried) {
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(model.parameters().size()),
-          .type = dtype_word(dtype_of(values.compute)),
-          .not_carried = left_out_of(source, SingleFile::kTorchScript)};
+          .tensors = static_cast<std::int64_t>(tensors),
+          .type = type,
+          .not_carried = not_carried};
+}
+
+// What a program has of a model.
+Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
+  return single_file(values, model.parameters().size(), dtype_word(dtype_of(values.compute)),
+                     left_out_of(source, SingleFile::kTorchScript));
 }
 
 Exported export_script(const ExportFlags& values) {
@@ -266,11 +272,9 @@ Exported export_directory(const ExportFlags& values) {
 }
 
 Exported export_page(const ExportFlags& values) {
-  const std::int64_t tensors = export_html(values.model, values.output, values.weights);
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = tensors,
-          .type = values.weights,
-          .not_carried = left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml)};
+  const std::size_t tensors = export_html(values.model, values.output, values.weights);
+  return single_file(values, tensors, values.weights,
+                     left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml));
 }
 
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
@@ -290,7 +294,7 @@ GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& ch
 
 std::string gguf_type_of(const ExportFlags& values) {
   std::string type = values.weights;
-  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
   return type;
 }
 
@@ -298,9 +302,7 @@ Exported export_gguf_lora(const ExportFlags& values) {
   const fs::path& base = values.model;
   save_gguf_adapter(PeftAdapter(values.model.adapter), read_checkpoint_config(base), values.output,
                     gguf_type_of(values));
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
-          .type = values.weights};
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, {});
 }
 
 Exported export_gguf(const ExportFlags& values) {
@@ -317,10 +319,7 @@ Exported export_gguf(const ExportFlags& values) {
   note_ending(values, ".gguf", "transformers");
   const auto files = left_out_of(checkpoint, SingleFile::kGguf);
   lost.insert(lost.end(), files.begin(), files.end());
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
-          .type = values.weights,
-          .not_carried = lost};
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, lost);
 }
 
 void require_good(const ExportFlags& values, const VerifyReport& report) {

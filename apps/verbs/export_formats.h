@@ -58,7 +58,7 @@ inline constexpr const char* kHtmlBegin = "<!DOCTYPE html><!-- tzoo export -->";
 /// rows of matrices are float32, or for the weights "int8" rounded, each by its largest weight / 127; vectors
 /// and tables of positions are float32. Throws Error naming the field of the configuration, the head or the
 /// part of the tokenizer that the page's engine does not know. Returns the number of tensors.
-std::int64_t export_html(const ModelPath& source, const std::filesystem::path& target,
-                         const std::string& weights);
+std::size_t export_html(const ModelPath& source, const std::filesystem::path& target,
+                        const std::string& weights);
 
 }  // namespace zoo

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <vector>
 
 #include "apps/command/terminal.h"
 #include "data/base/near_match.h"

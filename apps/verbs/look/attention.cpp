@@ -9,7 +9,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/pictures.h"

@@ -1,7 +1,5 @@
 #include "models/tasks/search/search.h"
 
-#include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <set>
 

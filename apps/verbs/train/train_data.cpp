@@ -8,8 +8,6 @@
 #include "apps/training/batches/class_labels.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_conversations.h"
-#include "data/base/ending.h"
-#include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/examples/conversation_file.h"
 #include "models/tasks/translate.h"

@@ -15,8 +15,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::int64_t kSentinels = 100;  // as in T5
 
 Columns columns_of(Task task, ProblemType problem) {

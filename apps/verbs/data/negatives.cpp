@@ -6,7 +6,7 @@
 #include "apps/command/output.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/verbs/text/cut_texts.h"
+#include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/json.h"

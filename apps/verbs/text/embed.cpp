@@ -10,7 +10,6 @@
 #include "apps/command/progress.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"

@@ -13,7 +13,6 @@
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/training/stop_signal.h"
-#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/ending.h"

@@ -136,4 +136,22 @@ Record TextInput::read_line(const std::string& line) {
           {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
 }
 
+RunPass CutTexts::run() {
+  return [this](const TextPass& pass, const std::vector<Encoding>& texts) {
+    for (const Encoding& text : texts) {
+      ++all_;
+      if (!text.cut) continue;
+      ++cut_;
+      limit_ = std::max(limit_, text.size());
+    }
+    return run_at_once(pass, texts);
+  };
+}
+
+void CutTexts::note() const {
+  if (cut_ == 0) return;
+  std::cerr << "note: " << cut_ << (all_ == 1 ? " text is" : " of " + std::to_string(all_) + " texts are")
+            << " longer than the " << limit_ << " tokens that are read, and cut\n";
+}
+
 }  // namespace zoo

@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "data/examples/record_file.h"
+#include "models/tasks/text_pass.h"
 
 namespace zoo {
 
@@ -64,6 +65,20 @@ class TextInput {
   std::size_t line_ = 0;
   bool takes_empty_ = true, has_notes_ = true;
   std::exception_ptr fault_;  // in the line after the texts that next() gave
+};
+
+/// Counts the texts of which a model reads a part, because they are longer than its limit.
+class CutTexts {
+ public:
+  /// run_at_once(), which also counts; refers to this object.
+  RunPass run();
+
+  /// Says on standard error how many there were, if any.
+  void note() const;
+
+ private:
+  std::int64_t cut_ = 0, all_ = 0;
+  std::size_t limit_ = 0;
 };
 
 }  // namespace zoo

@@ -75,9 +75,7 @@ std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   if (!flags.parse(arguments)) return std::nullopt;
   values.recipe = flags.resolved()["recipe"];
   values.given = flags.given_values();
-  std::set<std::string> given;
-  for (const auto& [name, value] : values.given.items()) given.insert(name);
-  require_task_flags(values.train, given);
+  require_task_flags(values.train, [&](const std::string& flag) { return values.given.contains(flag); });
   return values;
 }
 

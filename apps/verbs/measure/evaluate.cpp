@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iostream>
-#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -36,9 +35,8 @@ struct EvaluateFlags {
   SuiteFlags suite;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
-  bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
-  bool names_task = false, names_block = false;
-  std::set<std::string> given;  // flags, of a dataset that is not the run's
+  bool of_run = false;   // the dataset is that of the model's run, of which a part is the validation set
+  nlohmann::json given;  // flags, those of the run among them
   ComputeOptions compute{.weights = "modules"};
 };
 
@@ -109,17 +107,13 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
   if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.compute.weights = "auto";
   if (values.compute.weights == "modules" && values.compute.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
-  values.names_task = flags.given("task");
-  values.names_block = flags.given("block_size");
-  const nlohmann::json given = flags.given_values();
-  for (const auto& [flag, value] : given.items())
-    if (!values.of_run) values.given.insert(flag);
+  values.given = flags.given_values();
   return true;
 }
 
 // A flag without an effect would let the figures look like others.
 void require_effect(const EvaluateFlags& flags, bool has_tokenizer) {
-  const auto is_given = [&](const std::string& flag) { return flags.given.contains(flag); };
+  const auto is_given = [&](const std::string& flag) { return !flags.of_run && flags.given.contains(flag); };
   require_data_flags(is_given, flags.data.task);
   for (const char* flag : {"label_smoothing", "class_weights"})
     if (is_given(flag)) throw UsageError("--", flag, ": is of training; an evaluation has the plain loss");
@@ -302,14 +296,14 @@ int run_evaluate(const Arguments& arguments) {
     return 0;
   }
   CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
-  if (!flags.names_task) flags.data.task = task_of(checkpoint, flags.model);
+  if (!flags.given.contains("task")) flags.data.task = task_of(checkpoint, flags.model);
   const Task task = flags.data.task;
   const c10::Device device = device_of(flags.compute, checkpoint);
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
   require_effect(flags, known.tokenizer != nullptr);
-  if (!flags.names_block) {
+  if (!flags.given.contains("block_size")) {
     flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
     // Of an embedding model max_seq_length takes the tokenizer's place.
     if (known.tokenizer && task != Task::kEmbedding)

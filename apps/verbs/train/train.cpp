@@ -377,7 +377,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
 int run_train(const Arguments& arguments) {
   const auto parsed = parse_with_run_config(arguments);
   if (!parsed) return 0;
-  require_task_flags(parsed->values, parsed->chosen);
+  require_task_flags(parsed->values, [&](const std::string& flag) { return parsed->chosen.contains(flag); });
   if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
   return train_as_rank(parsed->values,
                        [&](const ParallelSession& session) { return train(*parsed, session); });

@@ -26,8 +26,7 @@ void print_verbs(const Arguments& arguments, std::string_view summary, std::span
 
 const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
   const std::string& name = arguments.words.front();
-  const auto found =
-      std::find_if(verbs.begin(), verbs.end(), [&name](const Verb& verb) { return verb.name == name; });
+  const auto found = std::ranges::find(verbs, name, &Verb::name);
   if (found != verbs.end()) return *found;
   std::vector<std::string> names;
   for (const Verb& verb : verbs) names.emplace_back(verb.name);

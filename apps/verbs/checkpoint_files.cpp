@@ -59,11 +59,6 @@ const std::set<std::string> kOfFile{"_from_model_config",    "transformers_versi
                                     "bos_token_id",          "eos_token_id",         "pad_token_id",
                                     "decoder_start_token_id"};
 
-// "sentence_bert_config.json", by the model.
-bool is_sentence_settings(const std::string& name) {
-  return name.starts_with("sentence_") && name.ends_with("_config.json");
-}
-
 // Of the model in any framework's form.
 bool holds_weights(const std::string& name) {
   constexpr std::array kBegins{"pytorch_model", "tf_model", "flax_model", "rust_model"};
@@ -73,7 +68,8 @@ bool holds_weights(const std::string& name) {
 
 // Of a file or a folder; folders of modules, whose names are free, are not in the list.
 std::optional<FileKind> kind_of(const std::string& name) {
-  if (is_sentence_settings(name)) return FileKind::kSentences;
+  if (name.starts_with("sentence_") && name.ends_with("_config.json"))
+    return FileKind::kSentences;  // sentence_bert_config.json, by the model
   for (const auto& [known, kind] : kBesideWeights)
     if (name == known) return kind;
   return std::nullopt;

@@ -70,23 +70,22 @@ int run_generate(const Arguments& arguments) {
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);
-  const std::unique_ptr<DecodingModel> loaded = load_decoding_model(session.checkpoint, flags.compute);
-  DecodingModel& model = *loaded;
+  const std::unique_ptr<DecodingModel> model = load_decoding_model(session.checkpoint, flags.compute);
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (flags.interactive) {
-    run_interactive(model, session, options, flags.max_length, flags.color);
+    run_interactive(*model, session, options, flags.max_length, flags.color);
     return 0;
   }
   options.interrupted = [] { return StopSignal::received() != 0 || reader_left(); };
   if (flags.json) {
-    print_json(generate(model, prompts, options), session);
+    print_json(generate(*model, prompts, options), session);
     return 0;
   }
   const StopSignal stop;
   const GenerationResult result = session.tokenizer
-                                      ? print_text(model, prompts, options, session, flags.color)
-                                      : print_ids(model, prompts, options);
+                                      ? print_text(*model, prompts, options, session, flags.color)
+                                      : print_ids(*model, prompts, options);
   print_timing(result);
   return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
 }

@@ -19,6 +19,8 @@
 namespace zoo {
 namespace {
 
+using nlohmann::ordered_json;
+
 // Texts per read; each read is batched by similar length.
 constexpr std::size_t kEmbeddedAtOnce = 4096;
 
@@ -74,22 +76,13 @@ EmbedOptions options_of(const EmbedFlags& flags, const SentenceConfig& config, c
   return options;
 }
 
-void print_vector(const std::string& text, const at::Tensor& vector) {
-  std::cout << json_text(nlohmann::ordered_json{{"text", text}, {"embedding", json_numbers(vector)}}) << "\n";
-}
-
-// [N, N] of vectors [N, C].
-at::Tensor cosines_of(const at::Tensor& vectors) {
-  const at::Tensor unit = unit_vectors(vectors);
-  return at::matmul(unit, unit.t());
-}
-
-void print_cosine_json(const std::vector<std::string>& texts, const at::Tensor& cosines) {
-  std::cout << json_text(nlohmann::ordered_json{{"texts", texts}, {"similarity", json_numbers(cosines)}})
-            << "\n";
-}
-
-void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor& cosines) {
+// Cosines of vectors [N, C].
+void print_similarity(const std::vector<std::string>& texts, const at::Tensor& vectors, bool as_json) {
+  const at::Tensor unit = unit_vectors(vectors), cosines = at::matmul(unit, unit.t());
+  if (as_json) {
+    std::cout << json_text(ordered_json{{"texts", texts}, {"similarity", json_numbers(cosines)}}) << "\n";
+    return;
+  }
   std::vector<Table::Column> columns{number(""), {"text"}};
   for (std::size_t i = 0; i < texts.size(); ++i) columns.push_back(number(std::to_string(i + 1)));
   Table table(columns);
@@ -129,14 +122,16 @@ int run_embed(const Arguments& arguments) {
       all_vectors.push_back(vectors);
     } else {
       for (std::size_t i = 0; i < texts.size(); ++i)
-        print_vector(texts[i], vectors[static_cast<std::int64_t>(i)]);
+        std::cout << json_text(
+                         ordered_json{{"text", texts[i]},
+                                      {"embedding", json_numbers(vectors[static_cast<std::int64_t>(i)])}})
+                  << "\n";
     }
     progress.update(done += static_cast<std::int64_t>(texts.size()));
   }
   progress.clear();
   cut.note();
-  if (flags.similarity && !all_texts.empty())
-    (flags.json ? print_cosine_json : print_cosine_table)(all_texts, cosines_of(at::cat(all_vectors)));
+  if (!all_texts.empty()) print_similarity(all_texts, at::cat(all_vectors), flags.json);
   return 0;
 }
 

@@ -164,20 +164,18 @@ ChatFormat choose_chat_format(const DataFlags& flags, const std::optional<ChatFo
 }
 
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer) {
-  std::vector<bool> begins(static_cast<std::size_t>(tokenizer.vocab_size()));
-  bool continues_by_mark = false, begins_by_mark = false;
-  for (std::size_t id = 0; id < begins.size(); ++id) {
-    const std::string token = tokenizer.token_text(static_cast<TokenId>(id));
-    continues_by_mark = continues_by_mark || token.starts_with("##");
-    begins[id] =
-        token.starts_with("\u0120") || token.starts_with("\u2581");  // a space in GPT-2's and T5's tokens
-    begins_by_mark = begins_by_mark || begins[id];
+  std::vector<bool> begins, continues;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string token = tokenizer.token_text(id);
+    // A space in GPT-2's and T5's tokens.
+    begins.push_back(token.starts_with("\u0120") || token.starts_with("\u2581"));
+    continues.push_back(token.starts_with("##"));
   }
-  if (continues_by_mark) {
-    for (std::size_t id = 0; id < begins.size(); ++id)
-      begins[id] = !tokenizer.token_text(static_cast<TokenId>(id)).starts_with("##");
+  if (std::ranges::count(continues, true) > 0) {
+    continues.flip();
+    return continues;
   }
-  return continues_by_mark || begins_by_mark ? begins : std::vector<bool>();
+  return std::ranges::count(begins, true) > 0 ? begins : std::vector<bool>();
 }
 
 }  // namespace zoo

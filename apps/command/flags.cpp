@@ -75,8 +75,7 @@ struct Flags::Impl {
         if (wanted(*flag)) assign_texts(*flag, texts, place);
       }
     };
-    // Find config file and recipe first, then apply the defaults, recipe, config file and flags in this
-    // order.
+    // Config file and recipe are found first, to be applied in their order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe"))

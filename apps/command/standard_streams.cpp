@@ -57,8 +57,7 @@ StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());
   // Makes the stream rethrow exceptions of its buffer instead of only setting a flag.
   std::cout.exceptions(std::ios::badbit);
-  // Untied: otherwise each line read, or message on std::cerr, would flush std::cout and could throw a second
-  // error.
+  // Tied, each line read, or message on std::cerr, would flush std::cout and could throw a second error.
   std::cin.tie(nullptr);
   std::cerr.tie(nullptr);
 }

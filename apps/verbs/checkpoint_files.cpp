@@ -27,7 +27,6 @@ constexpr const char* kMoreTemplates = "additional_chat_templates";
 
 enum class FileKind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
 
-// The list of what lies beside the weights and config.json.
 constexpr std::array<std::pair<std::string_view, FileKind>, 23> kBesideWeights{{
     {kGenerationFile, FileKind::kGeneration},
     {"tokenizer.json", FileKind::kTokenizer},

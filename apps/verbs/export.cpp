@@ -42,7 +42,6 @@ struct ExportFlags {
   ComputeOptions compute;
 };
 
-// Throws UsageError for flags that do not go together.
 void check_together(ExportFlags& values) {
   const bool gguf_lora = values.format == "gguf-lora", gguf = gguf_lora || values.format == "gguf",
              packed = values.format == "packed", onnx = values.format == "onnx",

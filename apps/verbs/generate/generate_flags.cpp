@@ -116,7 +116,6 @@ void check(const GenerateFlags& values) {
         "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
 }
 
-// Checks flags of generate and chat.
 void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");

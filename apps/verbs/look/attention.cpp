@@ -66,10 +66,8 @@ AttentionMaps rollout_of(const std::string& name, const std::vector<at::Tensor>&
   return maps_of(name + "-rollout", maps, tokens, tokens);
 }
 
-// Attention of a model on a text: self-attention of an encoder or decoder; for an encoder-decoder that of
-// both, and the decoder's attention to the encoder ("cross"). With `rollout` each self-attention's rollout
-// up to each layer instead, as maps of one head. Throws Error naming the flag for a too long text; Error for
-// a model without attention.
+// Self-attention of an encoder or decoder; for an encoder-decoder that of both, and the decoder's attention
+// to the encoder ("cross"). With `rollout` each self-attention's rollout up to each layer instead.
 std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read, bool rollout) {
   const TransformerConfig& config = model.model->config();
   check_size("--text", read.source.size(), config);
@@ -153,7 +151,6 @@ std::vector<std::size_t> numbers_of(std::optional<std::int64_t> choice, std::siz
   return numbers;
 }
 
-// The heads that the flags select.
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::vector<HeadNumber> numbers;
   for (const std::size_t layer : numbers_of(flags.layer, maps.layers))

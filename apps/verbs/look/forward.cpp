@@ -39,7 +39,6 @@ struct ForwardFlags {
   bool packed() const { return compute.weights != "modules"; }
 };
 
-// Names of all heads of all families.
 std::vector<std::string> head_names() {
   std::vector<std::string> names;
   for (const Family& family : families()) {
@@ -276,9 +275,8 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
           .to(inputs.input_ids.device());
 }
 
-// Input tensors on `device`; requests every output that the model can return. Labels depend on the head: rows
-// of ids parallel to input_ids, one number or row of numbers per sequence, or [start, end]. Throws Error
-// naming the flag and the expected value.
+// Labels depend on the head: rows of ids parallel to input_ids, one number or row of numbers per sequence, or
+// [start, end].
 ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& loaded,
                                 const c10::Device& device) {
   const TransformerConfig& config = loaded.model->config();

@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A checkpoint of a training run.
 struct RunEntry {
   fs::path path;
   std::optional<std::int64_t> iteration;  // none for best/ and final/, which do not store it
@@ -53,7 +52,6 @@ const RunEntry* newest(const std::vector<RunEntry>& entries) {
   return latest;
 }
 
-// Contents of a checkpoint directory.
 struct Findings {
   fs::path directory;
   CheckpointConfig checkpoint;

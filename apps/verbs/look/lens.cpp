@@ -51,7 +51,6 @@ AttributionTable attribution_table(const TextModel& model, const analysis::Run& 
   return table;
 }
 
-// Prints the shares of the sublayers, and of the heads a column each.
 void print(const AttributionTable& table) {
   const analysis::LogitAttribution& shares = table.shares;
   const std::string capped =
@@ -122,7 +121,6 @@ bool read_flags(const Arguments& arguments, LensFlags& values) {
   return values.parse(flags, arguments);
 }
 
-// The content of the answer.
 struct Lens {
   const TextModel& model;
   std::vector<std::string> tokens;

@@ -86,7 +86,6 @@ void print_examples(std::ostream& out, const std::vector<const CommandOutline*>&
   out << ".fi\n";
 }
 
-// Prints tzoo(1) for `man`, in roff.
 void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version) {
   const auto commands = runnable_commands(tzoo);
   out << ".\\\" Written by 'tzoo man'.\n"

@@ -55,7 +55,7 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
 
 std::string megabytes(std::int64_t bytes) { return with_separators((bytes + (1 << 19)) >> 20) + " MiB"; }
 
-// Throws Error if the machine has less memory; on a GPU nothing is known.
+// On a GPU nothing is known.
 void require_memory(const Needs& needs, const UpdaterOptions& options) {
   const std::int64_t available = available_memory(),
                      more = needs.sum() - needs.weights;  // the weights are there

@@ -127,7 +127,6 @@ class DatasetReader {
     return records;
   }
 
-  // The texts of all examples, one after another.
   template <class V, class Text> static std::string texts_of(const std::vector<V>& examples, Text text_of) {
     std::string all;
     for (const V& example : examples) all += text_of(example);

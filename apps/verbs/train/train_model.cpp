@@ -54,8 +54,7 @@ void set_experts(const ModelFlags& flags, TransformerConfig& config) {
   config.router_loss = true;
 }
 
-// The family's base configuration with the flags' sizes and rates. Throws Error for a flag without a key in
-// the family.
+// Throws Error for a flag without a key in the family.
 TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
                             const TaskData& data) {
   if (flags.n_embd % flags.n_head != 0)

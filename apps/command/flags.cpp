@@ -116,15 +116,8 @@ void Flags::example(std::string line) { impl_->text.examples.push_back(std::move
 FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
   FlagData& flag = impl_->flags.emplace_back(FlagData{std::move(rules)});
   flag.name = std::move(name);
-  flag.group = impl_->group;
+  flag.group = flag.positional ? "Arguments" : impl_->group;
   flag.help = std::move(help);
-  return flag;
-}
-
-FlagData& Flags::declare_positional(std::string name, std::string help, FlagRules rules) {
-  FlagData& flag = declare(std::move(name), std::move(help), std::move(rules));
-  flag.positional = true;
-  flag.group = "Arguments";
   return flag;
 }
 

@@ -61,7 +61,8 @@ struct FlagRules {
   std::string expected = {};
   /// For text: the variable gets meaning(given text), which may throw Error.
   std::function<std::string(const std::string&)> meaning = {};
-  bool leads = false;  // the value may also be given without its flag: `tzoo generate DIR`
+  bool leads = false;       // the value may also be given without its flag: `tzoo generate DIR`
+  bool positional = false;  // the value is given without a flag, in the order of declaration
   bool required = false;
 };
 
@@ -109,7 +110,8 @@ class Flags {
 
   /// Declares a positional argument, in order; a list receives all remaining words.
   template <class T> void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
-    bind_variable(declare_positional(std::move(name), std::move(help), std::move(rules)), &target);
+    rules.positional = true;
+    add(std::move(name), target, std::move(help), std::move(rules));
   }
 
   /// Adds --device, --dtype, --threads, --seed.
@@ -137,7 +139,6 @@ class Flags {
  private:
   struct Impl;
   FlagData& declare(std::string name, std::string help, FlagRules rules);
-  FlagData& declare_positional(std::string name, std::string help, FlagRules rules);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -2,17 +2,12 @@
 
 #include <regex>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/hub/hub_cache.h"
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 
 namespace zoo {
 namespace {
-
-using nlohmann::json;
 
 void add_model(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
@@ -156,22 +151,6 @@ void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
     throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
 }
 
-std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
-  std::vector<std::pair<TokenId, double>> biases;
-  const json parsed = parse_json(text);
-  bool good = parsed.is_object();
-  const json pairs = good ? parsed : json::object();
-  for (const auto& [key, value] : pairs.items()) {
-    const bool is_id =
-        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    good = good && is_id && value.is_number();
-    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
-  }
-  if (!good)
-    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
-  return biases;
-}
-
 }  // namespace
 
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
@@ -238,22 +217,6 @@ void apply_generation_config(GenerateFlags& values, const Flags& flags) {
   if (values.generation_defaults != "file") return;
   apply_generation_config(values, *values.generation_config,
                           [&](std::string_view name) { return flags.given(name); });
-}
-
-GenerationOptions generation_options(const GenerateFlags& flags) {
-  GenerationOptions options = flags.generation_options();
-  options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  HistoryOptions& history = options.history;
-  if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
-  if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
-  if (flags.suppress_tokens) history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
-  if (flags.begin_suppress_tokens)
-    history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
-  if (flags.forced_eos_token_ids)
-    history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
-  if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
-  options.log_probabilities = flags.logprobs || flags.color;
-  return options;
 }
 
 }  // namespace zoo

@@ -145,10 +145,7 @@ std::string text_of(const Tokenizer& tokenizer, TokenIds ids) {
 }
 
 TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
-  TokenIds row;
-  for (std::int64_t t = 0; t < ids.size(0); ++t)
-    if (kept[t].item<bool>()) row.push_back(ids[t].item<TokenId>());
-  return row;
+  return rows_of(ids.masked_select(kept.to(at::kBool)).unsqueeze(0)).front();
 }
 
 // BLEU of greedy decoding, whatever generation_config.json says, but after the token that it or the language

@@ -33,6 +33,11 @@ std::string fingerprint(std::string_view bytes) {
   return sha256(drawn);
 }
 
+std::string fingerprint_of_file(const fs::path& path) {
+  const MappedFile file(path);
+  return fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
+}
+
 std::vector<std::string> dataset_names() {
   std::vector<std::string> names = corpus_names();
   for (std::string& name : toy_set_names()) names.push_back(std::move(name));
@@ -121,10 +126,8 @@ TaskData read_token_folder(const DataFlags& flags, const KnownModel& known, Task
   data.source = flags.dataset;
   data.tokens = load_token_dataset(flags.dataset);
   if (!evaluates) {
-    for (const char* split : {"train.bin", "val.bin"}) {
-      const MappedFile file(fs::path(flags.dataset) / split);
-      data.sha256 += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
-    }
+    for (const char* split : {"train.bin", "val.bin"})
+      data.sha256 += fingerprint_of_file(fs::path(flags.dataset) / split);
   }
   data.tokenizer = known.tokenizer;
   if (has_tokenizer(flags.dataset)) {

@@ -37,9 +37,8 @@ struct Flags::Impl {
   std::span<const Recipe> recipes;
 
   FlagData* find(std::string_view name) {
-    for (FlagData& flag : flags)
-      if (flag.name == name) return &flag;
-    return nullptr;
+    const auto found = std::ranges::find(flags, name, &FlagData::name);
+    return found == flags.end() ? nullptr : &*found;
   }
 
   std::vector<std::string> names() const {

@@ -132,7 +132,7 @@ int prepare(const Arguments& arguments) {
                    {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
   flags.add(
       "tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one",
-      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = kTokenizerKinds});
   flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece",
             at_least(8));
   flags.add("threads", threads,

@@ -47,7 +47,7 @@ void declare(Flags& flags, TrainOptions& options) {
   flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
   flags.group("Vocabulary");
   flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
-            {.choices = {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"}, .required = true});
+            {.choices = kTokenizerKinds, .required = true});
   flags.add("vocab_size", options.vocab_size,
             "vocabulary size, special tokens included; not for char and byte", at_least(1));
   flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");

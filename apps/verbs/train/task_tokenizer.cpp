@@ -96,7 +96,7 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
 }  // namespace
 
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
-  const bool learnt = request.choice != "byte" && std::ranges::count(tokenizer_kinds(), request.choice) > 0;
+  const bool learnt = request.choice != "byte" && std::ranges::count(kTokenizerKinds, request.choice) > 0;
   std::unique_ptr<Tokenizer> tokenizer = learnt && request.style != TaskTextStyle::kPlain
                                              ? learn_for_task(request, text)
                                              : choose_tokenizer(request.choice, text, request.vocab_size);

@@ -249,7 +249,7 @@ void declare_data(Flags& flags, DataFlags& v) {
       "tokenizer", v.tokenizer,
       "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
       "for encoders, else char",
-      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = kTokenizerKinds});
   flags.add("vocab_size", v.vocab_size,
             "vocabulary size of a tokenizer trained on the dataset; not for char and byte", at_least(8));
   flags.add(

@@ -321,14 +321,6 @@ Exported export_gguf(const ExportFlags& values) {
   return single_file(values, GgufFile(values.output).tensors().size(), values.weights, lost);
 }
 
-void require_good(const ExportFlags& values, const VerifyReport& report) {
-  if (report.good()) return;
-  throw Error(values.output, " does not compute what the model computes: relative error ",
-              format_text("%.1e", report.largest_error()), " (expected at most ",
-              format_text("%.1e", report.tolerance), "), ", report.greedy_different, " of ",
-              report.greedy_tokens, " greedy tokens differ");
-}
-
 }  // namespace
 
 const char* dtype_word(at::ScalarType dtype) {
@@ -350,8 +342,11 @@ int run_export(const Arguments& arguments) {
                         : values.format == "html" ? export_page(values)
                                                   : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
-  if (made.report) require_good(values, *made.report);
-  return 0;
+  if (!made.report || made.report->good()) return 0;
+  throw Error(values.output, " does not compute what the model computes: relative error ",
+              format_text("%.1e", made.report->largest_error()), " (expected at most ",
+              format_text("%.1e", made.report->tolerance), "), ", made.report->greedy_different, " of ",
+              made.report->greedy_tokens, " greedy tokens differ");
 }
 
 }  // namespace zoo

@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::string_view kBetweenSamples = "---------------\n";
 
-void print_row(const GenerationResult& result, std::size_t row, RowPrinter& printer) {
-  const bool known = !result.log_probabilities.empty();
-  for (std::size_t i = 0; i < result.ids[row].size(); ++i)
-    printer.print({row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0});
-  printer.finish();
-}
-
 // Streams the first row; prints the other rows, generated in the same batch, when they are complete.
 GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& prompts,
                             const GenerationOptions& options, const GenerateSession& session, bool color) {
@@ -45,10 +38,13 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
   if (!first) first.emplace(begin(0));
   first->finish();
   const std::size_t rows_a_prompt = result.ids.size() / prompts.size();
+  const bool known = !result.log_probabilities.empty();
   for (std::size_t row = 1; row < result.ids.size(); ++row) {
     std::cout << kBetweenSamples;
     RowPrinter printer = begin(row / rows_a_prompt);
-    print_row(result, row, printer);
+    for (std::size_t i = 0; i < result.ids[row].size(); ++i)
+      printer.print({row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0});
+    printer.finish();
   }
   return result;
 }

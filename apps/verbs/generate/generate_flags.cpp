@@ -38,14 +38,12 @@ void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_lis
   }
 }
 
-void add_sampling(Flags& flags, GenerateFlags& values) {
+void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
   add_fields(flags, values, {"max_new_tokens", "max_length", "context"});
   flags.add("num_samples", values.num_samples, "number of samples per prompt", between(1, kMostBatchRows));
   add_fields(flags, values, {"temperature", "top_k", "top_p", "min_p", "typical_p"});
-}
 
-void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
   add_fields(flags, values,
              {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
@@ -73,25 +71,19 @@ void add_history(Flags& flags, GenerateFlags& values) {
             "structured output: the new text is JSON that fits this schema, in a file or in place",
             {.placeholder = "FILE|'{…}'"});
   flags.add("stop", values.stop, "end a row before this text");
-}
 
-void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
   add_fields(flags, values, {"num_beams", "length_penalty"});
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
   add_fields(flags, values, {"num_return_sequences"});
-}
 
-void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative decoding");
   flags.add("draft_model", values.draft_model,
             "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
             "faster, with the same distribution",
             {.placeholder = "DIR"});
   add_fields(flags, values, {"draft_tokens", "prompt_lookup_num_tokens"});
-}
 
-void add_output(Flags& flags, GenerateFlags& values) {
   flags.group("Output");
   flags.add("json", values.json, "print one JSON object with the new ids, their text and tokens per second");
   flags.add("logprobs", values.logprobs, "with --json: add the log-probability of each new id");
@@ -131,14 +123,6 @@ void check_beams(const Flags& flags, const GenerateFlags& values) {
   if (values.options.beams.num_beams > 1) return;
   for (const char* flag : {"length_penalty", "early_stopping", "num_return_sequences"})
     if (flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
-}
-
-void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
-  add_sampling(flags, values);
-  add_history(flags, values);
-  add_beams(flags, values);
-  add_drafting(flags, values);
-  add_output(flags, values);
 }
 
 void check_chat(const GenerateFlags& values, const ChatFlags& chat) {

@@ -36,13 +36,6 @@ std::string training_text(const std::string& dataset, const DataFlags& flags) {
   return std::string(begin.substr(0, begin.size() - incomplete_utf8_tail(begin))) + "\n";
 }
 
-void check_token_folder(const std::string& folder, const DataFlags& flags) {
-  if (flags.val_dataset || !flags.columns.empty() || flags.tokenizer)
-    throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", folder);
-  if (!has_tokenizer(folder))
-    throw Error("--dataset: ", folder, " holds no tokenizer to compare with that of the other datasets");
-}
-
 }  // namespace
 
 std::string fingerprint(std::string_view bytes) {
@@ -191,7 +184,11 @@ TaskData read_mixture(const std::vector<MixturePart>& parts, const DataFlags& fl
   KnownModel shared = known;
   for (const MixturePart& part : parts) {
     if (!is_token_dataset(part.dataset)) continue;
-    check_token_folder(part.dataset, flags);
+    if (flags.val_dataset || !flags.columns.empty() || flags.tokenizer)
+      throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", part.dataset);
+    if (!has_tokenizer(part.dataset))
+      throw Error("--dataset: ", part.dataset,
+                  " holds no tokenizer to compare with that of the other datasets");
     if (!shared.tokenizer) shared.tokenizer = load_tokenizer(part.dataset);
   }
   for (std::size_t i = 0; i < parts.size() && !shared.tokenizer; ++i)

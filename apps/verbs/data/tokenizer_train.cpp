@@ -66,17 +66,6 @@ void declare(Flags& flags, TrainOptions& options) {
   flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
 }
 
-void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
-  require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
-               {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},
-                {{"model_type"}, {"sentencepiece"}},
-                {{"min_frequency", "special_tokens"}, {"byte_bpe", "wordpiece"}},
-                {{"pattern"}, {"byte_bpe"}},
-                {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
-  if (options.input.empty() && options.kind != "byte")
-    throw UsageError("missing flag '--input': the text to train on");
-}
-
 // One progress bar per counted stage.
 TrainingProgress progress_bar() {
   struct Bar {
@@ -147,15 +136,6 @@ Learnt learn(const TrainOptions& options) {
   return learn_sentencepiece(text, options);
 }
 
-// Refuses to replace a tokenizer unasked, and files of another kind.
-void check_target(const TrainOptions& options) {
-  const fs::path& directory = options.out_dir;
-  if (!options.overwrite && has_tokenizer(directory))
-    throw Error("--out_dir: ", directory,
-                " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
-  require_same_kind(directory, options.kind);
-}
-
 }  // namespace
 
 int train_tokenizer(const Arguments& arguments) {
@@ -164,9 +144,19 @@ int train_tokenizer(const Arguments& arguments) {
               "Trains a tokenizer on a text and saves it in files that Hugging Face reads too.");
   declare(flags, options);
   if (!flags.parse(arguments)) return 0;
-  require_flags_of_kind(flags, options);
+  require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
+               {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},
+                {{"model_type"}, {"sentencepiece"}},
+                {{"min_frequency", "special_tokens"}, {"byte_bpe", "wordpiece"}},
+                {{"pattern"}, {"byte_bpe"}},
+                {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
+  if (options.input.empty() && options.kind != "byte")
+    throw UsageError("missing flag '--input': the text to train on");
+  if (!options.overwrite && has_tokenizer(options.out_dir))
+    throw Error("--out_dir: ", options.out_dir,
+                " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
+  require_same_kind(options.out_dir, options.kind);
 
-  check_target(options);
   const Learnt learnt = learn(options);
   make_directories(options.out_dir);
   {

@@ -35,7 +35,11 @@ struct AblateFlags : LookFlags {
   }
 };
 
-void add_site_flags(Flags& flags, AblateFlags& values) {
+bool read_flags(const Arguments& arguments, AblateFlags& values) {
+  Flags flags(arguments.command,
+              "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
+              "without them. Layers, heads and positions count from 0.");
+  values.add_input(flags);
   flags.group("What is switched off");
   flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head",
             {.placeholder = "LAYER.HEAD,…"});
@@ -53,14 +57,6 @@ void add_site_flags(Flags& flags, AblateFlags& values) {
                "what stands for an output that is off: zeros, or its mean over the text's positions");
   flags.choice("stack", values.stack, {"encoder", "decoder"},
                "stack of an encoder-decoder; default: the decoder");
-}
-
-bool read_flags(const Arguments& arguments, AblateFlags& values) {
-  Flags flags(arguments.command,
-              "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
-              "without them. Layers, heads and positions count from 0.");
-  values.add_input(flags);
-  add_site_flags(flags, values);
   flags.group("What is shown");
   flags.add("top_k", values.top_k, "number of answers", at_least(1));
   flags.add("token", values.token,

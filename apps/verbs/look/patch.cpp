@@ -69,12 +69,6 @@ struct Texts {
   analysis::SweepOptions options;
 };
 
-void check_same_length(const TextInputs& clean, const TextInputs& corrupted) {
-  if (clean.source.size() == corrupted.source.size()) return;
-  throw Error("--corrupted: ", corrupted.source.size(), " tokens, but --text has ", clean.source.size(),
-              "; a state is patched at its own position, so both need the same number");
-}
-
 // True if the patched stack reads the clean and the corrupted text, false if it is the decoder after them.
 bool reads_texts(const Texts& texts) {
   return texts.options.stack == Shape::kEncoder || texts.clean.written.empty();
@@ -92,7 +86,10 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
     texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
     texts.corrupted.written = texts.clean.written;
   }
-  check_same_length(texts.clean, texts.corrupted);
+  if (const std::size_t clean = texts.clean.source.size(), other = texts.corrupted.source.size();
+      clean != other)
+    throw Error("--corrupted: ", other, " tokens, but --text has ", clean,
+                "; a state is patched at its own position, so both need the same number");
   const bool encodes_first = model.model->config().shape == Shape::kEncoderDecoder && !flags.stack;
   const SiteKind kind = site_kind(flags.what);
   const bool cross = kind.part == LayerPart::kCrossAttention;

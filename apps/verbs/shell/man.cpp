@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"

@@ -21,34 +21,6 @@ void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
 
 namespace {
 
-void declare_run(Flags& flags, TrainFlags& v) {
-  flags.group("Run");
-  flags.add_recipes();
-  flags.add("out_dir", v.out_dir,
-            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
-            "except by --dry_run",
-            {.placeholder = "DIR"});
-  flags.add("init_from", v.init_from,
-            "scratch, resume (continue the run in out_dir), or a directory: a checkpoint to fine-tune, or a "
-            "PEFT adapter, which is trained on and decides the flags of LoRA",
-            {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
-  flags.add("adapter", v.adapter,
-            "directory of a PEFT adapter that is merged into the weights of --init_from before training",
-            {.placeholder = "DIR"});
-  flags.add(
-      "depth", v.depth,
-      "lm: one number for a modern decoder from scratch: N layers, N heads of 64 features, its optimizer, "
-      "rates and 20 tokens per parameter; any flag beside it goes before",
-      between(1, 1024));
-  flags.add(
-      "tokens_per_parameter", v.tokens_per_parameter,
-      "lm, mlm, span_corruption: sets max_iters, so that so many tokens are read for each parameter; 20 make "
-      "the best model that a given amount of computing can (Hoffmann et al., 2022)",
-      FieldRange{.above = 0, .most = 1e6});
-  flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
-  flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
-}
-
 void declare_model(Flags& flags, ModelFlags& v) {
   flags.group("Model (a checkpoint has its own)");
   flags.add("model_type", v.model_type,
@@ -117,24 +89,6 @@ void declare_preference(Flags& flags, PreferenceLossOptions& v) {
   flags.add("beta", v.beta,
             "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
             above(0));
-}
-
-void declare_distillation(Flags& flags, TrainFlags& v) {
-  DistillationOptions& options = v.distillation;
-  flags.group("Distillation");
-  flags.add(
-      "teacher", v.teacher,
-      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
-      "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
-      "margins between documents are",
-      {.placeholder = "DIR"});
-  flags.choice("distillation", options.divergence, kDivergenceNames,
-               "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
-               "holds likely");
-  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
-            between(0, 1));
-  flags.add("distillation_temperature", options.temperature,
-            "divides the logits of both before they are compared", above(0));
 }
 
 void declare_adaptation(Flags& flags, TrainFlags& v) {
@@ -304,10 +258,50 @@ void declare_training(Flags& flags, TrainFlags& values) {
   flags.add_compute(values.compute);
 }
 
-void declare(Flags& flags, TrainFlags& values) {
-  declare_run(flags, values);
-  declare_distillation(flags, values);  // not of tzoo bench train
-  declare_training(flags, values);
+void declare(Flags& flags, TrainFlags& v) {
+  flags.group("Run");
+  flags.add_recipes();
+  flags.add("out_dir", v.out_dir,
+            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
+            "except by --dry_run",
+            {.placeholder = "DIR"});
+  flags.add("init_from", v.init_from,
+            "scratch, resume (continue the run in out_dir), or a directory: a checkpoint to fine-tune, or a "
+            "PEFT adapter, which is trained on and decides the flags of LoRA",
+            {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
+  flags.add("adapter", v.adapter,
+            "directory of a PEFT adapter that is merged into the weights of --init_from before training",
+            {.placeholder = "DIR"});
+  flags.add(
+      "depth", v.depth,
+      "lm: one number for a modern decoder from scratch: N layers, N heads of 64 features, its optimizer, "
+      "rates and 20 tokens per parameter; any flag beside it goes before",
+      between(1, 1024));
+  flags.add(
+      "tokens_per_parameter", v.tokens_per_parameter,
+      "lm, mlm, span_corruption: sets max_iters, so that so many tokens are read for each parameter; 20 make "
+      "the best model that a given amount of computing can (Hoffmann et al., 2022)",
+      FieldRange{.above = 0, .most = 1e6});
+  flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
+  flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
+
+  flags.group("Distillation");  // not of tzoo bench train
+  DistillationOptions& options = v.distillation;
+  flags.add(
+      "teacher", v.teacher,
+      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
+      "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
+      "margins between documents are",
+      {.placeholder = "DIR"});
+  flags.choice("distillation", options.divergence, kDivergenceNames,
+               "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
+               "holds likely");
+  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
+            between(0, 1));
+  flags.add("distillation_temperature", options.temperature,
+            "divides the logits of both before they are compared", above(0));
+
+  declare_training(flags, v);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
 }
 

@@ -36,36 +36,6 @@ struct Learnt {
   std::function<void(const fs::path& directory)> save;
 };
 
-void declare(Flags& flags, TrainOptions& options) {
-  flags.group("Text");
-  flags.add("input", options.input,
-            "text file, .jsonl or .parquet file with a 'text' in each line, or name of a corpus from 'tzoo "
-            "data list'",
-            {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
-  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
-            {.placeholder = "DIR", .required = true});
-  flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
-  flags.group("Vocabulary");
-  flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
-            {.choices = kTokenizerKinds, .required = true});
-  flags.add("vocab_size", options.vocab_size,
-            "vocabulary size, special tokens included; not for char and byte", at_least(1));
-  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
-  flags.add("min_frequency", options.min_frequency,
-            "byte_bpe and wordpiece: how often a pair must occur to become a token", at_least(0));
-  flags.add("special_tokens", options.special_tokens,
-            "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
-            "[PAD] [UNK] [CLS] [SEP] [MASK]",
-            {.placeholder = "TOKEN"});
-  flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
-               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
-               "is also Llama 3's");
-  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
-  flags.add("limit_alphabet", options.limit_alphabet,
-            "wordpiece: keep at most this many different characters, the most frequent ones", at_least(1));
-  flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
-}
-
 // One progress bar per counted stage.
 TrainingProgress progress_bar() {
   struct Bar {
@@ -142,7 +112,33 @@ int train_tokenizer(const Arguments& arguments) {
   TrainOptions options;
   Flags flags(arguments.command,
               "Trains a tokenizer on a text and saves it in files that Hugging Face reads too.");
-  declare(flags, options);
+  flags.group("Text");
+  flags.add("input", options.input,
+            "text file, .jsonl or .parquet file with a 'text' in each line, or name of a corpus from 'tzoo "
+            "data list'",
+            {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
+  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
+            {.placeholder = "DIR", .required = true});
+  flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
+  flags.group("Vocabulary");
+  flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
+            {.choices = kTokenizerKinds, .required = true});
+  flags.add("vocab_size", options.vocab_size,
+            "vocabulary size, special tokens included; not for char and byte", at_least(1));
+  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
+  flags.add("min_frequency", options.min_frequency,
+            "byte_bpe and wordpiece: how often a pair must occur to become a token", at_least(0));
+  flags.add("special_tokens", options.special_tokens,
+            "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
+            "[PAD] [UNK] [CLS] [SEP] [MASK]",
+            {.placeholder = "TOKEN"});
+  flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
+               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
+               "is also Llama 3's");
+  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
+  flags.add("limit_alphabet", options.limit_alphabet,
+            "wordpiece: keep at most this many different characters, the most frequent ones", at_least(1));
+  flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
   if (!flags.parse(arguments)) return 0;
   require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
                {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},

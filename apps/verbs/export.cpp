@@ -72,47 +72,6 @@ void check_together(ExportFlags& values) {
                      values.weights.empty() ? "" : ", not ", values.weights);
 }
 
-bool parse(const Arguments& arguments, ExportFlags& values) {
-  Flags flags(arguments.command, "Converts a model for use in other programs.");
-  flags.group("Export");
-  add_model_flag(flags, values.model);
-  flags.choice(
-      "format", values.format,
-      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "gguf-lora", "packed", "html"},
-      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
-      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
-      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
-      "one file for llama.cpp; gguf-lora: the --adapter for llama.cpp's --lora, not merged; packed: a "
-      "directory whose weights tzoo maps as its kernels read them, so "
-      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
-      "file, offline, and shows its inside as tzoo serve does");
-  flags.add("output", values.output,
-            "file or directory to write; replaces an earlier export or another checkpoint there",
-            {.placeholder = "PATH", .required = true});
-  flags.choice(
-      "weights", values.weights,
-      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
-      "type of matrices; with --format gguf-lora (default f32) and gguf: f32, f16 (gguf's default), bf16, "
-      "q8_0 or q4_0, and those whose rows "
-      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
-      "--format html: float32 or int8 (default)");
-  flags.add("calibration", values.calibration,
-            "int4: a text like those that the model will read, by which the weights are rounded so that its "
-            "outputs change least (GPTQ); takes minutes",
-            {.placeholder = "PATH|NAME"});
-  flags.add("decoding", values.decoding,
-            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
-  flags.add("verify", values.verify,
-            "torchscript, pt2, huggingface: load the result and compare its outputs with the model's");
-  flags.add("json", values.json, "print one JSON object");
-  flags.add_compute(values.compute);
-  flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
-  if (!flags.parse(arguments)) return false;
-  values.dtype_given = flags.given("dtype");
-  check_together(values);
-  return true;
-}
-
 // An export replaces a file that an earlier one wrote, and no other; nor what a training has made.
 void check_export_file(const ExportFlags& values) {
   const fs::path output = values.output.has_filename() ? values.output : values.output.parent_path();
@@ -329,7 +288,43 @@ const char* dtype_word(at::ScalarType dtype) {
 
 int run_export(const Arguments& arguments) {
   ExportFlags values;
-  if (!parse(arguments, values)) return 0;
+  Flags flags(arguments.command, "Converts a model for use in other programs.");
+  flags.group("Export");
+  add_model_flag(flags, values.model);
+  flags.choice(
+      "format", values.format,
+      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "gguf-lora", "packed", "html"},
+      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
+      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
+      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
+      "one file for llama.cpp; gguf-lora: the --adapter for llama.cpp's --lora, not merged; packed: a "
+      "directory whose weights tzoo maps as its kernels read them, so "
+      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
+      "file, offline, and shows its inside as tzoo serve does");
+  flags.add("output", values.output,
+            "file or directory to write; replaces an earlier export or another checkpoint there",
+            {.placeholder = "PATH", .required = true});
+  flags.choice(
+      "weights", values.weights,
+      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
+      "type of matrices; with --format gguf-lora (default f32) and gguf: f32, f16 (gguf's default), bf16, "
+      "q8_0 or q4_0, and those whose rows "
+      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
+      "--format html: float32 or int8 (default)");
+  flags.add("calibration", values.calibration,
+            "int4: a text like those that the model will read, by which the weights are rounded so that its "
+            "outputs change least (GPTQ); takes minutes",
+            {.placeholder = "PATH|NAME"});
+  flags.add("decoding", values.decoding,
+            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
+  flags.add("verify", values.verify,
+            "torchscript, pt2, huggingface: load the result and compare its outputs with the model's");
+  flags.add("json", values.json, "print one JSON object");
+  flags.add_compute(values.compute);
+  flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
+  if (!flags.parse(arguments)) return 0;
+  values.dtype_given = flags.given("dtype");
+  check_together(values);
   apply_threads(values.compute);
   check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)

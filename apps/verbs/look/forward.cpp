@@ -46,51 +46,6 @@ std::vector<std::string> head_names() {
   return names;
 }
 
-bool read_flags(const Arguments& arguments, ForwardFlags& values) {
-  Flags flags(arguments.command,
-              "Runs a model on token ids and saves everything that it computes, to compare it with another "
-              "implementation: logits (or start_logits and end_logits, or prediction_logits and "
-              "seq_relationship_logits, or last_hidden_state and pooler_output), "
-              "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
-              "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
-  add_model_flag(flags, values.model);
-  flags.add("input_ids", values.input_ids, "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'",
-            {.placeholder = "JSON", .required = true});
-  flags.add("attention_mask", values.attention_mask, "1 keeps a token, 0 hides it; same shape as --input_ids",
-            {.placeholder = "JSON"});
-  flags.add("token_type_ids", values.token_type_ids,
-            "segment of each token, counted from 0; same shape as --input_ids", {.placeholder = "JSON"});
-  flags.add("decoder_input_ids", values.decoder_input_ids,
-            "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right",
-            {.placeholder = "JSON"});
-  flags.add("labels", values.labels,
-            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
-            "classification; '[[START, END], [START, END]]' for question answering",
-            {.placeholder = "JSON"});
-  flags.add(
-      "next_sentence_label", values.next_sentence_label,
-      "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
-      "the first (0; for ALBERT: is in order)",
-      {.placeholder = "JSON"});
-  flags.add("head", values.head, "head of the model; default: the one in config.json",
-            {.placeholder = "NAME", .choices = head_names()});
-  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
-  flags.add(
-      "attentions", values.attentions,
-      "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
-      "and generation");
-  flags.add_weights(values.compute);
-  flags.add("output", values.output, "safetensors file to write", {.placeholder = "FILE", .required = true});
-  flags.add_compute(values.compute);
-  flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
-  if (!flags.parse(arguments)) return false;
-  if (values.gradients && !values.labels)
-    throw UsageError("--gradients needs --labels, from which the loss is computed");
-  if (values.packed() && (values.gradients || values.labels))
-    throw UsageError("--labels: packed weights are for inference, without a loss; use --weights modules");
-  return true;
-}
-
 // Each row up to its padding: an encoder's input.
 std::vector<TokenIds> sources_of(const ModelInputs& inputs) {
   std::vector<TokenIds> sources = rows_of(inputs.input_ids);
@@ -305,31 +260,71 @@ ModelInputs read_forward_inputs(const ForwardFlags& flags, const LoadedModel& lo
 }  // namespace
 
 int run_forward(const Arguments& arguments) {
-  ForwardFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  check_output_file(flags.model, flags.output);
+  ForwardFlags values;
+  Flags flags(arguments.command,
+              "Runs a model on token ids and saves everything that it computes, to compare it with another "
+              "implementation: logits (or start_logits and end_logits, or prediction_logits and "
+              "seq_relationship_logits, or last_hidden_state and pooler_output), "
+              "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
+              "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
+  add_model_flag(flags, values.model);
+  flags.add("input_ids", values.input_ids, "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'",
+            {.placeholder = "JSON", .required = true});
+  flags.add("attention_mask", values.attention_mask, "1 keeps a token, 0 hides it; same shape as --input_ids",
+            {.placeholder = "JSON"});
+  flags.add("token_type_ids", values.token_type_ids,
+            "segment of each token, counted from 0; same shape as --input_ids", {.placeholder = "JSON"});
+  flags.add("decoder_input_ids", values.decoder_input_ids,
+            "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right",
+            {.placeholder = "JSON"});
+  flags.add("labels", values.labels,
+            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
+            "classification; '[[START, END], [START, END]]' for question answering",
+            {.placeholder = "JSON"});
+  flags.add(
+      "next_sentence_label", values.next_sentence_label,
+      "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
+      "the first (0; for ALBERT: is in order)",
+      {.placeholder = "JSON"});
+  flags.add("head", values.head, "head of the model; default: the one in config.json",
+            {.placeholder = "NAME", .choices = head_names()});
+  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
+  flags.add(
+      "attentions", values.attentions,
+      "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
+      "and generation");
+  flags.add_weights(values.compute);
+  flags.add("output", values.output, "safetensors file to write", {.placeholder = "FILE", .required = true});
+  flags.add_compute(values.compute);
+  flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
+  if (!flags.parse(arguments)) return 0;
+  if (values.gradients && !values.labels)
+    throw UsageError("--gradients needs --labels, from which the loss is computed");
+  if (values.packed() && (values.gradients || values.labels))
+    throw UsageError("--labels: packed weights are for inference, without a loss; use --weights modules");
+  apply_threads(values.compute);
+  check_output_file(values.model, values.output);
   std::optional<Head> head;
-  if (flags.head) head = head_named(*flags.head);
-  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, head);
-  const LoadOptions options{.dtype = dtype_of(flags.compute),
-                            .device = device_of(flags.compute, checkpoint),
-                            .trainable = flags.gradients,
-                            .stored = packs(checkpoint, flags.compute)};
+  if (values.head) head = head_named(*values.head);
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model, head);
+  const LoadOptions options{.dtype = dtype_of(values.compute),
+                            .device = device_of(values.compute, checkpoint),
+                            .trainable = values.gradients,
+                            .stored = packs(checkpoint, values.compute)};
   const LoadedModel loaded = load_model(checkpoint, options);
-  ModelInputs inputs = read_forward_inputs(flags, loaded, options.device);
-  inputs.output_attentions = flags.attentions;
+  ModelInputs inputs = read_forward_inputs(values, loaded, options.device);
+  inputs.output_attentions = values.attentions;
 
-  const at::AutoGradMode record(flags.gradients);
+  const at::AutoGradMode record(values.gradients);
   const ModelOutput output =
-      flags.packed() ? packed_output(flags, loaded, inputs) : loaded.model->forward(inputs);
+      values.packed() ? packed_output(values, loaded, inputs) : loaded.model->forward(inputs);
   NamedTensors tensors = tensors_of(output, loaded.head);
-  if (flags.gradients) {
+  if (values.gradients) {
     output.loss.backward();
     for (auto& entry : gradients_of(loaded)) tensors.push_back(std::move(entry));
   }
-  write_safetensors(flags.output, tensors);
-  std::cerr << "wrote " << tensors.size() << " tensors to " << flags.output.string() << "\n";
+  write_safetensors(values.output, tensors);
+  std::cerr << "wrote " << tensors.size() << " tensors to " << values.output.string() << "\n";
   return 0;
 }
 

@@ -100,27 +100,6 @@ struct LensFlags : LookFlags {
   bool attribution = false;
 };
 
-bool read_flags(const Arguments& arguments, LensFlags& values) {
-  Flags flags(arguments.command,
-              "Logit lens: shows what a language model would answer after each layer, by its own head on the "
-              "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
-  values.add_input(flags);
-  flags.group("What is shown");
-  flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
-  LookFlags::add_position(flags, values.position);
-  flags.add("token", values.token,
-            "also show the probability and rank of this token, a word that the vocabulary has",
-            {.placeholder = "WORD"});
-  flags.add(
-      "attribution", values.attribution,
-      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
-      "the position");
-  values.out_dir = "runs/lens";
-  values.add_output(flags, "lens.json and the pictures");
-  flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
-  return values.parse(flags, arguments);
-}
-
 struct Lens {
   const TextModel& model;
   std::vector<std::string> tokens;
@@ -264,14 +243,31 @@ Json json_of(const LensFlags& flags, const Lens& lens) {
 }  // namespace
 
 int run_lens(const Arguments& arguments) {
-  LensFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
+  LensFlags values;
+  Flags flags(arguments.command,
+              "Logit lens: shows what a language model would answer after each layer, by its own head on the "
+              "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
+  values.add_input(flags);
+  flags.group("What is shown");
+  flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
+  LookFlags::add_position(flags, values.position);
+  flags.add("token", values.token,
+            "also show the probability and rank of this token, a word that the vocabulary has",
+            {.placeholder = "WORD"});
+  flags.add(
+      "attribution", values.attribution,
+      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
+      "the position");
+  values.out_dir = "runs/lens";
+  values.add_output(flags, "lens.json and the pictures");
+  flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
+  if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;
-  const LookedModel loaded = load_looked_model(flags);
-  const Lens lens = look(flags, loaded);
-  const std::string json = json_text(json_of(flags, lens)) + "\n";
+  const LookedModel loaded = load_looked_model(values);
+  const Lens lens = look(values, loaded);
+  const std::string json = json_text(json_of(values, lens)) + "\n";
   const Figure figure = figure_of(lens);
-  if (flags.json) {
+  if (values.json) {
     std::cout << json;
   } else {
     std::cout << lens.rows() - 1 << " layers, " << lens.tokens.size() << " tokens\n";
@@ -279,7 +275,7 @@ int run_lens(const Arguments& arguments) {
     print_layers(lens);
     if (lens.attribution) print(*lens.attribution);
   }
-  flags.write("lens", json, figure);
+  values.write("lens", json, figure);
   return 0;
 }
 

@@ -17,17 +17,6 @@ void add_model(Flags& flags, GenerateFlags& values) {
                "something, or those of this help alone");
 }
 
-void add_input(Flags& flags, GenerateFlags& values) {
-  flags.add("prompt", values.prompt,
-            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
-            "start token, else a line break",
-            {.placeholder = "TEXT|-|FILE:PATH"});
-  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row",
-            {.placeholder = "'[[1, 2], [3]]'"});
-  flags.add("interactive", values.interactive,
-            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
-}
-
 // Declares fields of the settings, as models/tasks states them.
 void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_list<const char*> names) {
   const std::regex quoted_field("'([a-z_]+)'");
@@ -142,7 +131,14 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
               "Continues a text, or token ids, with a language model. An encoder-decoder generates its "
               "answer to the text.");
   add_model(flags, values);
-  add_input(flags, values);
+  flags.add("prompt", values.prompt,
+            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
+            "start token, else a line break",
+            {.placeholder = "TEXT|-|FILE:PATH"});
+  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row",
+            {.placeholder = "'[[1, 2], [3]]'"});
+  flags.add("interactive", values.interactive,
+            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
   add_choice_of_tokens(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;

@@ -35,23 +35,18 @@ const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
                    near.empty() ? "; '" + arguments.command + " --help' lists the verbs" : near);
 }
 
-void outline_verbs(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
-  CommandOutline& outline = *arguments.outline;
-  outline.command = arguments.command;
-  outline.description = summary;
-  for (const Verb& verb : verbs) {
-    CommandOutline& action = outline.actions.emplace_back();
-    action.name = verb.name;
-    action.summary = verb.summary;
-    verb.run({arguments.command + " " + action.name, {}, &action});
-  }
-}
-
 }  // namespace
 
 int dispatch(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
-  if (arguments.outline != nullptr) {
-    outline_verbs(arguments, summary, verbs);
+  if (CommandOutline* const outline = arguments.outline) {
+    outline->command = arguments.command;
+    outline->description = summary;
+    for (const Verb& verb : verbs) {
+      CommandOutline& action = outline->actions.emplace_back();
+      action.name = verb.name;
+      action.summary = verb.summary;
+      verb.run({arguments.command + " " + action.name, {}, &action});
+    }
     return 0;
   }
   std::vector<std::string> words = arguments.words;

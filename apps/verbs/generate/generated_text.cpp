@@ -132,9 +132,8 @@ void print_timing(const GenerationResult& result) {
 }
 
 void answer_lines(const std::function<bool(const std::string&)>& answer) {
-  LineReader lines("> ");
-  for (;;) {
-    const std::optional<std::string> line = lines.next();
+  for (bool first = true;; first = false) {
+    const std::optional<std::string> line = asked_line("> ", first);
     if (!line) return;
     try {
       if (!answer(*line)) return;

@@ -11,7 +11,6 @@
 #include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/sweep.h"

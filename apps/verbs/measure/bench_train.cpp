@@ -14,7 +14,6 @@
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_options.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/tasks/inference_loading.h"

@@ -5,7 +5,6 @@
 
 #include "apps/command/flags.h"
 #include "data/base/model_path.h"
-#include "models/generation/decoding_session.h"
 #include "models/tasks/suite/suite.h"
 
 namespace zoo {

@@ -7,7 +7,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"

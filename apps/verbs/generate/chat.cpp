@@ -137,15 +137,6 @@ void print_prompt(const GenerateFlags& flags, const ChatFormat& format, const or
   std::cout << json_text(printed) << "\n";
 }
 
-GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
-  GenerateSession session = open_session(flags);
-  if (session.has_encoder())
-    throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
-  if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
-  add_end_tokens(session, format);
-  return session;
-}
-
 }  // namespace
 
 int run_chat(const Arguments& arguments) {
@@ -160,7 +151,11 @@ int run_chat(const Arguments& arguments) {
   }
   const std::string prompt = chat.messages ? format.prompt(request) : "";
   apply_threads(flags.compute);
-  const GenerateSession session = open_chat(flags, format);
+  GenerateSession session = open_session(flags);
+  if (session.has_encoder())
+    throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
+  if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
+  add_end_tokens(session, format);
   std::vector<TokenIds> prompts;
   if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
   GenerationOptions options = options_of(flags, session, prompts);

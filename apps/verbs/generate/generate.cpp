@@ -49,13 +49,6 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
   return result;
 }
 
-GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                           const GenerationOptions& options) {
-  const GenerationResult result = generate(model, prompts, options);
-  for (const TokenIds& row : result.ids) std::cout << nlohmann::json(row).dump() << "\n";
-  return result;
-}
-
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
@@ -81,7 +74,9 @@ int run_generate(const Arguments& arguments) {
   const StopSignal stop;
   const GenerationResult result = session.tokenizer
                                       ? print_text(*model, prompts, options, session, flags.color)
-                                      : print_ids(*model, prompts, options);
+                                      : generate(*model, prompts, options);
+  if (!session.tokenizer)
+    for (const TokenIds& row : result.ids) std::cout << nlohmann::json(row).dump() << "\n";
   print_timing(result);
   return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
 }

@@ -79,18 +79,6 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
   declare_prompt_names(flags, v.query_prompt_name, v.document_prompt_name);
 }
 
-void declare_preference(Flags& flags, PreferenceLossOptions& v) {
-  flags.group("Preferences");
-  flags.choice(
-      "preference_loss", v.loss, kPreferenceLossNames,
-      "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
-      "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
-      "loss of a language model on prompt and chosen answer)");
-  flags.add("beta", v.beta,
-            "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
-            above(0));
-}
-
 // Declares the fields of TrainerOptions from one name to another, as apps/training states them.
 void add_fields(Flags& flags, TrainerOptions& options, std::string_view first, std::string_view last) {
   const std::vector<TrainingField> all = training_fields(options);
@@ -177,7 +165,16 @@ void declare_training(Flags& flags, TrainFlags& v) {
   declare_data(flags, v.data);
   declare_model(flags, v.model);
   declare_embedding(flags, v.embedding);
-  declare_preference(flags, v.preference);
+
+  flags.group("Preferences");
+  flags.choice(
+      "preference_loss", v.preference.loss, kPreferenceLossNames,
+      "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
+      "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
+      "loss of a language model on prompt and chosen answer)");
+  flags.add("beta", v.preference.beta,
+            "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
+            above(0));
 
   flags.group("Fine-tuning");
   flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",

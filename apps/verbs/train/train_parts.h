@@ -87,8 +87,8 @@ struct Savers {
   std::vector<std::string> unknown;  // what the checkpoint's directory has that they do not write
 };
 
-/// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and
-/// the chat template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
+/// They also write what a checkpoint's directory has beside the weights; of `data` the tokenizer and the chat
+/// template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
               const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
               const Trainer::SaveModel& more = nullptr);

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Shares of an answer's logit, on the CPU.
+// Shares of an answer's logit.
 struct AttributionTable {
   NamedLogit answer;
   analysis::LogitAttribution shares;
@@ -34,21 +34,6 @@ void add_heads(std::vector<std::string>& cells, const at::Tensor& shares) {
 void add_columns(std::vector<Table::Column>& columns, const std::string& name, std::int64_t heads) {
   for (std::int64_t head = 0; head < heads; ++head)
     columns.push_back(number(name + " " + std::to_string(head)));
-}
-
-// Throws c10::Error for a model whose logits are no sum of shares (see analysis::attribute_logit).
-AttributionTable attribution_table(const TextModel& model, const analysis::Run& run, const NamedLogit& answer,
-                                   std::int64_t position) {
-  AttributionTable table{
-      .answer = answer,
-      .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position}),
-      .is_capped = model.model->parts().head.softcap > 0};
-  analysis::LogitAttribution& shares = table.shares;
-  for (at::Tensor* each : {&shares.attention, &shares.cross_attention, &shares.feed_forward, &shares.heads,
-                           &shares.cross_heads}) {
-    if (each->defined()) *each = each->cpu();
-  }
-  return table;
 }
 
 void print(const AttributionTable& table) {
@@ -142,7 +127,11 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   }
   if (flags.attribution) {
     const auto best = lens.numbers.ids[-1][position][0].item<std::int64_t>();
-    lens.attribution = attribution_table(model, run, token ? *token : answer_numbered(model, best), position);
+    const NamedLogit answer = token ? *token : answer_numbered(model, best);
+    lens.attribution = AttributionTable{
+        .answer = answer,
+        .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position}),
+        .is_capped = model.model->parts().head.softcap > 0};
   }
   return lens;
 }

@@ -42,8 +42,9 @@ int run_classify(const Arguments& arguments) {
   const TextModel loaded = load_text_model(read_checkpoint_config(model), compute);
   require_labels(loaded);
   const bool words = loaded.head == Head::kTokenClassification;
-  TextInput input(text, words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}});
-  if (loaded.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
+  const bool reads_empty = !loaded.tokenizer->encode("", EncodeOptions{}).ids.empty();
+  TextInput input(text, words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}},
+                  reads_empty);
   constexpr std::size_t kTextsAtOnce = 1024;
   CutTexts cut;
   for (request.texts = input.next(kTextsAtOnce); !request.texts.empty();

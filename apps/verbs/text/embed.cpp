@@ -94,8 +94,7 @@ int run_embed(const Arguments& arguments) {
   const std::string before = options.prompt.value_or(config.default_prompt);
   const bool reads_empty = !loaded.tokenizer->encode(before, EncodeOptions{}).ids.empty();
   const TextEmbedder embedder(std::move(loaded.model), std::move(loaded.tokenizer), config, options);
-  TextInput input(text, {{"text"}});
-  if (!reads_empty) input.refuse_empty_lines();
+  TextInput input(text, {{"text"}}, reads_empty);
   Progress progress(0, "texts");
   CutTexts cut;
   std::vector<std::string> all_texts;

@@ -48,8 +48,7 @@ int run_rank(const Arguments& arguments) {
   if (!json) throw UsageError("--no_json: rank prints nothing but JSON");
   apply_threads(compute);
   constexpr std::size_t kDocumentsAtOnce = 4096;
-  TextInput input(text, {{"document"}});
-  input.refuse_empty_lines();
+  TextInput input(text, {{"document"}}, /*takes_empty=*/false);
   std::vector<std::int64_t> lines;
   for (auto texts = input.next(kDocumentsAtOnce); !texts.empty(); texts = input.next(kDocumentsAtOnce)) {
     request.documents.insert(request.documents.end(), texts.begin(), texts.end());

@@ -28,8 +28,8 @@ std::string given_text(const std::string& given) {
   return given == "-" ? read_standard_input() : given;
 }
 
-TextInput::TextInput(const TextFlags& flags, Columns columns)
-    : columns_(std::move(columns)), has_notes_(flags.has_notes) {
+TextInput::TextInput(const TextFlags& flags, Columns columns, bool takes_empty)
+    : columns_(std::move(columns)), takes_empty_(takes_empty), has_notes_(flags.has_notes) {
   if (!flags.texts.empty() && flags.input != "-")
     throw UsageError("--", flags.text_flag, " and --", flags.input_flag, ": give only one of them");
   if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())

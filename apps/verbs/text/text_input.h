@@ -32,11 +32,9 @@ std::string given_text(const std::string& given);
 /// text.
 class TextInput {
  public:
-  /// Throws Error naming a file that cannot be read, or the line of an invalid table.
-  TextInput(const TextFlags& flags, Columns columns);
-
-  /// Refuses empty lines by their number: for a tokenizer that gives them no tokens.
-  void refuse_empty_lines() { takes_empty_ = false; }
+  /// Throws Error naming a file that cannot be read, or the line of an invalid table. Empty lines are refused
+  /// unless `takes_empty`, which is for a tokenizer that gives them tokens.
+  TextInput(const TextFlags& flags, Columns columns, bool takes_empty = true);
 
   /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON,
   /// after the texts before it.
@@ -63,7 +61,7 @@ class TextInput {
   std::ifstream file_;
   std::istream* stream_ = nullptr;
   std::size_t line_ = 0;
-  bool takes_empty_ = true, has_notes_ = true;
+  bool takes_empty_, has_notes_;
   std::exception_ptr fault_;  // in the line after the texts that next() gave
 };
 

@@ -196,10 +196,8 @@ std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& 
   const double hidden = tokens * number(config.hidden_size), all = number(config.num_layers);
   const double layer = 17 * hidden + 2.5 * tokens * number(config.num_heads) * length;
   const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
-  const Head head = traits_of(flags.data.task).head;
-  const bool words = head == Head::kCausalLm || head == Head::kSeq2SeqLm;
   // Beside a teacher's logits are their logarithms, and those of the student.
-  const double tables = !words ? 0 : flags.teacher.empty() ? 3 : 9;
+  const double tables = !traits_of(flags.data.task).writes() ? 0 : flags.teacher.empty() ? 3 : 9;
   const double bytes = 4 * (layers + tables * tokens * number(config.vocab_size));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }

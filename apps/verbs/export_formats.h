@@ -30,8 +30,9 @@ const char* dtype_word(c10::ScalarType dtype);
 
 /// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
 /// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
-/// config.json; its generation_config.json, tokenizer and Sentence-Transformers' files unchanged. Replaces an existing directory `target` if it is empty or holds nothing but a checkpoint.
-/// Throws Error naming what prevents this, or the fault of the source.
+/// config.json; its generation_config.json, tokenizer and Sentence-Transformers' files unchanged. Replaces an
+/// existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
+/// prevents this, or the fault of the source.
 Exported export_huggingface(const ModelPath& source, const std::filesystem::path& target,
                             std::optional<c10::ScalarType> dtype);
 
@@ -40,8 +41,8 @@ Exported export_huggingface(const ModelPath& source, const std::filesystem::path
 /// that differs, is missing or is not in the source.
 std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target);
 
-/// The same as a directory of packed weights (PackedParts). int4 weights are rounded by the text
-/// `calibration` (calibration_text()), if it is not empty.
+/// Writes a directory of packed weights (PackedParts), else as export_huggingface(). int4 weights are rounded
+/// by the text `calibration` (calibration_text()), if it is not empty.
 Exported export_packed(const ModelPath& source, const std::filesystem::path& target,
                        const std::string& weights, const std::string& calibration);
 

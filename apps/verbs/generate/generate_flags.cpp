@@ -82,16 +82,6 @@ void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   flags.add_compute(values.compute);
 }
 
-void check(const GenerateFlags& values) {
-  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
-  if (values.interactive && (values.prompt || values.input_ids || values.json))
-    throw UsageError(
-        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
-  if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
-    throw UsageError(
-        "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
-}
-
 void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");
@@ -114,16 +104,6 @@ void check_beams(const Flags& flags, const GenerateFlags& values) {
     if (flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
 }
 
-void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
-  if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
-    throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
-  if (chat.assistant_mask && !(chat.print_prompt && values.json))
-    throw UsageError("--assistant_mask: needs --print_prompt and --json");
-  if (chat.messages) return;
-  if (values.json || chat.print_prompt || !chat.add_generation_prompt)
-    throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
-}
-
 }  // namespace
 
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
@@ -142,7 +122,13 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
   add_choice_of_tokens(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
-  check(values);
+  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
+  if (values.interactive && (values.prompt || values.input_ids || values.json))
+    throw UsageError(
+        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
+  if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
+    throw UsageError(
+        "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
   check_choice_of_tokens(flags, values);
   apply_generation_config(values, flags);
   check_beams(flags, values);
@@ -178,7 +164,12 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   flags.example("tzoo chat --model Qwen/Qwen2.5-0.5B-Instruct");
   if (!flags.parse(arguments)) return false;
   check_choice_of_tokens(flags, values);
-  check_chat(values, chat);
+  if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
+    throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
+  if (chat.assistant_mask && !(chat.print_prompt && values.json))
+    throw UsageError("--assistant_mask: needs --print_prompt and --json");
+  if (!chat.messages && (values.json || chat.print_prompt || !chat.add_generation_prompt))
+    throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
   if (chat.print_prompt) return true;
   apply_generation_config(values, flags);
   check_beams(flags, values);

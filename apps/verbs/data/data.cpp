@@ -24,27 +24,32 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-void list_as_json() {
-  json corpora_list = json::array(), toys = json::array();
-  for (const Corpus& corpus : corpora())
-    corpora_list.push_back({{"name", corpus.name},
-                            {"description", corpus.description},
-                            {"licence", corpus.licence},
-                            {"bytes", corpus.bytes},
-                            {"sha256", corpus.sha256},
-                            {"url", corpus.url}});
-  for (const ToySet& set : toy_sets())
-    toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
-  std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
-}
-
 std::string with_visible_tabs(const std::string& text) {
   std::string visible;
   for (const char c : text) visible += c == '\t' ? std::string(" | ") : std::string(1, c);
   return visible;
 }
 
-void list_as_tables() {
+int list(const Arguments& arguments) {
+  bool as_json = false;
+  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
+  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
+  flags.example("tzoo data list");
+  if (!flags.parse(arguments)) return 0;
+  if (as_json) {
+    json corpora_list = json::array(), toys = json::array();
+    for (const Corpus& corpus : corpora())
+      corpora_list.push_back({{"name", corpus.name},
+                              {"description", corpus.description},
+                              {"licence", corpus.licence},
+                              {"bytes", corpus.bytes},
+                              {"sha256", corpus.sha256},
+                              {"url", corpus.url}});
+    for (const ToySet& set : toy_sets())
+      toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
+    std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
+    return 0;
+  }
   std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)") << "\n";
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
   for (const Corpus& corpus : corpora())
@@ -56,15 +61,6 @@ void list_as_tables() {
   for (const ToySet& set : toy_sets())
     toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
   toys.print(std::cout);
-}
-
-int list(const Arguments& arguments) {
-  bool as_json = false;
-  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
-  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
-  flags.example("tzoo data list");
-  if (!flags.parse(arguments)) return 0;
-  as_json ? list_as_json() : list_as_tables();
   return 0;
 }
 

@@ -104,19 +104,15 @@ std::string measured(const Texts& texts) {
                      : "probability of " + token;
 }
 
-// The share of the clean answer that each patch brings back: 0 as corrupted, 1 as clean.
-at::Tensor shares_of(const analysis::PatchEffects& effects) {
-  // Added to 0, a negative zero is 0.
-  return (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
-}
-
 Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
   const bool heads = texts.options.heads;
   const HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
                              .x = heads ? "head" : "position",
                              .y = "layer"},
                     .columns = heads ? std::vector<std::string>() : columns_of(texts)};
-  return layers_figure(map, shares_of(effects), 1.0);
+  // 0 as corrupted, 1 as clean; added to 0, a negative zero is 0.
+  const at::Tensor shares = (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
+  return layers_figure(map, shares, 1.0);
 }
 
 Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {

@@ -30,8 +30,7 @@
 namespace zoo {
 namespace {
 
-// Opens closed standard streams: otherwise a file opened later could get such a number and receive the
-// output.
+// A file that is opened later could get the number of a closed stream, and receive the output.
 void fill_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // Read only: a write to standard output still fails.

@@ -155,9 +155,7 @@ std::string assign(FlagData& flag, std::vector<std::string> texts) {
   return flag.assign(texts);
 }
 
-}  // namespace
-
-template <FlagValue T> void bind(FlagData& flag, T& target) {
+template <class T> void bind_to(FlagData& flag, T& target) {
   flag.kind = kind_of<T>();
   flag.assign = [&flag, &target](const std::vector<std::string>& texts) {
     T value{};
@@ -172,6 +170,12 @@ template <FlagValue T> void bind(FlagData& flag, T& target) {
   flag.value = [&target] { return to_json(target); };
 }
 
+}  // namespace
+
+void bind_variable(FlagData& flag, FlagVariable variable) {
+  std::visit([&flag](auto* target) { bind_to(flag, *target); }, variable);
+}
+
 void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set) {
   flag.kind = FlagKind::text;
   flag.assign = [&flag, set](const std::vector<std::string>& texts) {
@@ -183,18 +187,6 @@ void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function
   flag.reset = [set, initial = get()] { set(initial); };
   flag.value = [&flag, get] { return json(flag.choices[get()]); };
 }
-
-template void bind(FlagData&, std::string&);
-template void bind(FlagData&, std::int64_t&);
-template void bind(FlagData&, double&);
-template void bind(FlagData&, bool&);
-template void bind(FlagData&, fs::path&);
-template void bind(FlagData&, std::optional<std::string>&);
-template void bind(FlagData&, std::optional<std::int64_t>&);
-template void bind(FlagData&, std::optional<double>&);
-template void bind(FlagData&, std::optional<bool>&);
-template void bind(FlagData&, std::optional<fs::path>&);
-template void bind(FlagData&, std::vector<std::string>&);
 
 std::string expected_words(const FlagData& flag) {
   if (!flag.choices.empty()) {

@@ -15,7 +15,6 @@ enum class FlagKind { text, path, integer, number, boolean, list };
 struct FlagData : FlagRules {
   std::string name = {}, group = {}, help = {};
   FlagKind kind = FlagKind::text;
-  bool positional = false;
   bool about_parsing = false;  // --config, --dump_config: not a value of the verb
   bool given = false;
 

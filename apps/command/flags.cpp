@@ -37,9 +37,8 @@ struct Flags::Impl {
   std::span<const Recipe> recipes;
 
   FlagData* find(std::string_view name) {
-    for (FlagData& flag : flags)
-      if (flag.name == name) return &flag;
-    return nullptr;
+    const auto found = std::ranges::find(flags, name, &FlagData::name);
+    return found == flags.end() ? nullptr : &*found;
   }
 
   std::vector<std::string> names() const {
@@ -75,8 +74,7 @@ struct Flags::Impl {
         if (wanted(*flag)) assign_texts(*flag, texts, place);
       }
     };
-    // Find config file and recipe first, then apply the defaults, recipe, config file and flags in this
-    // order.
+    // Config file and recipe are found first, to be applied in their order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe"))
@@ -117,15 +115,8 @@ void Flags::example(std::string line) { impl_->text.examples.push_back(std::move
 FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
   FlagData& flag = impl_->flags.emplace_back(FlagData{std::move(rules)});
   flag.name = std::move(name);
-  flag.group = impl_->group;
+  flag.group = flag.positional ? "Arguments" : impl_->group;
   flag.help = std::move(help);
-  return flag;
-}
-
-FlagData& Flags::declare_positional(std::string name, std::string help, FlagRules rules) {
-  FlagData& flag = declare(std::move(name), std::move(help), std::move(rules));
-  flag.positional = true;
-  flag.group = "Arguments";
   return flag;
 }
 

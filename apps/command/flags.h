@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,16 +25,14 @@ struct FlagData;
 /// The largest --batch_size and --num_samples.
 inline constexpr double kMostBatchRows = 65536;
 
-/// Types of a flag's variable. An empty path or optional means "no value".
-template <class T>
-concept FlagValue = std::same_as<T, std::string> || std::same_as<T, std::int64_t> ||
-    std::same_as<T, double> || std::same_as<T, bool> || std::same_as<T, std::filesystem::path> ||
-    std::same_as<T, std::optional<std::string>> || std::same_as<T, std::optional<std::int64_t>> ||
-    std::same_as<T, std::optional<double>> || std::same_as<T, std::optional<bool>> ||
-    std::same_as<T, std::optional<std::filesystem::path>> || std::same_as<T, std::vector<std::string>>;
+/// A flag's variable. An empty path or optional means "no value".
+using FlagVariable =
+    std::variant<std::string*, std::int64_t*, double*, bool*, std::filesystem::path*,
+                 std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*,
+                 std::optional<bool>*, std::optional<std::filesystem::path>*, std::vector<std::string>*>;
 
 /// Binds a flag to its variable, whose current value is the default.
-template <FlagValue T> void bind(FlagData& flag, T& target);
+void bind_variable(FlagData& flag, FlagVariable variable);
 
 /// Binds a flag to an enum: `get` and `set` use the number of the enumerator, which is the index of its name
 /// in the flag's choices.
@@ -63,7 +61,8 @@ struct FlagRules {
   std::string expected = {};
   /// For text: the variable gets meaning(given text), which may throw Error.
   std::function<std::string(const std::string&)> meaning = {};
-  bool leads = false;  // the value may also be given without its flag: `tzoo generate DIR`
+  bool leads = false;       // the value may also be given without its flag: `tzoo generate DIR`
+  bool positional = false;  // the value is given without a flag, in the order of declaration
   bool required = false;
 };
 
@@ -85,16 +84,16 @@ class Flags {
   /// Adds a command to the examples at the end of help.
   void example(std::string line);
 
-  template <FlagValue T> void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
-    bind(declare(std::move(name), std::move(help), std::move(rules)), target);
+  template <class T> void add(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    bind_variable(declare(std::move(name), std::move(help), std::move(rules)), &target);
   }
   /// A number in a range: `add("port", port, "port to listen on", between(1, 65535))`.
-  template <FlagValue T> void add(std::string name, T& target, std::string help, const FieldRange& range) {
+  template <class T> void add(std::string name, T& target, std::string help, const FieldRange& range) {
     add(std::move(name), target, std::move(help), FlagRules{.range = range});
   }
 
   /// T: std::string or std::optional<std::string>.
-  template <FlagValue T>
+  template <class T>
   void choice(std::string name, T& target, std::vector<std::string> values, std::string help) {
     add(std::move(name), target, std::move(help), {.choices = std::move(values)});
   }
@@ -110,9 +109,9 @@ class Flags {
   }
 
   /// Declares a positional argument, in order; a list receives all remaining words.
-  template <FlagValue T>
-  void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
-    bind(declare_positional(std::move(name), std::move(help), std::move(rules)), target);
+  template <class T> void positional(std::string name, T& target, std::string help, FlagRules rules = {}) {
+    rules.positional = true;
+    add(std::move(name), target, std::move(help), std::move(rules));
   }
 
   /// Adds --device, --dtype, --threads, --seed.
@@ -140,7 +139,6 @@ class Flags {
  private:
   struct Impl;
   FlagData& declare(std::string name, std::string help, FlagRules rules);
-  FlagData& declare_positional(std::string name, std::string help, FlagRules rules);
 
   std::unique_ptr<Impl> impl_;
 };

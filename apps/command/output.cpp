@@ -28,8 +28,6 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
   return format_text("%.*f", unit == 0 ? 0 : 1, number) + (suffix.empty() ? "" : " " + suffix);
 }
 
-std::string two_digits(std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); }
-
 int longest_word(const std::string& text) {
   int longest = 0;
   std::istringstream words(text);
@@ -69,10 +67,10 @@ std::string human_count(std::int64_t value) { return scaled(value, {"", "k", "M"
 std::string human_bytes(std::int64_t bytes) { return scaled(bytes, {"B", "kB", "MB", "GB", "TB"}); }
 
 std::string clock_time(std::int64_t seconds) {
-  const std::int64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
-  const std::string tail = ":" + two_digits(seconds % 60);
-  return hours > 0 ? std::to_string(hours) + ":" + two_digits(minutes) + tail
-                   : std::to_string(minutes) + tail;
+  const auto hours = static_cast<long long>(seconds / 3600);
+  const auto minutes = static_cast<int>(seconds / 60 % 60), rest = static_cast<int>(seconds % 60);
+  return hours > 0 ? format_text("%lld:%02d:%02d", hours, minutes, rest)
+                   : format_text("%d:%02d", minutes, rest);
 }
 
 Table::Column number(std::string heading) { return {std::move(heading), Table::Align::right}; }
@@ -83,10 +81,6 @@ void Table::row(std::vector<std::string> cells) {
   cells.resize(columns_.size());
   for (std::string& cell : cells) cell = visible_text(cell);
   rows_.push_back(std::move(cells));
-}
-
-bool Table::has_headings() const {
-  return std::ranges::any_of(columns_, [](const Column& column) { return !column.heading.empty(); });
 }
 
 // Widths of the columns, headings included. To fit into `width`, headings are narrowed first, down to their
@@ -122,7 +116,8 @@ void Table::print(std::ostream& out, int width) const {
   if (width > 0 && sum(widths) > width) return print_paragraphs(out, width);
   std::vector<std::string> headings;
   for (const Column& column : columns_) headings.push_back(column.heading);
-  if (has_headings()) print_line(out, headings, widths, /*at_bottom=*/true);
+  if (std::ranges::count(headings, "") < std::ssize(headings))
+    print_line(out, headings, widths, /*at_bottom=*/true);
   for (const auto& row : rows_) print_line(out, row, widths);
 }
 

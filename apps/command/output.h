@@ -44,7 +44,6 @@ class Table {
   void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:
-  bool has_headings() const;
   std::vector<int> widths(int width) const;
   void print_line(std::ostream& out, const std::vector<std::string>& cells, const std::vector<int>& widths,
                   bool at_bottom = false) const;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <utility>
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -57,8 +56,7 @@ StandardOutput::StandardOutput() : before_(std::cout.rdbuf(this)) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());
   // Makes the stream rethrow exceptions of its buffer instead of only setting a flag.
   std::cout.exceptions(std::ios::badbit);
-  // Untied: otherwise each line read, or message on std::cerr, would flush std::cout and could throw a second
-  // error.
+  // Tied, each line read, or message on std::cerr, would flush std::cout and could throw a second error.
   std::cin.tie(nullptr);
   std::cerr.tie(nullptr);
 }
@@ -141,15 +139,12 @@ void for_each_line(std::istream& input, const std::function<void(const std::stri
   if (input.bad()) throw Error("cannot read standard input");
 }
 
-LineReader::LineReader(std::string prompt)
-    : prompt_(std::move(prompt)), at_terminal_(::isatty(STDIN_FILENO) == 1) {}
-
-std::optional<std::string> LineReader::next() {
-  if (!at_terminal_) return plain_line(std::exchange(first_, false));
+std::optional<std::string> asked_line(const std::string& prompt, bool first) {
+  if (::isatty(STDIN_FILENO) != 1) return plain_line(first);
 #ifdef ZOO_EDITLINE
-  std::optional<std::string> line = edited_line(prompt_);
+  std::optional<std::string> line = edited_line(prompt);
 #else
-  std::cerr << prompt_ << std::flush;
+  std::cerr << prompt << std::flush;
   std::optional<std::string> line = plain_line(/*first=*/false);
 #endif
   if (!line) std::cerr << "\n";

@@ -56,18 +56,9 @@ bool next_line(std::istream& input, std::string& line, bool first);
 void for_each_line(std::istream& input,
                    const std::function<void(const std::string& line, std::int64_t number)>& use);
 
-/// Reads lines of standard input. At a terminal it shows a prompt; if tzoo is built with libedit, the line
-/// can be edited and the arrow keys recall earlier lines. The history ends with the program.
-class LineReader {
- public:
-  explicit LineReader(std::string prompt);
-
-  /// The next line without its end; nothing at the end of the input.
-  std::optional<std::string> next();
-
- private:
-  std::string prompt_;
-  bool at_terminal_, first_ = true;
-};
+/// The next line of standard input, without its end; nothing at the end of the input. A terminal shows the
+/// prompt; if tzoo is built with libedit, the line can be edited and the arrow keys recall earlier lines. The
+/// history ends with the program.
+std::optional<std::string> asked_line(const std::string& prompt, bool first);
 
 }  // namespace zoo

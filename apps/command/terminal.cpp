@@ -36,14 +36,19 @@ int columns_of(char32_t code) {
   return std::ranges::any_of(kWide, has_code) ? 2 : 1;
 }
 
-}  // namespace
-
+// Columns of the terminal at `descriptor`, else $COLUMNS, else 80.
 int terminal_width(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const int columns = std::atoi(environment("COLUMNS").c_str());
   return columns > 0 ? columns : 80;
 }
+
+bool is_for_people(int descriptor) { return ::isatty(descriptor) == 1 && environment("TERM") != "dumb"; }
+
+bool allows_colours(int descriptor) { return is_for_people(descriptor) && environment("NO_COLOR").empty(); }
+
+}  // namespace
 
 int standard_output_width() { return ::isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO) : 0; }
 
@@ -57,18 +62,14 @@ std::string paragraph(const std::string& text) {
   return standard_output_width() == 0 ? text : wrap(text, paragraph_width());
 }
 
-bool standard_output_has_colours() {
-  return ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb" && environment("NO_COLOR").empty();
-}
+bool standard_output_has_colours() { return allows_colours(STDOUT_FILENO); }
 
 Terminal standard_error() {
-  Terminal terminal;
-  terminal.out = &raw_standard_error();
-  terminal.interactive = ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
-  terminal.colour = terminal.interactive && environment("NO_COLOR").empty();
-  terminal.width = [] { return terminal_width(STDERR_FILENO); };
-  terminal.clock = seconds;
-  return terminal;
+  return {.out = &raw_standard_error(),
+          .interactive = is_for_people(STDERR_FILENO),
+          .colour = allows_colours(STDERR_FILENO),
+          .width = [] { return terminal_width(STDERR_FILENO); },
+          .clock = seconds};
 }
 
 int display_width(std::string_view text) {

@@ -32,9 +32,6 @@ std::string paragraph(const std::string& text);
 /// True if standard output is a terminal and allows colours (no-color.org).
 bool standard_output_has_colours();
 
-/// Columns of the terminal at `descriptor`, else $COLUMNS, else 80.
-int terminal_width(int descriptor);
-
 /// Terminal columns of the text: 2 for East Asian wide characters and emoji, 0 for combining marks. Invalid
 /// UTF-8 counts as U+FFFD.
 int display_width(std::string_view text);

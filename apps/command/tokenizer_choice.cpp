@@ -41,11 +41,6 @@ std::unique_ptr<Tokenizer> learn_wordpiece(std::string_view text, std::int64_t v
 
 }  // namespace
 
-const std::vector<std::string>& tokenizer_kinds() {
-  static const std::vector<std::string> kKinds{"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"};
-  return kKinds;
-}
-
 void require_same_kind(const std::filesystem::path& out_dir, std::string_view kind) {
   if (!has_tokenizer(out_dir)) return;
   if (const auto present = load_tokenizer(out_dir); present->kind() != kind)
@@ -73,7 +68,7 @@ std::unique_ptr<Tokenizer> choose_tokenizer(const std::string& choice, std::stri
   throw Error(
       "--tokenizer: expected char, byte, byte_bpe, wordpiece, sentencepiece or a directory with a "
       "tokenizer, got '",
-      choice, "'", did_you_mean(choice, tokenizer_kinds()));
+      choice, "'", did_you_mean(choice, kTokenizerKinds));
 }
 
 }  // namespace zoo

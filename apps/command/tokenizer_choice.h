@@ -10,8 +10,9 @@
 
 namespace zoo {
 
-/// Kinds that can be trained: char, byte, byte_bpe, wordpiece, sentencepiece.
-const std::vector<std::string>& tokenizer_kinds();
+/// Kinds that can be trained.
+inline const std::vector<std::string> kTokenizerKinds{"char", "byte", "byte_bpe", "wordpiece",
+                                                      "sentencepiece"};
 
 /// The tokenizer of `--tokenizer char|byte|byte_bpe|wordpiece|sentencepiece|DIR`. "char" uses the characters
 /// of `text`; the others except byte learn at most `vocab_size` tokens from it, sentencepiece without

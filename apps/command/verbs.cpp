@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <vector>
 
 #include "apps/command/terminal.h"
 #include "data/base/near_match.h"
@@ -27,8 +26,7 @@ void print_verbs(const Arguments& arguments, std::string_view summary, std::span
 
 const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
   const std::string& name = arguments.words.front();
-  const auto found =
-      std::find_if(verbs.begin(), verbs.end(), [&name](const Verb& verb) { return verb.name == name; });
+  const auto found = std::ranges::find(verbs, name, &Verb::name);
   if (found != verbs.end()) return *found;
   std::vector<std::string> names;
   for (const Verb& verb : verbs) names.emplace_back(verb.name);
@@ -37,23 +35,18 @@ const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
                    near.empty() ? "; '" + arguments.command + " --help' lists the verbs" : near);
 }
 
-void outline_verbs(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
-  CommandOutline& outline = *arguments.outline;
-  outline.command = arguments.command;
-  outline.description = summary;
-  for (const Verb& verb : verbs) {
-    CommandOutline& action = outline.actions.emplace_back();
-    action.name = verb.name;
-    action.summary = verb.summary;
-    verb.run({arguments.command + " " + action.name, {}, &action});
-  }
-}
-
 }  // namespace
 
 int dispatch(const Arguments& arguments, std::string_view summary, std::span<const Verb> verbs) {
-  if (arguments.outline != nullptr) {
-    outline_verbs(arguments, summary, verbs);
+  if (CommandOutline* const outline = arguments.outline) {
+    outline->command = arguments.command;
+    outline->description = summary;
+    for (const Verb& verb : verbs) {
+      CommandOutline& action = outline->actions.emplace_back();
+      action.name = verb.name;
+      action.summary = verb.summary;
+      verb.run({arguments.command + " " + action.name, {}, &action});
+    }
     return 0;
   }
   std::vector<std::string> words = arguments.words;

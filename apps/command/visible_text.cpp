@@ -8,16 +8,14 @@
 
 #include <unistd.h>
 
+#include "apps/command/output.h"
+
 namespace zoo {
 namespace {
 
 constexpr char kBeforeUpperControls = '\xC2';  // U+0080 to U+009F are C2 80 to C2 9F in UTF-8
 
-std::string code_of(char letter) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(letter);
-  return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-}
+std::string code_of(char letter) { return format_text("\\x%02x", static_cast<unsigned char>(letter)); }
 
 bool is_lower_control(char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }
 
@@ -80,11 +78,8 @@ std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
     // Close the quotes, add an escaped quote, open them again.
-    if (letter == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += letter;
-    }
+    if (letter == '\'') quoted += "'\\'";
+    quoted += letter;
   }
   return quoted + "'";
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -22,47 +21,28 @@ namespace fs = std::filesystem;
 constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generation_config.json",
                      *kModules = "modules.json", *kTokenizerSettings = "tokenizer_config.json";
 
-constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kMoreTemplates = "additional_chat_templates";
 
 enum class FileKind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
 
-// The list of what lies beside the weights and config.json.
-constexpr std::array<std::pair<std::string_view, FileKind>, 23> kBesideWeights{{
-    {kGenerationFile, FileKind::kGeneration},
-    {"tokenizer.json", FileKind::kTokenizer},
-    {kTokenizerSettings, FileKind::kTokenizer},
-    {"special_tokens_map.json", FileKind::kTokenizer},
-    {"added_tokens.json", FileKind::kTokenizer},
-    {"vocab.json", FileKind::kTokenizer},
-    {"merges.txt", FileKind::kTokenizer},
-    {"vocab.txt", FileKind::kTokenizer},
-    {"spiece.model", FileKind::kTokenizer},
-    {"tokenizer.model", FileKind::kTokenizer},
-    {"sentencepiece.bpe.model", FileKind::kTokenizer},
-    {"spm.model", FileKind::kTokenizer},
-    {"source.spm", FileKind::kTokenizer},
-    {"target.spm", FileKind::kTokenizer},
-    {kTemplate, FileKind::kTemplate},
-    {"chat_template.json", FileKind::kTemplate},
-    {kMoreTemplates, FileKind::kTemplate},  // a folder
-    {kModules, FileKind::kSentences},       // with the folders that it names
-    {"config_sentence_transformers.json", FileKind::kSentences},
-    {"README.md", FileKind::kDocument},  // the model card
-    {"LICENSE", FileKind::kDocument},
-    {"LICENSE.txt", FileKind::kDocument},
-    {"NOTICE", FileKind::kDocument},
-}};
+const std::map<FileKind, std::set<std::string>> kBesideWeights{
+    {FileKind::kGeneration, {kGenerationFile}},
+    {FileKind::kTokenizer,
+     {"tokenizer.json", kTokenizerSettings, "special_tokens_map.json", "added_tokens.json", "vocab.json",
+      "merges.txt", "vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model",
+      "source.spm", "target.spm"}},
+    // The last one is a folder.
+    {FileKind::kTemplate, {"chat_template.jinja", "chat_template.json", kMoreTemplates}},
+    // The first one names folders.
+    {FileKind::kSentences, {kModules, "config_sentence_transformers.json"}},
+    // The first one is the model card.
+    {FileKind::kDocument, {"README.md", "LICENSE", "LICENSE.txt", "NOTICE"}},
+};
 
 // Keys of generation_config.json that decide nothing about what is written, or that each format has.
 const std::set<std::string> kOfFile{"_from_model_config",    "transformers_version", "use_cache",
                                     "bos_token_id",          "eos_token_id",         "pad_token_id",
                                     "decoder_start_token_id"};
-
-// "sentence_bert_config.json", by the model.
-bool is_sentence_settings(const std::string& name) {
-  return name.starts_with("sentence_") && name.ends_with("_config.json");
-}
 
 // Of the model in any framework's form.
 bool holds_weights(const std::string& name) {
@@ -73,9 +53,10 @@ bool holds_weights(const std::string& name) {
 
 // Of a file or a folder; folders of modules, whose names are free, are not in the list.
 std::optional<FileKind> kind_of(const std::string& name) {
-  if (is_sentence_settings(name)) return FileKind::kSentences;
-  for (const auto& [known, kind] : kBesideWeights)
-    if (name == known) return kind;
+  if (name.starts_with("sentence_") && name.ends_with("_config.json"))
+    return FileKind::kSentences;  // sentence_bert_config.json, by the model
+  for (const auto& [kind, names] : kBesideWeights)
+    if (names.contains(name)) return kind;
   return std::nullopt;
 }
 

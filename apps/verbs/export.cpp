@@ -42,7 +42,6 @@ struct ExportFlags {
   ComputeOptions compute;
 };
 
-// Throws UsageError for flags that do not go together.
 void check_together(ExportFlags& values) {
   const bool gguf_lora = values.format == "gguf-lora", gguf = gguf_lora || values.format == "gguf",
              packed = values.format == "packed", onnx = values.format == "onnx",
@@ -73,47 +72,6 @@ void check_together(ExportFlags& values) {
                      values.weights.empty() ? "" : ", not ", values.weights);
 }
 
-bool parse(const Arguments& arguments, ExportFlags& values) {
-  Flags flags(arguments.command, "Converts a model for use in other programs.");
-  flags.group("Export");
-  add_model_flag(flags, values.model);
-  flags.choice(
-      "format", values.format,
-      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "gguf-lora", "packed", "html"},
-      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
-      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
-      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
-      "one file for llama.cpp; gguf-lora: the --adapter for llama.cpp's --lora, not merged; packed: a "
-      "directory whose weights tzoo maps as its kernels read them, so "
-      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
-      "file, offline, and shows its inside as tzoo serve does");
-  flags.add("output", values.output,
-            "file or directory to write; replaces an earlier export or another checkpoint there",
-            {.placeholder = "PATH", .required = true});
-  flags.choice(
-      "weights", values.weights,
-      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
-      "type of matrices; with --format gguf-lora (default f32) and gguf: f32, f16 (gguf's default), bf16, "
-      "q8_0 or q4_0, and those whose rows "
-      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
-      "--format html: float32 or int8 (default)");
-  flags.add("calibration", values.calibration,
-            "int4: a text like those that the model will read, by which the weights are rounded so that its "
-            "outputs change least (GPTQ); takes minutes",
-            {.placeholder = "PATH|NAME"});
-  flags.add("decoding", values.decoding,
-            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
-  flags.add("verify", values.verify,
-            "torchscript, pt2, huggingface: load the result and compare its outputs with the model's");
-  flags.add("json", values.json, "print one JSON object");
-  flags.add_compute(values.compute);
-  flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
-  if (!flags.parse(arguments)) return false;
-  values.dtype_given = flags.given("dtype");
-  check_together(values);
-  return true;
-}
-
 // An export replaces a file that an earlier one wrote, and no other; nor what a training has made.
 void check_export_file(const ExportFlags& values) {
   const fs::path output = values.output.has_filename() ? values.output : values.output.parent_path();
@@ -121,8 +79,8 @@ void check_export_file(const ExportFlags& values) {
   if ((name == "final" || name == "best") && fs::exists(output / "config.json") &&
       fs::exists(output.parent_path() / "run_config.json"))
     throw Error("--output: ", values.output, " is what a training has made; expected another directory");
-  const bool script = values.format == "torchscript", pt2 = values.format == "pt2";
-  const bool html = values.format == "html";
+  const bool script = values.format == "torchscript", pt2 = values.format == "pt2",
+             html = values.format == "html";
   if ((!script && !pt2 && !html && !values.format.starts_with("gguf")) || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
@@ -189,12 +147,18 @@ std::vector<std::string> left_out_of(const CheckpointConfig& source, SingleFile 
                                             : std::vector<std::string>();
 }
 
-// What a single file has of a model.
-Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
+Exported single_file(const ExportFlags& values, std::size_t tensors, const std::string& type,
+                     const std::vector<std::string>& not_carried) {
   return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(model.parameters().size()),
-          .type = dtype_word(dtype_of(values.compute)),
-          .not_carried = left_out_of(source, SingleFile::kTorchScript)};
+          .tensors = static_cast<std::int64_t>(tensors),
+          .type = type,
+          .not_carried = not_carried};
+}
+
+// What a program has of a model.
+Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
+  return single_file(values, model.parameters().size(), dtype_word(dtype_of(values.compute)),
+                     left_out_of(source, SingleFile::kTorchScript));
 }
 
 Exported export_script(const ExportFlags& values) {
@@ -266,11 +230,9 @@ Exported export_directory(const ExportFlags& values) {
 }
 
 Exported export_page(const ExportFlags& values) {
-  const std::int64_t tensors = export_html(values.model, values.output, values.weights);
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = tensors,
-          .type = values.weights,
-          .not_carried = left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml)};
+  const std::size_t tensors = export_html(values.model, values.output, values.weights);
+  return single_file(values, tensors, values.weights,
+                     left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml));
 }
 
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
@@ -290,7 +252,7 @@ GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& ch
 
 std::string gguf_type_of(const ExportFlags& values) {
   std::string type = values.weights;
-  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
   return type;
 }
 
@@ -298,9 +260,7 @@ Exported export_gguf_lora(const ExportFlags& values) {
   const fs::path& base = values.model;
   save_gguf_adapter(PeftAdapter(values.model.adapter), read_checkpoint_config(base), values.output,
                     gguf_type_of(values));
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
-          .type = values.weights};
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, {});
 }
 
 Exported export_gguf(const ExportFlags& values) {
@@ -317,18 +277,7 @@ Exported export_gguf(const ExportFlags& values) {
   note_ending(values, ".gguf", "transformers");
   const auto files = left_out_of(checkpoint, SingleFile::kGguf);
   lost.insert(lost.end(), files.begin(), files.end());
-  return {.bytes = static_cast<std::int64_t>(fs::file_size(values.output)),
-          .tensors = static_cast<std::int64_t>(GgufFile(values.output).tensors().size()),
-          .type = values.weights,
-          .not_carried = lost};
-}
-
-void require_good(const ExportFlags& values, const VerifyReport& report) {
-  if (report.good()) return;
-  throw Error(values.output, " does not compute what the model computes: relative error ",
-              format_text("%.1e", report.largest_error()), " (expected at most ",
-              format_text("%.1e", report.tolerance), "), ", report.greedy_different, " of ",
-              report.greedy_tokens, " greedy tokens differ");
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, lost);
 }
 
 }  // namespace
@@ -339,7 +288,43 @@ const char* dtype_word(at::ScalarType dtype) {
 
 int run_export(const Arguments& arguments) {
   ExportFlags values;
-  if (!parse(arguments, values)) return 0;
+  Flags flags(arguments.command, "Converts a model for use in other programs.");
+  flags.group("Export");
+  add_model_flag(flags, values.model);
+  flags.choice(
+      "format", values.format,
+      {"torchscript", "pt2", "onnx", "huggingface", "gguf", "gguf-lora", "packed", "html"},
+      "torchscript: one file that runs without tzoo; pt2: the forward pass as an ExportedProgram of PyTorch, "
+      "for torch.export.load and its compilers; onnx: a directory for ONNX Runtime and Optimum, whose "
+      "decoders have their caches as inputs and outputs; huggingface: a directory for transformers; gguf: "
+      "one file for llama.cpp; gguf-lora: the --adapter for llama.cpp's --lora, not merged; packed: a "
+      "directory whose weights tzoo maps as its kernels read them, so "
+      "that inference starts at once; html: one page with the model in it, which runs in a browser from a "
+      "file, offline, and shows its inside as tzoo serve does");
+  flags.add("output", values.output,
+            "file or directory to write; replaces an earlier export or another checkpoint there",
+            {.placeholder = "PATH", .required = true});
+  flags.choice(
+      "weights", values.weights,
+      {"f32", "f16", "bf16", "q8_0", "q4_0", "float32", "bfloat16", "int8", "int4"},
+      "type of matrices; with --format gguf-lora (default f32) and gguf: f32, f16 (gguf's default), bf16, "
+      "q8_0 or q4_0, and those whose rows "
+      "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
+      "--format html: float32 or int8 (default)");
+  flags.add("calibration", values.calibration,
+            "int4: a text like those that the model will read, by which the weights are rounded so that its "
+            "outputs change least (GPTQ); takes minutes",
+            {.placeholder = "PATH|NAME"});
+  flags.add("decoding", values.decoding,
+            "pt2: also the steps of generation, whose caches of keys and values are inputs and outputs");
+  flags.add("verify", values.verify,
+            "torchscript, pt2, huggingface: load the result and compare its outputs with the model's");
+  flags.add("json", values.json, "print one JSON object");
+  flags.add_compute(values.compute);
+  flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
+  if (!flags.parse(arguments)) return 0;
+  values.dtype_given = flags.given("dtype");
+  check_together(values);
   apply_threads(values.compute);
   check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)
@@ -352,8 +337,11 @@ int run_export(const Arguments& arguments) {
                         : values.format == "html" ? export_page(values)
                                                   : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);
-  if (made.report) require_good(values, *made.report);
-  return 0;
+  if (!made.report || made.report->good()) return 0;
+  throw Error(values.output, " does not compute what the model computes: relative error ",
+              format_text("%.1e", made.report->largest_error()), " (expected at most ",
+              format_text("%.1e", made.report->tolerance), "), ", made.report->greedy_different, " of ",
+              made.report->greedy_tokens, " greedy tokens differ");
 }
 
 }  // namespace zoo

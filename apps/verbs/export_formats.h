@@ -30,24 +30,19 @@ const char* dtype_word(c10::ScalarType dtype);
 
 /// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
 /// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
-/// config.json; its tokenizer and generation_config.json unchanged.
-///
-/// Replaces an existing directory `target` if it is empty or holds nothing but a checkpoint.
-/// Throws Error naming what prevents this, or the fault of the source.
+/// config.json; its generation_config.json, tokenizer and Sentence-Transformers' files unchanged. Replaces an
+/// existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
+/// prevents this, or the fault of the source.
 Exported export_huggingface(const ModelPath& source, const std::filesystem::path& target,
                             std::optional<c10::ScalarType> dtype);
 
-/// Reads the weights of both directories again and returns the number of tensors in `target`. Each must equal
-/// the source's tensor converted to its type, bit for bit, or be a zero bias that the source lacks; the
-/// directory must load. Throws Error naming the first tensor that differs, is missing or is not in the
-/// source.
+/// The number of tensors in `target`. Each must equal the source's tensor converted to its type, bit for bit,
+/// or be a zero bias that the source lacks; the directory must load. Throws Error naming the first tensor
+/// that differs, is missing or is not in the source.
 std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target);
 
-/// Writes the checkpoint of `source` as a directory of packed weights (PackedParts), atomically, with all
-/// that belongs to it: config.json, generation_config.json, tokenizer, Sentence-Transformers' files. Replaces
-/// an existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
-/// prevents this, or the fault of the source. int4 weights are rounded by the text `calibration`
-/// (calibration_text()), if it is not empty.
+/// Writes a directory of packed weights (PackedParts), else as export_huggingface(). int4 weights are rounded
+/// by the text `calibration` (calibration_text()), if it is not empty.
 Exported export_packed(const ModelPath& source, const std::filesystem::path& target,
                        const std::string& weights, const std::string& calibration);
 
@@ -58,7 +53,7 @@ inline constexpr const char* kHtmlBegin = "<!DOCTYPE html><!-- tzoo export -->";
 /// rows of matrices are float32, or for the weights "int8" rounded, each by its largest weight / 127; vectors
 /// and tables of positions are float32. Throws Error naming the field of the configuration, the head or the
 /// part of the tokenizer that the page's engine does not know. Returns the number of tensors.
-std::int64_t export_html(const ModelPath& source, const std::filesystem::path& target,
-                         const std::string& weights);
+std::size_t export_html(const ModelPath& source, const std::filesystem::path& target,
+                        const std::string& weights);
 
 }  // namespace zoo

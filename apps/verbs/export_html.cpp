@@ -9,7 +9,6 @@
 #include "data/base/atomic_file.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
 #include "models/model.h"
@@ -119,7 +118,7 @@ std::string page_with(const Json& header, const std::string& weights) {
 
 }  // namespace
 
-std::int64_t export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
+std::size_t export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   if (!has(known()["heads"], name_of(checkpoint.head)))
     throw Error("--format html: the page has no ", name_of(checkpoint.head), " head");
@@ -159,7 +158,7 @@ std::int64_t export_html(const ModelPath& source, const fs::path& target, const 
     if (!entry.key().ends_with("sinusoids"))  // which the page computes
       header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
   write_file(target, page_with(header, bytes));
-  return static_cast<std::int64_t>(header["tensors"].size());
+  return header["tensors"].size();
 }
 
 }  // namespace zoo

@@ -34,10 +34,8 @@ int run_bench(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_man(const Arguments& arguments);
 
-/// `tzoo data negatives`, in negatives.cpp.
+// `tzoo data negatives` and `tzoo tokenizer train`.
 int mine_negatives(const Arguments& arguments);
-
-/// `tzoo tokenizer train`, in tokenizer_train.cpp.
 int train_tokenizer(const Arguments& arguments);
 
 /// Runs `tzoo` with these words; the first one names the verb. Returns the exit code.

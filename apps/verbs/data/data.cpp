@@ -24,27 +24,32 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-void list_as_json() {
-  json corpora_list = json::array(), toys = json::array();
-  for (const Corpus& corpus : corpora())
-    corpora_list.push_back({{"name", corpus.name},
-                            {"description", corpus.description},
-                            {"licence", corpus.licence},
-                            {"bytes", corpus.bytes},
-                            {"sha256", corpus.sha256},
-                            {"url", corpus.url}});
-  for (const ToySet& set : toy_sets())
-    toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
-  std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
-}
-
 std::string with_visible_tabs(const std::string& text) {
   std::string visible;
   for (const char c : text) visible += c == '\t' ? std::string(" | ") : std::string(1, c);
   return visible;
 }
 
-void list_as_tables() {
+int list(const Arguments& arguments) {
+  bool as_json = false;
+  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
+  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
+  flags.example("tzoo data list");
+  if (!flags.parse(arguments)) return 0;
+  if (as_json) {
+    json corpora_list = json::array(), toys = json::array();
+    for (const Corpus& corpus : corpora())
+      corpora_list.push_back({{"name", corpus.name},
+                              {"description", corpus.description},
+                              {"licence", corpus.licence},
+                              {"bytes", corpus.bytes},
+                              {"sha256", corpus.sha256},
+                              {"url", corpus.url}});
+    for (const ToySet& set : toy_sets())
+      toys.push_back({{"name", set.name}, {"description", set.description}, {"example", set.example}});
+    std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
+    return 0;
+  }
   std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)") << "\n";
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
   for (const Corpus& corpus : corpora())
@@ -56,15 +61,6 @@ void list_as_tables() {
   for (const ToySet& set : toy_sets())
     toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
   toys.print(std::cout);
-}
-
-int list(const Arguments& arguments) {
-  bool as_json = false;
-  Flags flags(arguments.command, "Lists the corpora and the toy sets.");
-  flags.add("json", as_json, "print JSON, with the SHA-256 of each corpus");
-  flags.example("tzoo data list");
-  if (!flags.parse(arguments)) return 0;
-  as_json ? list_as_json() : list_as_tables();
   return 0;
 }
 
@@ -132,7 +128,7 @@ int prepare(const Arguments& arguments) {
                    {.placeholder = "FILE|CORPUS", .suggestions = corpus_names(), .required = true});
   flags.add(
       "tokenizer", choice, "kind of tokenizer to train on the text, or a directory with a trained one",
-      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = kTokenizerKinds});
   flags.add("vocab_size", vocab_size, "vocabulary size of byte_bpe, wordpiece and sentencepiece",
             at_least(8));
   flags.add("threads", threads,
@@ -157,10 +153,8 @@ int prepare(const Arguments& arguments) {
     name += " as .jsonl";
   }
   const std::string_view text = has_rows ? rows : file.text();
-  const std::unique_ptr<Tokenizer> tokenizer =
-      has_documents
-          ? choose_tokenizer(choice, DocumentEncoder::sample(text, name, {.renames = false}), vocab_size)
-          : choose_tokenizer(choice, text, vocab_size);
+  const std::string sample = has_documents ? DocumentEncoder::sample(text, name, {.renames = false}) : "";
+  const auto tokenizer = choose_tokenizer(choice, has_documents ? sample : text, vocab_size);
   std::optional<DocumentEncoder> documents;
   if (has_documents) documents.emplace(text, name, *tokenizer, FileColumns{.renames = false});
   require_same_kind(out_dir, tokenizer->kind());

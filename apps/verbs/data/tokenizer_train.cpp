@@ -36,47 +36,6 @@ struct Learnt {
   std::function<void(const fs::path& directory)> save;
 };
 
-void declare(Flags& flags, TrainOptions& options) {
-  flags.group("Text");
-  flags.add("input", options.input,
-            "text file, .jsonl or .parquet file with a 'text' in each line, or name of a corpus from 'tzoo "
-            "data list'",
-            {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
-  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
-            {.placeholder = "DIR", .required = true});
-  flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
-  flags.group("Vocabulary");
-  flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
-            {.choices = {"char", "byte", "byte_bpe", "wordpiece", "sentencepiece"}, .required = true});
-  flags.add("vocab_size", options.vocab_size,
-            "vocabulary size, special tokens included; not for char and byte", at_least(1));
-  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
-  flags.add("min_frequency", options.min_frequency,
-            "byte_bpe and wordpiece: how often a pair must occur to become a token", at_least(0));
-  flags.add("special_tokens", options.special_tokens,
-            "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
-            "[PAD] [UNK] [CLS] [SEP] [MASK]",
-            {.placeholder = "TOKEN"});
-  flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
-               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
-               "is also Llama 3's");
-  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
-  flags.add("limit_alphabet", options.limit_alphabet,
-            "wordpiece: keep at most this many different characters, the most frequent ones", at_least(1));
-  flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
-}
-
-void require_flags_of_kind(const Flags& flags, const TrainOptions& options) {
-  require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
-               {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},
-                {{"model_type"}, {"sentencepiece"}},
-                {{"min_frequency", "special_tokens"}, {"byte_bpe", "wordpiece"}},
-                {{"pattern"}, {"byte_bpe"}},
-                {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
-  if (options.input.empty() && options.kind != "byte")
-    throw UsageError("missing flag '--input': the text to train on");
-}
-
 // One progress bar per counted stage.
 TrainingProgress progress_bar() {
   struct Bar {
@@ -147,26 +106,53 @@ Learnt learn(const TrainOptions& options) {
   return learn_sentencepiece(text, options);
 }
 
-// Refuses to replace a tokenizer unasked, and files of another kind.
-void check_target(const TrainOptions& options) {
-  const fs::path& directory = options.out_dir;
-  if (!options.overwrite && has_tokenizer(directory))
-    throw Error("--out_dir: ", directory,
-                " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
-  require_same_kind(directory, options.kind);
-}
-
 }  // namespace
 
 int train_tokenizer(const Arguments& arguments) {
   TrainOptions options;
   Flags flags(arguments.command,
               "Trains a tokenizer on a text and saves it in files that Hugging Face reads too.");
-  declare(flags, options);
+  flags.group("Text");
+  flags.add("input", options.input,
+            "text file, .jsonl or .parquet file with a 'text' in each line, or name of a corpus from 'tzoo "
+            "data list'",
+            {.placeholder = "FILE|CORPUS", .suggestions = corpus_names()});
+  flags.add("out_dir", options.out_dir, "directory for the tokenizer's files",
+            {.placeholder = "DIR", .required = true});
+  flags.add("overwrite", options.overwrite, "replace a tokenizer that out_dir already holds");
+  flags.group("Vocabulary");
+  flags.add("kind", options.kind, "kind of tokenizer; byte needs no text",
+            {.choices = kTokenizerKinds, .required = true});
+  flags.add("vocab_size", options.vocab_size,
+            "vocabulary size, special tokens included; not for char and byte", at_least(1));
+  flags.choice("model_type", options.model_type, {"unigram", "bpe"}, "sentencepiece: training algorithm");
+  flags.add("min_frequency", options.min_frequency,
+            "byte_bpe and wordpiece: how often a pair must occur to become a token", at_least(0));
+  flags.add("special_tokens", options.special_tokens,
+            "byte_bpe and wordpiece: a further special token; byte_bpe always has <|endoftext|>, wordpiece "
+            "[PAD] [UNK] [CLS] [SEP] [MASK]",
+            {.placeholder = "TOKEN"});
+  flags.choice("pattern", options.pattern, {"gpt2", "cl100k", "qwen2", "o200k"},
+               "byte_bpe: rule that splits a text into words, named after the tokenizer that uses it; cl100k "
+               "is also Llama 3's");
+  flags.add("lowercase", options.lowercase, "wordpiece: convert to lower case and remove accents");
+  flags.add("limit_alphabet", options.limit_alphabet,
+            "wordpiece: keep at most this many different characters, the most frequent ones", at_least(1));
+  flags.example("tzoo tokenizer train --kind byte_bpe --input kjv --vocab_size 4000 --out_dir kjv-4000");
   if (!flags.parse(arguments)) return 0;
-  require_flags_of_kind(flags, options);
+  require_read([&](const std::string& flag) { return flags.given(flag); }, "kind", options.kind,
+               {{{"vocab_size"}, {"byte_bpe", "wordpiece", "sentencepiece"}},
+                {{"model_type"}, {"sentencepiece"}},
+                {{"min_frequency", "special_tokens"}, {"byte_bpe", "wordpiece"}},
+                {{"pattern"}, {"byte_bpe"}},
+                {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
+  if (options.input.empty() && options.kind != "byte")
+    throw UsageError("missing flag '--input': the text to train on");
+  if (!options.overwrite && has_tokenizer(options.out_dir))
+    throw Error("--out_dir: ", options.out_dir,
+                " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");
+  require_same_kind(options.out_dir, options.kind);
 
-  check_target(options);
   const Learnt learnt = learn(options);
   make_directories(options.out_dir);
   {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -18,7 +17,6 @@
 #include "models/tasks/generate_session.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/chat/chat_tokens.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -32,26 +30,23 @@ constexpr const char* kHelp =
     "A line that ends in \\ goes on with the next one; a space before / makes it a message.\n";
 
 // A conversation in the terminal: the messages so far, answered by a model.
-class ChatSession {
- public:
-  // Model and session must outlive this object.
-  ChatSession(DecodingModel& model, const GenerateSession& session, Conversation conversation,
-              GenerationOptions options, std::optional<std::int64_t> max_length, bool color)
-      : model_(model),
-        session_(session),
-        conversation_(std::move(conversation)),
-        options_(std::move(options)),
-        max_length_(max_length),
-        color_(color) {}
+struct ChatSession {
+  DecodingModel& model;
+  const GenerateSession& session;
+  Conversation conversation;
+  GenerationOptions options;
+  std::optional<std::int64_t> max_length;  // of a prompt and its answer, in tokens
+  bool color;
+  std::string unfinished = {};
 
   // Answers a line, or obeys it if it is a command such as /reset. A line that ends in a backslash goes on
   // with the next. False if it ends the session.
   bool take(const std::string& line) {
     if (line.ends_with('\\')) {
-      unfinished_ += line.substr(0, line.size() - 1) + "\n";
+      unfinished += line.substr(0, line.size() - 1) + "\n";
       return true;
     }
-    const std::string text = std::exchange(unfinished_, {}) + line;
+    const std::string text = std::exchange(unfinished, {}) + line;
     if (text == "/exit") return false;
     if (text.starts_with('/')) {
       obey(text);
@@ -61,17 +56,16 @@ class ChatSession {
     return true;
   }
 
- private:
   void obey(const std::string& command) {
     constexpr std::string_view kSystem = "/system";
     if (command == "/help") {
       std::cerr << kHelp;
     } else if (command == "/reset") {
-      conversation_.reset();
+      conversation.reset();
     } else if (command == kSystem) {
-      conversation_.set_system("");
+      conversation.set_system("");
     } else if (command.starts_with(std::string(kSystem) + " ")) {
-      conversation_.set_system(command.substr(kSystem.size() + 1));
+      conversation.set_system(command.substr(kSystem.size() + 1));
     } else {
       throw Error("'", command, "' is no command: /help lists them; a space before it makes it a message");
     }
@@ -81,51 +75,40 @@ class ChatSession {
     const auto reply = [&](const Conversation::Prompt& prompt) {
       if (prompt.dropped > 0)
         std::cerr << "note: the oldest " << prompt.dropped << " messages no longer fit: dropped\n";
-      ++options_.sampling.seed;  // so that the same message gets another answer
-      GenerationOptions options = options_;
-      if (max_length_) options.max_new_tokens = *max_length_ - std::ssize(prompt.ids);
-      return text_of_row(stream_reply(model_, session_, options, prompt.ids, color_).ids[0], session_);
+      ++options.sampling.seed;  // so that the same message gets another answer
+      GenerationOptions own = options;
+      if (max_length) own.max_new_tokens = *max_length - std::ssize(prompt.ids);
+      return text_of_row(stream_reply(model, session, own, prompt.ids, color).ids[0], session);
     };
-    conversation_.ask(text, {.tokenizer = *session_.tokenizer,
-                             .context = conversation_context(model_.config(), options_.context, max_length_),
-                             .max_new_tokens = options_.max_new_tokens,
-                             .answer = reply});
+    conversation.ask(text, {.tokenizer = *session.tokenizer,
+                            .context = conversation_context(model.config(), options.context, max_length),
+                            .max_new_tokens = options.max_new_tokens,
+                            .answer = reply});
   }
-
-  DecodingModel& model_;
-  const GenerateSession& session_;
-  Conversation conversation_;
-  GenerationOptions options_;
-  std::optional<std::int64_t> max_length_;  // of a prompt and its answer, in tokens
-  bool color_;
-  std::string unfinished_;
 };
 
-ordered_json read_list(const std::string& flag, const std::string& path) {
-  const std::string text = path == "-" ? read_standard_input() : read_file(path);
-  ordered_json list = parse_ordered_json(text);
-  if (!list.is_array()) throw Error("--", flag, ": ", path, " is no JSON list");
-  return list;
-}
-
-// A list of messages, or a line of a training file: an object that holds one, perhaps with tools.
-ordered_json read_messages(const std::string& path) {
-  ordered_json read = parse_ordered_json(path == "-" ? read_standard_input() : read_file(path));
-  if (read.is_object() && read.contains("messages") && read["messages"].is_array()) return read;
-  if (!read.is_array())
-    throw Error("--messages: ", path, " is no JSON list, and no object with one under 'messages'");
-  return read;
+// A file's JSON, or that of standard input.
+ordered_json read_given(const std::string& path) {
+  return parse_ordered_json(path == "-" ? read_standard_input() : read_file(path));
 }
 
 ordered_json request_of(const ChatFlags& chat) {
   ordered_json request{{"messages", ordered_json::array()},
                        {"add_generation_prompt", chat.add_generation_prompt}};
   if (chat.messages) {
-    const ordered_json read = read_messages(*chat.messages);
-    request["messages"] = read.is_object() ? read["messages"] : read;
-    if (read.is_object() && read.contains("tools")) request["tools"] = read["tools"];
+    ordered_json& messages = request["messages"] = read_given(*chat.messages);
+    // A line of a training file has its messages in an object, perhaps with tools.
+    const ordered_json line = messages.is_object() ? messages : ordered_json::object();
+    if (line.contains("messages")) messages = line["messages"];
+    if (!messages.is_array())
+      throw Error("--messages: ", *chat.messages,
+                  " is no JSON list, and no object with one under 'messages'");
+    if (line.contains("tools")) request["tools"] = line["tools"];
   }
-  if (!chat.tools.empty()) request["tools"] = read_list("tools", chat.tools.string());
+  if (!chat.tools.empty()) {
+    request["tools"] = read_given(chat.tools.string());
+    if (!request["tools"].is_array()) throw Error("--tools: ", chat.tools.string(), " is no JSON list");
+  }
   return request;
 }
 
@@ -154,24 +137,6 @@ void print_prompt(const GenerateFlags& flags, const ChatFormat& format, const or
   std::cout << json_text(printed) << "\n";
 }
 
-GenerateSession open_chat(const GenerateFlags& flags, const ChatFormat& format) {
-  GenerateSession session = open_session(flags);
-  if (session.has_encoder())
-    throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
-  if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
-  add_end_tokens(session, format);
-  return session;
-}
-
-void answer_once(DecodingModel& model, const GenerateFlags& flags, const GenerateSession& session,
-                 const GenerationOptions& options, const TokenIds& ids) {
-  if (flags.json) {
-    print_json(generate(model, {ids}, options), session);
-  } else {
-    stream_reply(model, session, options, ids, flags.color);
-  }
-}
-
 }  // namespace
 
 int run_chat(const Arguments& arguments) {
@@ -186,7 +151,11 @@ int run_chat(const Arguments& arguments) {
   }
   const std::string prompt = chat.messages ? format.prompt(request) : "";
   apply_threads(flags.compute);
-  const GenerateSession session = open_chat(flags, format);
+  GenerateSession session = open_session(flags);
+  if (session.has_encoder())
+    throw Error("--model: ", flags.model, " is an encoder-decoder; chat needs a decoder");
+  if (!session.tokenizer) throw Error("--model: ", flags.model, " holds no tokenizer, which chat needs");
+  add_end_tokens(session, format);
   std::vector<TokenIds> prompts;
   if (chat.messages) prompts = {session.tokenizer->encode(prompt)};
   GenerationOptions options = options_of(flags, session, prompts);
@@ -194,11 +163,12 @@ int run_chat(const Arguments& arguments) {
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (chat.messages) {
-    answer_once(*model, flags, session, options, prompts[0]);
+    if (flags.json) print_json(generate(*model, prompts, options), session);
+    else stream_reply(*model, session, options, prompts[0], flags.color);
     return 0;
   }
-  ChatSession chatting(*model, session, Conversation(format, request), options, flags.max_length,
-                       flags.color);
+  ChatSession chatting{*model,  session,          Conversation(format, request),
+                       options, flags.max_length, flags.color};
   answer_lines([&](const std::string& line) { return chatting.take(line); });
   return 0;
 }

@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::string_view kBetweenSamples = "---------------\n";
 
-void print_row(const GenerationResult& result, std::size_t row, RowPrinter& printer) {
-  const bool known = !result.log_probabilities.empty();
-  for (std::size_t i = 0; i < result.ids[row].size(); ++i)
-    printer.print({row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0});
-  printer.finish();
-}
-
 // Streams the first row; prints the other rows, generated in the same batch, when they are complete.
 GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& prompts,
                             const GenerationOptions& options, const GenerateSession& session, bool color) {
@@ -45,18 +38,14 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
   if (!first) first.emplace(begin(0));
   first->finish();
   const std::size_t rows_a_prompt = result.ids.size() / prompts.size();
+  const bool known = !result.log_probabilities.empty();
   for (std::size_t row = 1; row < result.ids.size(); ++row) {
     std::cout << kBetweenSamples;
     RowPrinter printer = begin(row / rows_a_prompt);
-    print_row(result, row, printer);
+    for (std::size_t i = 0; i < result.ids[row].size(); ++i)
+      printer.print({row, result.ids[row][i], known ? result.log_probabilities[row][i] : 0});
+    printer.finish();
   }
-  return result;
-}
-
-GenerationResult print_ids(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                           const GenerationOptions& options) {
-  const GenerationResult result = generate(model, prompts, options);
-  for (const TokenIds& row : result.ids) std::cout << nlohmann::json(row).dump() << "\n";
   return result;
 }
 
@@ -70,23 +59,24 @@ int run_generate(const Arguments& arguments) {
   const std::vector<TokenIds> prompts =
       flags.interactive ? std::vector<TokenIds>() : prompts_of(flags, session);
   GenerationOptions options = options_of(flags, session, prompts);
-  const std::unique_ptr<DecodingModel> loaded = load_decoding_model(session.checkpoint, flags.compute);
-  DecodingModel& model = *loaded;
+  const std::unique_ptr<DecodingModel> model = load_decoding_model(session.checkpoint, flags.compute);
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (flags.interactive) {
-    run_interactive(model, session, options, flags.max_length, flags.color);
+    run_interactive(*model, session, options, flags.max_length, flags.color);
     return 0;
   }
   options.interrupted = [] { return StopSignal::received() != 0 || reader_left(); };
   if (flags.json) {
-    print_json(generate(model, prompts, options), session);
+    print_json(generate(*model, prompts, options), session);
     return 0;
   }
   const StopSignal stop;
   const GenerationResult result = session.tokenizer
-                                      ? print_text(model, prompts, options, session, flags.color)
-                                      : print_ids(model, prompts, options);
+                                      ? print_text(*model, prompts, options, session, flags.color)
+                                      : generate(*model, prompts, options);
+  if (!session.tokenizer)
+    for (const TokenIds& row : result.ids) std::cout << nlohmann::json(row).dump() << "\n";
   print_timing(result);
   return StopSignal::received() == 0 ? 0 : 128 + StopSignal::received();
 }

@@ -2,17 +2,12 @@
 
 #include <regex>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/hub/hub_cache.h"
 #include "apps/training/records/run_directory.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 
 namespace zoo {
 namespace {
-
-using nlohmann::json;
 
 void add_model(Flags& flags, GenerateFlags& values) {
   flags.group("Input");
@@ -20,17 +15,6 @@ void add_model(Flags& flags, GenerateFlags& values) {
   flags.choice("generation_defaults", values.generation_defaults, {"file", "ours"},
                "defaults of flags that are not given: the checkpoint's generation_config.json where it says "
                "something, or those of this help alone");
-}
-
-void add_input(Flags& flags, GenerateFlags& values) {
-  flags.add("prompt", values.prompt,
-            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
-            "start token, else a line break",
-            {.placeholder = "TEXT|-|FILE:PATH"});
-  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row",
-            {.placeholder = "'[[1, 2], [3]]'"});
-  flags.add("interactive", values.interactive,
-            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
 }
 
 // Declares fields of the settings, as models/tasks states them.
@@ -43,14 +27,12 @@ void add_fields(Flags& flags, GenerationSettings& settings, std::initializer_lis
   }
 }
 
-void add_sampling(Flags& flags, GenerateFlags& values) {
+void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
   flags.group("Sampling");
   add_fields(flags, values, {"max_new_tokens", "max_length", "context"});
   flags.add("num_samples", values.num_samples, "number of samples per prompt", between(1, kMostBatchRows));
   add_fields(flags, values, {"temperature", "top_k", "top_p", "min_p", "typical_p"});
-}
 
-void add_history(Flags& flags, GenerateFlags& values) {
   flags.group("Penalties and constraints");
   add_fields(flags, values,
              {"repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram_size"});
@@ -78,25 +60,19 @@ void add_history(Flags& flags, GenerateFlags& values) {
             "structured output: the new text is JSON that fits this schema, in a file or in place",
             {.placeholder = "FILE|'{…}'"});
   flags.add("stop", values.stop, "end a row before this text");
-}
 
-void add_beams(Flags& flags, GenerateFlags& values) {
   flags.group("Beam search");
   add_fields(flags, values, {"num_beams", "length_penalty"});
   flags.add("early_stopping", values.early_stopping, "stop as soon as num_beams texts are complete");
   add_fields(flags, values, {"num_return_sequences"});
-}
 
-void add_drafting(Flags& flags, GenerateFlags& values) {
   flags.group("Speculative decoding");
   flags.add("draft_model", values.draft_model,
             "smaller model with the same vocabulary: it drafts tokens that the model checks in one pass; "
             "faster, with the same distribution",
             {.placeholder = "DIR"});
   add_fields(flags, values, {"draft_tokens", "prompt_lookup_num_tokens"});
-}
 
-void add_output(Flags& flags, GenerateFlags& values) {
   flags.group("Output");
   flags.add("json", values.json, "print one JSON object with the new ids, their text and tokens per second");
   flags.add("logprobs", values.logprobs, "with --json: add the log-probability of each new id");
@@ -106,17 +82,6 @@ void add_output(Flags& flags, GenerateFlags& values) {
   flags.add_compute(values.compute);
 }
 
-void check(const GenerateFlags& values) {
-  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
-  if (values.interactive && (values.prompt || values.input_ids || values.json))
-    throw UsageError(
-        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
-  if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
-    throw UsageError(
-        "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
-}
-
-// Checks flags of generate and chat.
 void check_choice_of_tokens(const Flags& flags, const GenerateFlags& values) {
   if (values.logprobs && !values.json) throw UsageError("--logprobs: needs --json");
   if (values.color && values.json) throw UsageError("--color: cannot be combined with --json");
@@ -139,40 +104,6 @@ void check_beams(const Flags& flags, const GenerateFlags& values) {
     if (flags.given(flag)) throw UsageError("--", flag, ": needs --num_beams of 2 or more");
 }
 
-void add_choice_of_tokens(Flags& flags, GenerateFlags& values) {
-  add_sampling(flags, values);
-  add_history(flags, values);
-  add_beams(flags, values);
-  add_drafting(flags, values);
-  add_output(flags, values);
-}
-
-void check_chat(const GenerateFlags& values, const ChatFlags& chat) {
-  if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
-    throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
-  if (chat.assistant_mask && !(chat.print_prompt && values.json))
-    throw UsageError("--assistant_mask: needs --print_prompt and --json");
-  if (chat.messages) return;
-  if (values.json || chat.print_prompt || !chat.add_generation_prompt)
-    throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
-}
-
-std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
-  std::vector<std::pair<TokenId, double>> biases;
-  const json parsed = parse_json(text);
-  bool good = parsed.is_object();
-  const json pairs = good ? parsed : json::object();
-  for (const auto& [key, value] : pairs.items()) {
-    const bool is_id =
-        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    good = good && is_id && value.is_number();
-    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
-  }
-  if (!good)
-    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
-  return biases;
-}
-
 }  // namespace
 
 bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
@@ -180,11 +111,24 @@ bool parse_generate_flags(const Arguments& arguments, GenerateFlags& values) {
               "Continues a text, or token ids, with a language model. An encoder-decoder generates its "
               "answer to the text.");
   add_model(flags, values);
-  add_input(flags, values);
+  flags.add("prompt", values.prompt,
+            "text to continue; - reads it from standard input, FILE:PATH from a file; default: the model's "
+            "start token, else a line break",
+            {.placeholder = "TEXT|-|FILE:PATH"});
+  flags.add("input_ids", values.input_ids, "token ids to continue instead of a text, a list for each row",
+            {.placeholder = "'[[1, 2], [3]]'"});
+  flags.add("interactive", values.interactive,
+            "continue what you type, line by line; Ctrl-C stops a reply, Ctrl-D quits");
   add_choice_of_tokens(flags, values);
   flags.example("tzoo generate --model runs/kjv-char/final --prompt \"In the beginning\" --temperature 0.7");
   if (!flags.parse(arguments)) return false;
-  check(values);
+  if (values.prompt && values.input_ids) throw UsageError("--prompt and --input_ids: give only one of them");
+  if (values.interactive && (values.prompt || values.input_ids || values.json))
+    throw UsageError(
+        "--interactive: reads prompts line by line and prints text; give no --prompt, --input_ids or --json");
+  if (values.interactive && (values.num_samples > 1 || values.options.beams.num_return_sequences > 1))
+    throw UsageError(
+        "--interactive: gives one reply per line; leave out --num_samples and --num_return_sequences");
   check_choice_of_tokens(flags, values);
   apply_generation_config(values, flags);
   check_beams(flags, values);
@@ -220,7 +164,12 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
   flags.example("tzoo chat --model Qwen/Qwen2.5-0.5B-Instruct");
   if (!flags.parse(arguments)) return false;
   check_choice_of_tokens(flags, values);
-  check_chat(values, chat);
+  if (values.num_samples > 1 || values.options.beams.num_return_sequences > 1)
+    throw UsageError("--num_samples and --num_return_sequences: chat gives one answer");
+  if (chat.assistant_mask && !(chat.print_prompt && values.json))
+    throw UsageError("--assistant_mask: needs --print_prompt and --json");
+  if (!chat.messages && (values.json || chat.print_prompt || !chat.add_generation_prompt))
+    throw UsageError("--json, --print_prompt and --no_add_generation_prompt: need --messages");
   if (chat.print_prompt) return true;
   apply_generation_config(values, flags);
   check_beams(flags, values);
@@ -239,22 +188,6 @@ void apply_generation_config(GenerateFlags& values, const Flags& flags) {
   if (values.generation_defaults != "file") return;
   apply_generation_config(values, *values.generation_config,
                           [&](std::string_view name) { return flags.given(name); });
-}
-
-GenerationOptions generation_options(const GenerateFlags& flags) {
-  GenerationOptions options = flags.generation_options();
-  options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
-  HistoryOptions& history = options.history;
-  if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
-  if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
-  if (flags.suppress_tokens) history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
-  if (flags.begin_suppress_tokens)
-    history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
-  if (flags.forced_eos_token_ids)
-    history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
-  if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
-  options.log_probabilities = flags.logprobs || flags.color;
-  return options;
 }
 
 }  // namespace zoo

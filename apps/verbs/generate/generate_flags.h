@@ -24,7 +24,7 @@ struct GenerateFlags : GenerationSettings {
   std::string generation_defaults = "file";
   bool interactive = false;
 
-  // generation_options() adds what these say to the settings.
+  // options_of() adds what these say to the settings.
   std::int64_t num_samples = 1;
   std::vector<std::string> bad_words;
   std::optional<std::string> bad_words_ids, suppress_tokens, begin_suppress_tokens, forced_eos_token_ids,
@@ -52,9 +52,6 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
 /// Reads the model's config.json and generation_config.json, and, unless generation_defaults is "ours", sets
 /// the flags that are not given to what the latter says.
 void apply_generation_config(GenerateFlags& values, const Flags& flags);
-
-/// Options for choosing tokens; the caller adds bad words given as text, which need a tokenizer.
-GenerationOptions generation_options(const GenerateFlags& flags);
 
 /// Reads everything except the weights. Throws Error naming the directory, or the flag that needs a missing
 /// tokenizer.

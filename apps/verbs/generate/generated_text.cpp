@@ -33,54 +33,41 @@ double per_second(std::int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-class Conversation {
- public:
-  Conversation(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-               std::optional<std::int64_t> max_length, bool color)
-      : model_(model), session_(session), color_(color), options_(std::move(options)) {
-    if (!session.has_encoder()) max_length_ = max_length;
-  }
+// What was said, and a model that continues it.
+struct Continuation {
+  DecodingModel& model;
+  const GenerateSession& session;
+  GenerationOptions options;
+  std::optional<std::int64_t> max_length;  // of what was said and the reply, in tokens
+  bool color;
+  TokenIds said = {};
 
   void reply_to(const std::string& line) {
-    TokenIds ids = said_;
-    const TokenIds next = encode(line);
+    // Special tokens are those of the beginning alone.
+    const Tokenizer& tokenizer = *session.tokenizer;
+    const TokenIds next = said.empty() ? tokenizer.encode(line, EncodeOptions{.with_offsets = false}).ids
+                                       : tokenizer.encode("\n" + line);
+    TokenIds ids = said;
     ids.insert(ids.end(), next.begin(), next.end());
     forget_beginning(ids);
-    if (max_length_) options_.max_new_tokens = *max_length_ - static_cast<std::int64_t>(ids.size());
-    ++options_.sampling.seed;  // so that the same line gets another reply
-    const GenerationResult result = stream_reply(model_, session_, options_, ids, color_);
-    if (session_.has_encoder()) return;
-    said_ = std::move(ids);
-    const TextIds text_ids(session_);
+    if (max_length) options.max_new_tokens = *max_length - static_cast<std::int64_t>(ids.size());
+    ++options.sampling.seed;  // so that the same line gets another reply
+    const GenerationResult result = stream_reply(model, session, options, ids, color);
+    if (session.has_encoder()) return;
+    said = std::move(ids);
+    const TextIds text_ids(session);
     for (const TokenId id : result.ids[0])
-      if (text_ids.contains(id)) said_.push_back(id);
-  }
-
- private:
-  TokenIds encode(const std::string& line) const {
-    if (said_.empty()) {
-      const auto ids = session_.tokenizer->encode(line, EncodeOptions{.with_offsets = false}).ids;
-      return {ids.begin(), ids.end()};
-    }
-    const auto ids = session_.tokenizer->encode("\n" + line);
-    return {ids.begin(), ids.end()};
+      if (text_ids.contains(id)) said.push_back(id);
   }
 
   void forget_beginning(TokenIds& ids) const {
-    std::int64_t limit = context_limit(model_.config(), options_.context);
-    if (max_length_) limit = std::min(limit, std::max<std::int64_t>(1, *max_length_ - 1));
+    std::int64_t limit = context_limit(model.config(), options.context);
+    if (max_length) limit = std::min(limit, std::max<std::int64_t>(1, *max_length - 1));
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
     ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
     std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
               << ids.size() << "\n";
   }
-
-  DecodingModel& model_;
-  const GenerateSession& session_;
-  bool color_;
-  GenerationOptions options_;
-  std::optional<std::int64_t> max_length_;  // of what was said and the reply, in tokens
-  TokenIds said_;
 };
 
 }  // namespace
@@ -145,9 +132,8 @@ void print_timing(const GenerationResult& result) {
 }
 
 void answer_lines(const std::function<bool(const std::string&)>& answer) {
-  LineReader lines("> ");
-  for (;;) {
-    const std::optional<std::string> line = lines.next();
+  for (bool first = true;; first = false) {
+    const std::optional<std::string> line = asked_line("> ", first);
     if (!line) return;
     try {
       if (!answer(*line)) return;
@@ -177,7 +163,8 @@ GenerationResult stream_reply(DecodingModel& model, const GenerateSession& sessi
 
 void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
                      std::optional<std::int64_t> max_length, bool color) {
-  Conversation conversation(model, session, std::move(options), max_length, color);
+  if (session.has_encoder()) max_length.reset();
+  Continuation conversation{model, session, std::move(options), max_length, color};
   answer_lines([&](const std::string& line) {
     if (!line.empty()) conversation.reply_to(line);
     return true;

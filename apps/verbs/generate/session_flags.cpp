@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/standard_streams.h"
 #include "apps/verbs/generate/generate_flags.h"
+#include "apps/verbs/text/text_input.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/corpora/text_file.h"
@@ -35,13 +35,6 @@ TokenIds encode(const GenerateSession& session, const std::string& flag, const s
   } catch (const Error& error) {
     throw Error("--", flag, ": ", error.what());
   }
-}
-
-std::string read_prompt(const std::string& prompt) {
-  constexpr std::string_view kFile = "FILE:";
-  if (prompt == "-") return read_standard_input();
-  if (prompt.compare(0, kFile.size(), kFile) == 0) return read_text(prompt.substr(kFile.size()));
-  return prompt;
 }
 
 // Prompt if none is given: the model's BOS token or, as in nanoGPT's samples, a newline.
@@ -95,6 +88,22 @@ std::shared_ptr<const TokenConstraint> text_constraint(const GenerateFlags& flag
   }
 }
 
+std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text) {
+  std::vector<std::pair<TokenId, double>> biases;
+  const nlohmann::json parsed = parse_json(text);
+  bool good = parsed.is_object();
+  const nlohmann::json pairs = good ? parsed : nlohmann::json::object();
+  for (const auto& [key, value] : pairs.items()) {
+    const bool is_id =
+        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+    good = good && is_id && value.is_number();
+    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+  }
+  if (!good)
+    throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");
+  return biases;
+}
+
 // Learned positions slide; rotary ones go on, to angles that training has never shown.
 void note_length(const TransformerConfig& config, std::int64_t tokens, std::int64_t context) {
   if (config.position != PositionKind::kRotary || config.shape != Shape::kDecoder) return;
@@ -123,7 +132,7 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   if (flags.input_ids) {
     prompts = parse_id_rows("input_ids", *flags.input_ids);
   } else if (flags.prompt) {
-    prompts = {encode(session, "prompt", read_prompt(*flags.prompt))};
+    prompts = {encode(session, "prompt", given_text(*flags.prompt))};
   } else if (session.has_encoder()) {
     throw UsageError("missing flag '--prompt' or '--input_ids': the encoder needs a text");
   } else {
@@ -137,7 +146,18 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
 
 GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& session,
                              const std::vector<TokenIds>& prompts) {
-  GenerationOptions options = generation_options(flags);
+  GenerationOptions options = flags.generation_options();
+  options.sampling.seed = static_cast<std::uint64_t>(flags.compute.seed);
+  HistoryOptions& history = options.history;
+  if (flags.bad_words_ids) history.bad_words = parse_id_rows("bad_words_ids", *flags.bad_words_ids);
+  if (flags.logit_bias) history.logit_bias = parse_logit_bias(*flags.logit_bias);
+  if (flags.suppress_tokens) history.suppressed = parse_ids("suppress_tokens", *flags.suppress_tokens);
+  if (flags.begin_suppress_tokens)
+    history.suppressed_first = parse_ids("begin_suppress_tokens", *flags.begin_suppress_tokens);
+  if (flags.forced_eos_token_ids)
+    history.forced_eos_token_ids = parse_ids("forced_eos_token_id", *flags.forced_eos_token_ids);
+  if (flags.early_stopping) options.beams.early_stopping = EarlyStopping::kFull;
+  options.log_probabilities = flags.logprobs || flags.color;
   std::size_t longest = session.has_encoder() ? 1 : 0;
   for (const TokenIds& prompt : prompts)
     if (!session.has_encoder()) longest = std::max(longest, prompt.size());
@@ -146,8 +166,7 @@ GenerationOptions options_of(const GenerateFlags& flags, const GenerateSession& 
   note_length(session.checkpoint.config, static_cast<std::int64_t>(longest) + options.max_new_tokens,
               options.context);
   for (const std::string& text : flags.bad_words) {
-    for (TokenIds& ids : bad_word_ids(text, *session.tokenizer))
-      options.history.bad_words.push_back(std::move(ids));
+    for (TokenIds& ids : bad_word_ids(text, *session.tokenizer)) history.bad_words.push_back(std::move(ids));
   }
   options.constraint = text_constraint(flags, session);
   return options;

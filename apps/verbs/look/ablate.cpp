@@ -11,7 +11,6 @@
 #include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/analysis/logit_lens.h"
 #include "models/analysis/sweep.h"
@@ -34,51 +33,6 @@ struct AblateFlags : LookFlags {
     return !off.layers.empty() || !off.sublayers.empty() || !off.heads.empty() || !off.cross_heads.empty();
   }
 };
-
-void add_site_flags(Flags& flags, AblateFlags& values) {
-  flags.group("What is switched off");
-  flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head",
-            {.placeholder = "LAYER.HEAD,…"});
-  flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention",
-            {.placeholder = "LAYER.HEAD,…"});
-  flags.add("sublayers", values.off.sublayers,
-            "sublayers, such as 2.attention,3.feed_forward,3.cross_attention",
-            {.placeholder = "LAYER.NAME,…"});
-  flags.add("layers", values.off.layers, "whole layers, such as 4,5", {.placeholder = "LAYER,…"});
-  flags.choice(
-      "each", values.each, {"head", "cross_head", "attention", "cross_attention", "feed_forward", "layer"},
-      "where none of these is given: switch each of these off by itself, and show what it does to one "
-      "answer");
-  flags.choice("with", values.with, {"zero", "mean"},
-               "what stands for an output that is off: zeros, or its mean over the text's positions");
-  flags.choice("stack", values.stack, {"encoder", "decoder"},
-               "stack of an encoder-decoder; default: the decoder");
-}
-
-bool read_flags(const Arguments& arguments, AblateFlags& values) {
-  Flags flags(arguments.command,
-              "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
-              "without them. Layers, heads and positions count from 0.");
-  values.add_input(flags);
-  add_site_flags(flags, values);
-  flags.group("What is shown");
-  flags.add("top_k", values.top_k, "number of answers", at_least(1));
-  flags.add("token", values.token,
-            "answer that is shown first, or that --each shows, one token; default: the most probable",
-            {.placeholder = "WORD"});
-  LookFlags::add_position(flags, values.position);
-  values.out_dir = "runs/ablate";
-  values.add_output(flags, "ablate.json and the pictures of --each");
-  flags.example(
-      "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "
-      "drink to\" --heads 9.9,10.0");
-  if (!values.parse(flags, arguments)) return false;
-  if (values.names_sites() && flags.given("each"))
-    throw UsageError("--each: cannot be combined with --heads, --cross_heads, --sublayers and --layers");
-  if (!values.names_sites() && flags.given("top_k"))
-    throw UsageError("--top_k: one answer is shown where neither --heads nor another flag names what is off");
-  return true;
-}
 
 // Log-probabilities [V] of the answers with everything on, and with the sites off.
 struct Answers {
@@ -182,22 +136,58 @@ Json sweep_each(const AblateFlags& flags, const LookedModel& loaded, const TextI
 }  // namespace
 
 int run_ablate(const Arguments& arguments) {
-  AblateFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
+  AblateFlags values;
+  Flags flags(arguments.command,
+              "Ablation: switches heads, sublayers or layers of a model off and shows its answer with and "
+              "without them. Layers, heads and positions count from 0.");
+  values.add_input(flags);
+  flags.group("What is switched off");
+  flags.add("heads", values.off.heads, "heads of self-attention, such as 3.5,4.0: layer and head",
+            {.placeholder = "LAYER.HEAD,…"});
+  flags.add("cross_heads", values.off.cross_heads, "the same of cross-attention",
+            {.placeholder = "LAYER.HEAD,…"});
+  flags.add("sublayers", values.off.sublayers,
+            "sublayers, such as 2.attention,3.feed_forward,3.cross_attention",
+            {.placeholder = "LAYER.NAME,…"});
+  flags.add("layers", values.off.layers, "whole layers, such as 4,5", {.placeholder = "LAYER,…"});
+  flags.choice(
+      "each", values.each, {"head", "cross_head", "attention", "cross_attention", "feed_forward", "layer"},
+      "where none of these is given: switch each of these off by itself, and show what it does to one "
+      "answer");
+  flags.choice("with", values.with, {"zero", "mean"},
+               "what stands for an output that is off: zeros, or its mean over the text's positions");
+  flags.choice("stack", values.stack, {"encoder", "decoder"},
+               "stack of an encoder-decoder; default: the decoder");
+  flags.group("What is shown");
+  flags.add("top_k", values.top_k, "number of answers", at_least(1));
+  flags.add("token", values.token,
+            "answer that is shown first, or that --each shows, one token; default: the most probable",
+            {.placeholder = "WORD"});
+  LookFlags::add_position(flags, values.position);
+  values.out_dir = "runs/ablate";
+  values.add_output(flags, "ablate.json and the pictures of --each");
+  flags.example(
+      "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "
+      "drink to\" --heads 9.9,10.0");
+  if (!values.parse(flags, arguments)) return 0;
+  if (values.names_sites() && flags.given("each"))
+    throw UsageError("--each: cannot be combined with --heads, --cross_heads, --sublayers and --layers");
+  if (!values.names_sites() && flags.given("top_k"))
+    throw UsageError("--top_k: one answer is shown where neither --heads nor another flag names what is off");
   const at::NoGradGuard no_grad;
-  const LookedModel loaded = load_looked_model(flags);
-  const TextInputs read = read_texts(loaded.model, flags.texts, loaded.defaults);
-  const TransformerConfig stack = stack_of(*loaded.model.model, flags.stack);
-  const analysis::LogitTarget target{.position = answer_position(loaded.model, read, flags.position)};
-  Json json{{"model", flags.model.string()},
-            {"text", flags.texts.text},
+  const LookedModel loaded = load_looked_model(values);
+  const TextInputs read = read_texts(loaded.model, values.texts, loaded.defaults);
+  const TransformerConfig stack = stack_of(*loaded.model.model, values.stack);
+  const analysis::LogitTarget target{.position = answer_position(loaded.model, read, values.position)};
+  Json json{{"model", values.model.string()},
+            {"text", values.texts.text},
             {"position", target.position},
-            {"with", flags.with}};
+            {"with", values.with}};
   std::optional<Figure> figure;
-  json.update(flags.names_sites() ? compare(flags, loaded, read, target, stack)
-                                  : sweep_each(flags, loaded, read, target, stack, figure));
-  if (flags.json) std::cout << json_text(json) << "\n";
-  flags.write("ablate", json_text(json) + "\n", figure);
+  json.update(values.names_sites() ? compare(values, loaded, read, target, stack)
+                                   : sweep_each(values, loaded, read, target, stack, figure));
+  if (values.json) std::cout << json_text(json) << "\n";
+  values.write("ablate", json_text(json) + "\n", figure);
   return 0;
 }
 

@@ -9,7 +9,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/pictures.h"
@@ -67,10 +66,8 @@ AttentionMaps rollout_of(const std::string& name, const std::vector<at::Tensor>&
   return maps_of(name + "-rollout", maps, tokens, tokens);
 }
 
-// Attention of a model on a text: self-attention of an encoder or decoder; for an encoder-decoder that of
-// both, and the decoder's attention to the encoder ("cross"). With `rollout` each self-attention's rollout
-// up to each layer instead, as maps of one head. Throws Error naming the flag for a too long text; Error for
-// a model without attention.
+// Self-attention of an encoder or decoder; for an encoder-decoder that of both, and the decoder's attention
+// to the encoder ("cross"). With `rollout` each self-attention's rollout up to each layer instead.
 std::vector<AttentionMaps> attention_of(const TextModel& model, TextInputs read, bool rollout) {
   const TransformerConfig& config = model.model->config();
   check_size("--text", read.source.size(), config);
@@ -109,25 +106,6 @@ struct AttentionFlags : LookFlags {
   bool rollout = false;
 };
 
-bool read_flags(const Arguments& arguments, AttentionFlags& values) {
-  Flags flags(arguments.command,
-              "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
-              "page and all weights as JSON. Layers and heads count from 0.");
-  values.add_input(flags);
-  flags.group("What is shown");
-  flags.add("layer", values.layer,
-            "show only this layer's heads; without it all, and the picture shows layer 0", at_least(0));
-  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0",
-            at_least(0));
-  flags.add("rollout", values.rollout,
-            "show attention rollout in place of the heads: how much of each token reaches a position through "
-            "layers 0 to N, if each is half the mean of its heads and half the residual connection");
-  values.out_dir = "runs/attention";
-  values.add_output(flags, "attention.html, attention.json and the pictures");
-  flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
-  return values.parse(flags, arguments);
-}
-
 bool has(std::optional<std::int64_t> choice, std::size_t count) {
   return !choice || *choice < static_cast<std::int64_t>(count);
 }
@@ -154,7 +132,6 @@ std::vector<std::size_t> numbers_of(std::optional<std::int64_t> choice, std::siz
   return numbers;
 }
 
-// The heads that the flags select.
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::vector<HeadNumber> numbers;
   for (const std::size_t layer : numbers_of(flags.layer, maps.layers))
@@ -310,25 +287,40 @@ void print(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
 }  // namespace
 
 int run_attention(const Arguments& arguments) {
-  AttentionFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
+  AttentionFlags values;
+  Flags flags(arguments.command,
+              "Shows what the attention heads of a model look at: numbers for each head, pictures, a web "
+              "page and all weights as JSON. Layers and heads count from 0.");
+  values.add_input(flags);
+  flags.group("What is shown");
+  flags.add("layer", values.layer,
+            "show only this layer's heads; without it all, and the picture shows layer 0", at_least(0));
+  flags.add("head", values.head, "show only this head; without it all, and the picture shows head 0",
+            at_least(0));
+  flags.add("rollout", values.rollout,
+            "show attention rollout in place of the heads: how much of each token reaches a position through "
+            "layers 0 to N, if each is half the mean of its heads and half the residual connection");
+  values.out_dir = "runs/attention";
+  values.add_output(flags, "attention.html, attention.json and the pictures");
+  flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
+  if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;
-  const LookedModel loaded = load_looked_model(flags);
+  const LookedModel loaded = load_looked_model(values);
   const auto all =
-      attention_of(loaded.model, read_texts(loaded.model, flags.texts, loaded.defaults), flags.rollout);
+      attention_of(loaded.model, read_texts(loaded.model, values.texts, loaded.defaults), values.rollout);
   std::size_t layers = 0, heads = 0;
   for (const AttentionMaps& maps : all) {
     layers = std::max(layers, maps.layers);
-    if (has(flags.layer, maps.layers)) heads = std::max(heads, maps.heads);
+    if (has(values.layer, maps.layers)) heads = std::max(heads, maps.heads);
   }
-  check_choice("--layer", flags.layer, layers);
-  check_choice("--head", flags.head, heads);
-  print(flags, all);
+  check_choice("--layer", values.layer, layers);
+  check_choice("--head", values.head, heads);
+  print(values, all);
   std::cout.flush();
-  make_directories(flags.out_dir);
-  write_json(flags.out_dir / "attention.json", flags, all);
-  write_page(flags.out_dir / "attention.html", flags, loaded.model.checkpoint.family->model_type, all);
-  draw_pictures(flags, all);
+  make_directories(values.out_dir);
+  write_json(values.out_dir / "attention.json", values, all);
+  write_page(values.out_dir / "attention.html", values, loaded.model.checkpoint.family->model_type, all);
+  draw_pictures(values, all);
   return 0;
 }
 

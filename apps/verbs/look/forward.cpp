@@ -22,16 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Inputs of `tzoo forward`: the JSON text of each flag.
-struct ForwardTexts {
-  std::string input_ids;
-  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels, next_sentence_label;
-};
-
 struct ForwardFlags {
   ModelPath model;
   fs::path output;
-  ForwardTexts texts;
+  // JSON
+  std::string input_ids;
+  std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels, next_sentence_label;
   std::optional<std::string> head;
   bool gradients = false, attentions = true;
   ComputeOptions compute{.weights = "modules"};
@@ -39,7 +35,6 @@ struct ForwardFlags {
   bool packed() const { return compute.weights != "modules"; }
 };
 
-// Names of all heads of all families.
 std::vector<std::string> head_names() {
   std::vector<std::string> names;
   for (const Family& family : families()) {
@@ -49,52 +44,6 @@ std::vector<std::string> head_names() {
     }
   }
   return names;
-}
-
-bool read_flags(const Arguments& arguments, ForwardFlags& values) {
-  Flags flags(arguments.command,
-              "Runs a model on token ids and saves everything that it computes, to compare it with another "
-              "implementation: logits (or start_logits and end_logits, or prediction_logits and "
-              "seq_relationship_logits, or last_hidden_state and pooler_output), "
-              "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
-              "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
-  add_model_flag(flags, values.model);
-  flags.add("input_ids", values.texts.input_ids,
-            "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'",
-            {.placeholder = "JSON", .required = true});
-  flags.add("attention_mask", values.texts.attention_mask,
-            "1 keeps a token, 0 hides it; same shape as --input_ids", {.placeholder = "JSON"});
-  flags.add("token_type_ids", values.texts.token_type_ids,
-            "segment of each token, counted from 0; same shape as --input_ids", {.placeholder = "JSON"});
-  flags.add("decoder_input_ids", values.texts.decoder_input_ids,
-            "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right",
-            {.placeholder = "JSON"});
-  flags.add("labels", values.texts.labels,
-            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
-            "classification; '[[START, END], [START, END]]' for question answering",
-            {.placeholder = "JSON"});
-  flags.add(
-      "next_sentence_label", values.texts.next_sentence_label,
-      "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
-      "the first (0; for ALBERT: is in order)",
-      {.placeholder = "JSON"});
-  flags.add("head", values.head, "head of the model; default: the one in config.json",
-            {.placeholder = "NAME", .choices = head_names()});
-  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
-  flags.add(
-      "attentions", values.attentions,
-      "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
-      "and generation");
-  flags.add_weights(values.compute);
-  flags.add("output", values.output, "safetensors file to write", {.placeholder = "FILE", .required = true});
-  flags.add_compute(values.compute);
-  flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
-  if (!flags.parse(arguments)) return false;
-  if (values.gradients && !values.texts.labels)
-    throw UsageError("--gradients needs --labels, from which the loss is computed");
-  if (values.packed() && (values.gradients || values.texts.labels))
-    throw UsageError("--labels: packed weights are for inference, without a loss; use --weights modules");
-  return true;
 }
 
 // Each row up to its padding: an encoder's input.
@@ -123,7 +72,7 @@ ModelOutput packed_output(const ForwardFlags& flags, const LoadedModel& loaded, 
     make_ready(loaded, flags.compute);
     return loaded.model->forward(inputs);
   }
-  if (flags.texts.attention_mask && !translates)
+  if (flags.attention_mask && !translates)
     throw UsageError("--attention_mask: a decoder with packed weights reads rows without padding");
   const auto model = decoding_model(loaded, flags.compute);
   const at::Tensor& read = translates ? inputs.decoder_input_ids : inputs.input_ids;
@@ -256,14 +205,14 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
   }
 }
 
-void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, ModelInputs& inputs) {
+void read_decoder_ids(const ForwardFlags& flags, const LoadedModel& loaded, ModelInputs& inputs) {
   const TransformerConfig& config = loaded.model->config();
   const bool decodes = config.shape == Shape::kEncoderDecoder;
-  if (!texts.decoder_input_ids) {
+  if (!flags.decoder_input_ids) {
     // Those of a head that classifies or answers are the encoder's.
     const bool shifted = loaded.head == Head::kSequenceClassification ||
                          loaded.head == Head::kQuestionAnswering ||
-                         (texts.labels && loaded.head != Head::kBase);
+                         (flags.labels && loaded.head != Head::kBase);
     if (decodes && !shifted)
       throw UsageError("--decoder_input_ids: an encoder-decoder needs them, or --labels");
     return;
@@ -272,19 +221,18 @@ void read_decoder_ids(const ForwardTexts& texts, const LoadedModel& loaded, Mode
     throw UsageError("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
   const IdRange range{0, config.vocab_size - 1, std::nullopt};
   inputs.decoder_input_ids =
-      read_rows("decoder_input_ids", *texts.decoder_input_ids, range, inputs.input_ids.size(0))
+      read_rows("decoder_input_ids", *flags.decoder_input_ids, range, inputs.input_ids.size(0))
           .to(inputs.input_ids.device());
 }
 
-// Input tensors on `device`; requests every output that the model can return. Labels depend on the head: rows
-// of ids parallel to input_ids, one number or row of numbers per sequence, or [start, end]. Throws Error
-// naming the flag and the expected value.
-ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& loaded,
+// Labels depend on the head: rows of ids parallel to input_ids, one number or row of numbers per sequence, or
+// [start, end].
+ModelInputs read_forward_inputs(const ForwardFlags& flags, const LoadedModel& loaded,
                                 const c10::Device& device) {
   const TransformerConfig& config = loaded.model->config();
   ModelInputs inputs{.loss = {.router = true}, .output_hidden_states = true, .output_attentions = true};
   inputs.input_ids =
-      read_ids("input_ids", texts.input_ids, {0, config.vocab_size - 1, std::nullopt}).to(device);
+      read_ids("input_ids", flags.input_ids, {0, config.vocab_size - 1, std::nullopt}).to(device);
   const at::IntArrayRef sizes = inputs.input_ids.sizes();
   const auto read_beside = [&](const char* flag, const std::optional<std::string>& text,
                                const IdRange& range) {
@@ -293,18 +241,18 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
     check_sizes(flag, ids, sizes, " as --input_ids");
     return ids.to(device);
   };
-  inputs.attention_mask = read_beside("attention_mask", texts.attention_mask, {0, 1, std::nullopt});
-  if (texts.token_type_ids && config.type_vocab_size == 0)
+  inputs.attention_mask = read_beside("attention_mask", flags.attention_mask, {0, 1, std::nullopt});
+  if (flags.token_type_ids && config.type_vocab_size == 0)
     throw UsageError("--token_type_ids: ", loaded.family->model_type, " has no token types");
   inputs.token_type_ids =
-      read_beside("token_type_ids", texts.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
-  read_decoder_ids(texts, loaded, inputs);
-  if (texts.labels) inputs.labels = read_labels_of(loaded, *texts.labels, sizes).to(device);
-  if (texts.next_sentence_label) {
+      read_beside("token_type_ids", flags.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
+  read_decoder_ids(flags, loaded, inputs);
+  if (flags.labels) inputs.labels = read_labels_of(loaded, *flags.labels, sizes).to(device);
+  if (flags.next_sentence_label) {
     if (loaded.head != Head::kPretraining)
       throw UsageError("--next_sentence_label: only a pretraining head has two losses");
     inputs.sentence_labels =
-        read_sentence_labels("next_sentence_label", *texts.next_sentence_label, sizes[0]).to(device);
+        read_sentence_labels("next_sentence_label", *flags.next_sentence_label, sizes[0]).to(device);
   }
   return inputs;
 }
@@ -312,31 +260,71 @@ ModelInputs read_forward_inputs(const ForwardTexts& texts, const LoadedModel& lo
 }  // namespace
 
 int run_forward(const Arguments& arguments) {
-  ForwardFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  check_output_file(flags.model, flags.output);
+  ForwardFlags values;
+  Flags flags(arguments.command,
+              "Runs a model on token ids and saves everything that it computes, to compare it with another "
+              "implementation: logits (or start_logits and end_logits, or prediction_logits and "
+              "seq_relationship_logits, or last_hidden_state and pooler_output), "
+              "loss, hidden_states.N, attentions.N (for an encoder-decoder encoder_hidden_states.N, "
+              "cross_attentions.N, …) and, with --gradients, grad.NAME under Hugging Face's names.");
+  add_model_flag(flags, values.model);
+  flags.add("input_ids", values.input_ids, "rows of token ids, all of the same length: '[[1, 2], [3, 4]]'",
+            {.placeholder = "JSON", .required = true});
+  flags.add("attention_mask", values.attention_mask, "1 keeps a token, 0 hides it; same shape as --input_ids",
+            {.placeholder = "JSON"});
+  flags.add("token_type_ids", values.token_type_ids,
+            "segment of each token, counted from 0; same shape as --input_ids", {.placeholder = "JSON"});
+  flags.add("decoder_input_ids", values.decoder_input_ids,
+            "token ids that the decoder of an encoder-decoder reads; default: --labels shifted right",
+            {.placeholder = "JSON"});
+  flags.add("labels", values.labels,
+            "targets of the loss: same shape as --input_ids, where -100 is ignored; '[0, 2]' for sequence "
+            "classification; '[[START, END], [START, END]]' for question answering",
+            {.placeholder = "JSON"});
+  flags.add(
+      "next_sentence_label", values.next_sentence_label,
+      "'[0, 1]': targets of a pretraining head's second loss, whether each row's second segment follows "
+      "the first (0; for ALBERT: is in order)",
+      {.placeholder = "JSON"});
+  flags.add("head", values.head, "head of the model; default: the one in config.json",
+            {.placeholder = "NAME", .choices = head_names()});
+  flags.add("gradients", values.gradients, "also save the gradients of the loss; needs --labels");
+  flags.add(
+      "attentions", values.attentions,
+      "save the attention weights; false: leave them out, so that the fused kernels run, as in training "
+      "and generation");
+  flags.add_weights(values.compute);
+  flags.add("output", values.output, "safetensors file to write", {.placeholder = "FILE", .required = true});
+  flags.add_compute(values.compute);
+  flags.example("tzoo forward --model gpt2 --input_ids '[[464, 3797]]' --output out.safetensors");
+  if (!flags.parse(arguments)) return 0;
+  if (values.gradients && !values.labels)
+    throw UsageError("--gradients needs --labels, from which the loss is computed");
+  if (values.packed() && (values.gradients || values.labels))
+    throw UsageError("--labels: packed weights are for inference, without a loss; use --weights modules");
+  apply_threads(values.compute);
+  check_output_file(values.model, values.output);
   std::optional<Head> head;
-  if (flags.head) head = head_named(*flags.head);
-  const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, head);
-  const LoadOptions options{.dtype = dtype_of(flags.compute),
-                            .device = device_of(flags.compute, checkpoint),
-                            .trainable = flags.gradients,
-                            .stored = packs(checkpoint, flags.compute)};
+  if (values.head) head = head_named(*values.head);
+  const CheckpointConfig checkpoint = read_checkpoint_config(values.model, head);
+  const LoadOptions options{.dtype = dtype_of(values.compute),
+                            .device = device_of(values.compute, checkpoint),
+                            .trainable = values.gradients,
+                            .stored = packs(checkpoint, values.compute)};
   const LoadedModel loaded = load_model(checkpoint, options);
-  ModelInputs inputs = read_forward_inputs(flags.texts, loaded, options.device);
-  inputs.output_attentions = flags.attentions;
+  ModelInputs inputs = read_forward_inputs(values, loaded, options.device);
+  inputs.output_attentions = values.attentions;
 
-  const at::AutoGradMode record(flags.gradients);
+  const at::AutoGradMode record(values.gradients);
   const ModelOutput output =
-      flags.packed() ? packed_output(flags, loaded, inputs) : loaded.model->forward(inputs);
+      values.packed() ? packed_output(values, loaded, inputs) : loaded.model->forward(inputs);
   NamedTensors tensors = tensors_of(output, loaded.head);
-  if (flags.gradients) {
+  if (values.gradients) {
     output.loss.backward();
     for (auto& entry : gradients_of(loaded)) tensors.push_back(std::move(entry));
   }
-  write_safetensors(flags.output, tensors);
-  std::cerr << "wrote " << tensors.size() << " tensors to " << flags.output.string() << "\n";
+  write_safetensors(values.output, tensors);
+  std::cerr << "wrote " << tensors.size() << " tensors to " << values.output.string() << "\n";
   return 0;
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 #include <map>
 
@@ -22,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A checkpoint of a training run.
 struct RunEntry {
   fs::path path;
   std::optional<std::int64_t> iteration;  // none for best/ and final/, which do not store it
@@ -53,7 +51,6 @@ const RunEntry* newest(const std::vector<RunEntry>& entries) {
   return latest;
 }
 
-// Contents of a checkpoint directory.
 struct Findings {
   fs::path directory;
   CheckpointConfig checkpoint;
@@ -62,7 +59,7 @@ struct Findings {
   std::int64_t parameters;
   std::map<std::string, bool> verified;                     // file: whether it has checksums
   std::map<std::string, std::int64_t> dtypes;               // dtype name: number of tensors
-  std::vector<std::pair<std::string, std::int64_t>> sizes;  // files with sizes in bytes
+  std::map<std::string, std::int64_t> sizes;                // file: its size in bytes
   std::string tokenizer_kind, tokenizer_fault;              // both empty: no tokenizer
   std::int64_t tokenizer_size = 0, tokens_without_row = 0;  // ids beyond the model's vocabulary
 
@@ -109,13 +106,12 @@ Findings examine(const ModelPath& directory) {
   for (const std::string& name : findings.files().names())
     ++findings.dtypes[type_name(findings.files().entry(name))];
   const auto add = [&](const fs::path& file) {
-    if (!fs::is_regular_file(file)) return;
-    findings.sizes.emplace_back(file.filename().string(), static_cast<std::int64_t>(fs::file_size(file)));
+    if (fs::is_regular_file(file))
+      findings.sizes[file.filename().string()] = static_cast<std::int64_t>(fs::file_size(file));
   };
   if (fs::is_regular_file(directory)) add(directory);  // a GGUF file
   else
     for (const auto& file : fs::directory_iterator(directory)) add(file.path());
-  std::sort(findings.sizes.begin(), findings.sizes.end());
   find_tokenizer(findings);
   return findings;
 }

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Shares of an answer's logit, on the CPU.
+// Shares of an answer's logit.
 struct AttributionTable {
   NamedLogit answer;
   analysis::LogitAttribution shares;
@@ -36,22 +36,6 @@ void add_columns(std::vector<Table::Column>& columns, const std::string& name, s
     columns.push_back(number(name + " " + std::to_string(head)));
 }
 
-// Throws c10::Error for a model whose logits are no sum of shares (see analysis::attribute_logit).
-AttributionTable attribution_table(const TextModel& model, const analysis::Run& run, const NamedLogit& answer,
-                                   std::int64_t position) {
-  AttributionTable table{
-      .answer = answer,
-      .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position}),
-      .is_capped = model.model->parts().head.softcap > 0};
-  analysis::LogitAttribution& shares = table.shares;
-  for (at::Tensor* each : {&shares.attention, &shares.cross_attention, &shares.feed_forward, &shares.heads,
-                           &shares.cross_heads}) {
-    if (each->defined()) *each = each->cpu();
-  }
-  return table;
-}
-
-// Prints the shares of the sublayers, and of the heads a column each.
 void print(const AttributionTable& table) {
   const analysis::LogitAttribution& shares = table.shares;
   const std::string capped =
@@ -101,28 +85,6 @@ struct LensFlags : LookFlags {
   bool attribution = false;
 };
 
-bool read_flags(const Arguments& arguments, LensFlags& values) {
-  Flags flags(arguments.command,
-              "Logit lens: shows what a language model would answer after each layer, by its own head on the "
-              "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
-  values.add_input(flags);
-  flags.group("What is shown");
-  flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
-  LookFlags::add_position(flags, values.position);
-  flags.add("token", values.token,
-            "also show the probability and rank of this token, a word that the vocabulary has",
-            {.placeholder = "WORD"});
-  flags.add(
-      "attribution", values.attribution,
-      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
-      "the position");
-  values.out_dir = "runs/lens";
-  values.add_output(flags, "lens.json and the pictures");
-  flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
-  return values.parse(flags, arguments);
-}
-
-// The content of the answer.
 struct Lens {
   const TextModel& model;
   std::vector<std::string> tokens;
@@ -165,7 +127,11 @@ Lens look(const LensFlags& flags, const LookedModel& loaded) {
   }
   if (flags.attribution) {
     const auto best = lens.numbers.ids[-1][position][0].item<std::int64_t>();
-    lens.attribution = attribution_table(model, run, token ? *token : answer_numbered(model, best), position);
+    const NamedLogit answer = token ? *token : answer_numbered(model, best);
+    lens.attribution = AttributionTable{
+        .answer = answer,
+        .shares = attribute_logit(*model.model, run, {.token = answer.id, .position = position}),
+        .is_capped = model.model->parts().head.softcap > 0};
   }
   return lens;
 }
@@ -266,14 +232,31 @@ Json json_of(const LensFlags& flags, const Lens& lens) {
 }  // namespace
 
 int run_lens(const Arguments& arguments) {
-  LensFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
+  LensFlags values;
+  Flags flags(arguments.command,
+              "Logit lens: shows what a language model would answer after each layer, by its own head on the "
+              "residual stream. Layers and positions count from 0; row 'input' is before the first layer.");
+  values.add_input(flags);
+  flags.group("What is shown");
+  flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
+  LookFlags::add_position(flags, values.position);
+  flags.add("token", values.token,
+            "also show the probability and rank of this token, a word that the vocabulary has",
+            {.placeholder = "WORD"});
+  flags.add(
+      "attribution", values.attribution,
+      "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
+      "the position");
+  values.out_dir = "runs/lens";
+  values.add_output(flags, "lens.json and the pictures");
+  flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
+  if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;
-  const LookedModel loaded = load_looked_model(flags);
-  const Lens lens = look(flags, loaded);
-  const std::string json = json_text(json_of(flags, lens)) + "\n";
+  const LookedModel loaded = load_looked_model(values);
+  const Lens lens = look(values, loaded);
+  const std::string json = json_text(json_of(values, lens)) + "\n";
   const Figure figure = figure_of(lens);
-  if (flags.json) {
+  if (values.json) {
     std::cout << json;
   } else {
     std::cout << lens.rows() - 1 << " layers, " << lens.tokens.size() << " tokens\n";
@@ -281,7 +264,7 @@ int run_lens(const Arguments& arguments) {
     print_layers(lens);
     if (lens.attribution) print(*lens.attribution);
   }
-  flags.write("lens", json, figure);
+  values.write("lens", json, figure);
   return 0;
 }
 

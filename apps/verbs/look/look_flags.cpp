@@ -8,7 +8,6 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
-#include "models/model.h"
 
 namespace zoo {
 

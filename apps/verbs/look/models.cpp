@@ -143,7 +143,8 @@ void print_json(const Entry& entry, const Model& model) {
   std::cout << json_text(json) << "\n";
 }
 
-void print_shape(const Entry& entry) {
+void print_text(const Entry& entry, const Model& model) {
+  std::cout << entry.name << ": " << entry.description << "\n\n";
   const TransformerConfig& config = entry.config;
   Table shape({{""}, number("")});
   shape.row({"family", entry.family.model_type});
@@ -161,11 +162,6 @@ void print_shape(const Entry& entry) {
   shape.row({"context", std::to_string(config.max_positions)});
   shape.row({"vocabulary", with_separators(config.vocab_size)});
   shape.print(std::cout);
-}
-
-void print_text(const Entry& entry, const Model& model) {
-  std::cout << entry.name << ": " << entry.description << "\n\n";
-  print_shape(entry);
 
   const std::int64_t total = model.parameter_count();
   Table parts({{"component"}, number("parameters"), number("share")});

@@ -27,40 +27,6 @@ struct PatchFlags : LookFlags {
   std::optional<std::int64_t> position;
 };
 
-bool read_flags(const Arguments& arguments, PatchFlags& values) {
-  Flags flags(arguments.command,
-              "Activation patching: runs the corrupted text with one state taken from the clean text, for "
-              "each layer and position, and shows how much of the clean answer comes back. Layers, heads and "
-              "positions count from 0.");
-  values.add_input(flags, "clean text, whose answer is looked for; for an encoder-decoder, its encoder's");
-  flags.add("corrupted", values.corrupted,
-            "text of as many tokens that changes the answer, such as another name", {.required = true});
-  flags.group("What is measured");
-  flags.add("token", values.token,
-            "answer whose probability is measured, one token; default: the clean text's most probable",
-            {.placeholder = "WORD"});
-  flags.add("other", values.other,
-            "wrong answer: measure the difference of both logits in place of the probability",
-            {.placeholder = "WORD"});
-  LookFlags::add_position(flags, values.position);
-  flags.group("What is patched");
-  flags.choice(
-      "what", values.what, site_kind_names(),
-      "residual: the residual stream after a layer; attention, cross_attention, feed_forward: what a "
-      "sublayer adds to it; head, cross_head: each head, at all positions");
-  flags.choice("stack", values.stack, {"encoder", "decoder"},
-               "stack of an encoder-decoder; default: the encoder, which reads the texts");
-  flags.add("positions", values.positions,
-            "positions that are patched, such as 2,5: each by itself, of heads together; default: all",
-            {.placeholder = "N,…"});
-  values.out_dir = "runs/patch";
-  values.add_output(flags, "patch.json and the pictures");
-  flags.example(
-      "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
-      "capital of Italy is\" --token Paris");
-  return values.parse(flags, arguments);
-}
-
 // Both texts as the model reads them, and what is measured.
 struct Texts {
   TextInputs clean, corrupted;
@@ -68,12 +34,6 @@ struct Texts {
   std::optional<NamedLogit> other;
   analysis::SweepOptions options;
 };
-
-void check_same_length(const TextInputs& clean, const TextInputs& corrupted) {
-  if (clean.source.size() == corrupted.source.size()) return;
-  throw Error("--corrupted: ", corrupted.source.size(), " tokens, but --text has ", clean.source.size(),
-              "; a state is patched at its own position, so both need the same number");
-}
 
 // True if the patched stack reads the clean and the corrupted text, false if it is the decoder after them.
 bool reads_texts(const Texts& texts) {
@@ -92,7 +52,10 @@ Texts read_texts_of(const PatchFlags& flags, const LookedModel& loaded) {
     texts.corrupted.inputs.decoder_input_ids = texts.clean.inputs.decoder_input_ids;
     texts.corrupted.written = texts.clean.written;
   }
-  check_same_length(texts.clean, texts.corrupted);
+  if (const std::size_t clean = texts.clean.source.size(), other = texts.corrupted.source.size();
+      clean != other)
+    throw Error("--corrupted: ", other, " tokens, but --text has ", clean,
+                "; a state is patched at its own position, so both need the same number");
   const bool encodes_first = model.model->config().shape == Shape::kEncoderDecoder && !flags.stack;
   const SiteKind kind = site_kind(flags.what);
   const bool cross = kind.part == LayerPart::kCrossAttention;
@@ -141,19 +104,15 @@ std::string measured(const Texts& texts) {
                      : "probability of " + token;
 }
 
-// The share of the clean answer that each patch brings back: 0 as corrupted, 1 as clean.
-at::Tensor shares_of(const analysis::PatchEffects& effects) {
-  // Added to 0, a negative zero is 0.
-  return (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
-}
-
 Figure figure_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
   const bool heads = texts.options.heads;
   const HeatMap map{.axes = {.title = flags.what + " patched: share of the clean answer",
                              .x = heads ? "head" : "position",
                              .y = "layer"},
                     .columns = heads ? std::vector<std::string>() : columns_of(texts)};
-  return layers_figure(map, shares_of(effects), 1.0);
+  // 0 as corrupted, 1 as clean; added to 0, a negative zero is 0.
+  const at::Tensor shares = (effects.patched - effects.corrupted) / (effects.clean - effects.corrupted) + 0.0;
+  return layers_figure(map, shares, 1.0);
 }
 
 Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchEffects& effects) {
@@ -177,27 +136,57 @@ Json json_of(const PatchFlags& flags, const Texts& texts, const analysis::PatchE
 }  // namespace
 
 int run_patch(const Arguments& arguments) {
-  PatchFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
+  PatchFlags values;
+  Flags flags(arguments.command,
+              "Activation patching: runs the corrupted text with one state taken from the clean text, for "
+              "each layer and position, and shows how much of the clean answer comes back. Layers, heads and "
+              "positions count from 0.");
+  values.add_input(flags, "clean text, whose answer is looked for; for an encoder-decoder, its encoder's");
+  flags.add("corrupted", values.corrupted,
+            "text of as many tokens that changes the answer, such as another name", {.required = true});
+  flags.group("What is measured");
+  flags.add("token", values.token,
+            "answer whose probability is measured, one token; default: the clean text's most probable",
+            {.placeholder = "WORD"});
+  flags.add("other", values.other,
+            "wrong answer: measure the difference of both logits in place of the probability",
+            {.placeholder = "WORD"});
+  LookFlags::add_position(flags, values.position);
+  flags.group("What is patched");
+  flags.choice(
+      "what", values.what, site_kind_names(),
+      "residual: the residual stream after a layer; attention, cross_attention, feed_forward: what a "
+      "sublayer adds to it; head, cross_head: each head, at all positions");
+  flags.choice("stack", values.stack, {"encoder", "decoder"},
+               "stack of an encoder-decoder; default: the encoder, which reads the texts");
+  flags.add("positions", values.positions,
+            "positions that are patched, such as 2,5: each by itself, of heads together; default: all",
+            {.placeholder = "N,…"});
+  values.out_dir = "runs/patch";
+  values.add_output(flags, "patch.json and the pictures");
+  flags.example(
+      "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
+      "capital of Italy is\" --token Paris");
+  if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;
-  const LookedModel loaded = load_looked_model(flags);
-  Texts texts = read_texts_of(flags, loaded);
+  const LookedModel loaded = load_looked_model(values);
+  Texts texts = read_texts_of(values, loaded);
   texts.options.progress = progress_bar("patches");
   const analysis::PatchEffects effects =
       patch_sweep(*loaded.model.model, texts.clean.inputs, texts.corrupted.inputs, texts.options);
   texts.options.progress = nullptr;
-  const std::string json = json_text(json_of(flags, texts, effects)) + "\n";
-  if (flags.json) std::cout << json;
+  const std::string json = json_text(json_of(values, texts, effects)) + "\n";
+  if (values.json) std::cout << json;
   if (effects.clean == effects.corrupted)
     throw Error("--corrupted: the ", measured(texts), " is ", significant(effects.clean), " with both texts");
-  const Figure figure = figure_of(flags, texts, effects);
-  if (!flags.json) {
+  const Figure figure = figure_of(values, texts, effects);
+  if (!values.json) {
     std::cout << paragraph(measured(texts) + ": " + significant(effects.clean) + " with the clean text, " +
                            significant(effects.corrupted) + " with the corrupted one")
               << "\n";
     show_figure(figure, {}, "terminal");
   }
-  flags.write("patch", json, figure);
+  values.write("patch", json, figure);
   return 0;
 }
 

@@ -26,7 +26,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct BenchFlags {
@@ -57,7 +56,7 @@ void print(const BenchFlags& flags, const std::string& work, ordered_json figure
 }
 
 // Greedy decoding without an end token: every run does the same work.
-int bench_generation(const BenchFlags& flags, const std::string& work) {
+void bench_generation(const BenchFlags& flags, const std::string& work) {
   std::unique_ptr<DecodingModel> model;
   const double seconds_load =
       seconds_of([&] { model = load_decoding_model(read_writing_checkpoint(flags.model), flags.compute); });
@@ -97,7 +96,6 @@ int bench_generation(const BenchFlags& flags, const std::string& work) {
   }
   figures["peak_memory_mb"] = peak;
   print(flags, work, figures);
-  return 0;
 }
 
 std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longest) {
@@ -113,7 +111,7 @@ std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longe
   return lengths;
 }
 
-int bench_encoding(const BenchFlags& flags) {
+void bench_encoding(const BenchFlags& flags, const std::string& work) {
   const CheckpointConfig checkpoint = read_checkpoint_config(flags.model, Head::kBase);
   const c10::Device device = device_of(flags.compute, checkpoint);
   const LoadedModel loaded = load_model(
@@ -140,15 +138,14 @@ int bench_encoding(const BenchFlags& flags) {
   for (std::int64_t i = 0; i < flags.rounds; ++i)
     seconds.push_back(seconds_of([&] { loaded.model->forward(inputs); }));
   const auto sentences = static_cast<double>(batch);
-  print(flags, "encode",
+  print(flags, work,
         {{"sentences", batch},
          {"tokens", std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})},
          {"sentences_per_second", sentences / median(seconds)},
          {"sentences_per_second_max", sentences / *std::min_element(seconds.begin(), seconds.end())}});
-  return 0;
 }
 
-int bench_load(const BenchFlags& flags) {
+void bench_load(const BenchFlags& flags, const std::string& work) {
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < flags.rounds; ++i) {
     seconds.push_back(seconds_of([&] {
@@ -157,20 +154,10 @@ int bench_load(const BenchFlags& flags) {
       generate(*model, {{1}}, options);
     }));
   }
-  print(flags, "load", {{"seconds_to_first_token", median(seconds)}});
-  return 0;
-}
-
-void declare(Flags& flags, BenchFlags& values) {
-  add_model_flag(flags, values.model);
-  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed",
-            at_least(1));
-  flags.add_weights(values.compute);
-  flags.add_compute(values.compute);
+  print(flags, work, {{"seconds_to_first_token", median(seconds)}});
 }
 
 void declare_generation(Flags& flags, BenchFlags& values) {
-  declare(flags, values);
   flags.add_cache(values.compute);
   flags.add("batch_size", values.batch_size, "number of rows, each with its own prompt",
             between(1, kMostBatchRows));
@@ -180,56 +167,63 @@ void declare_generation(Flags& flags, BenchFlags& values) {
             between(1, BeamOptions::kMostBeams));
 }
 
-int run_generation(const Arguments& arguments, BenchFlags values, const char* description,
-                   const char* example) {
-  Flags flags(arguments.command, description);
-  declare_generation(flags, values);
-  flags.example(example);
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(values.compute);
-  return bench_generation(values, arguments.command.substr(arguments.command.rfind(' ') + 1));
-}
-
-int run_decode(const Arguments& arguments) {
-  return run_generation(arguments, {}, "Measures the tokens per second that a language model generates.",
-                        "tzoo bench decode --model gpt2 --weights int8");
-}
-
-int run_prefill(const Arguments& arguments) {
-  return run_generation(arguments, {.prompt_tokens = 512, .new_tokens = 1},
-                        "Measures the time to the first token after a long prompt.",
-                        "tzoo bench prefill --model gpt2 --prompt_tokens 512");
-}
-
-int run_t5(const Arguments& arguments) {
-  return run_generation(
-      arguments, {.prompt_tokens = 64, .new_tokens = 64},
-      "Measures the tokens per second that an encoder-decoder generates, its encoder included.",
-      "tzoo bench t5 --model t5-small");
-}
-
-int run_encode(const Arguments& arguments) {
-  BenchFlags values;
-  Flags flags(arguments.command,
-              "Measures the sentences per second of an encoder, or of a decoder that gives embeddings.");
-  declare(flags, values);
+void declare_encoding(Flags& flags, BenchFlags& values) {
   flags.add("lengths", values.lengths,
             "tokens of each sentence, between commas; the batch is padded to the longest",
             {.placeholder = "N,N,…"});
-  flags.example("tzoo bench encode --model bert-base --lengths 8,32,128");
+}
+
+// A kind of work, which is named by the last word of the command.
+struct BenchedWork {
+  const char *description, *example;
+  void (*measure)(const BenchFlags& flags, const std::string& name) = bench_generation;
+  void (*declare)(Flags& flags, BenchFlags& values) = declare_generation;
+};
+
+int run_work(const Arguments& arguments, const BenchedWork& work, BenchFlags values = {}) {
+  Flags flags(arguments.command, work.description);
+  add_model_flag(flags, values.model);
+  flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed",
+            at_least(1));
+  flags.add_weights(values.compute);
+  flags.add_compute(values.compute);
+  if (work.declare != nullptr) work.declare(flags, values);
+  flags.example(work.example);
   if (!flags.parse(arguments)) return 0;
   apply_threads(values.compute);
-  return bench_encoding(values);
+  work.measure(values, arguments.command.substr(arguments.command.rfind(' ') + 1));
+  return 0;
+}
+
+int run_decode(const Arguments& arguments) {
+  return run_work(arguments, {"Measures the tokens per second that a language model generates.",
+                              "tzoo bench decode --model gpt2 --weights int8"});
+}
+
+int run_prefill(const Arguments& arguments) {
+  return run_work(arguments,
+                  {"Measures the time to the first token after a long prompt.",
+                   "tzoo bench prefill --model gpt2 --prompt_tokens 512"},
+                  {.prompt_tokens = 512, .new_tokens = 1});
+}
+
+int run_t5(const Arguments& arguments) {
+  return run_work(arguments,
+                  {"Measures the tokens per second that an encoder-decoder generates, its encoder included.",
+                   "tzoo bench t5 --model t5-small"},
+                  {.prompt_tokens = 64, .new_tokens = 64});
+}
+
+int run_encode(const Arguments& arguments) {
+  return run_work(
+      arguments,
+      {"Measures the sentences per second of an encoder, or of a decoder that gives embeddings.",
+       "tzoo bench encode --model bert-base --lengths 8,32,128", bench_encoding, declare_encoding});
 }
 
 int run_load(const Arguments& arguments) {
-  BenchFlags values;
-  Flags flags(arguments.command, "Measures the time from a checkpoint directory to the first token.");
-  declare(flags, values);
-  flags.example("tzoo bench load --model gpt2");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(values.compute);
-  return bench_load(values);
+  return run_work(arguments, {"Measures the time from a checkpoint directory to the first token.",
+                              "tzoo bench load --model gpt2", bench_load, nullptr});
 }
 
 constexpr std::array kBenchActions{

@@ -14,7 +14,6 @@
 #include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_options.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/checkpoint/named_tensors.h"
 #include "models/tasks/inference_loading.h"
@@ -75,9 +74,7 @@ std::optional<BenchTrainFlags> parse(const Arguments& arguments) {
   if (!flags.parse(arguments)) return std::nullopt;
   values.recipe = flags.resolved()["recipe"];
   values.given = flags.given_values();
-  std::set<std::string> given;
-  for (const auto& [name, value] : values.given.items()) given.insert(name);
-  require_task_flags(values.train, given);
+  require_task_flags(values.train, [&](const std::string& flag) { return values.given.contains(flag); });
   return values;
 }
 
@@ -163,28 +160,26 @@ Figures measure(Objective& objective, const TrainerOptions& options, std::int64_
   return figures;
 }
 
-ordered_json describe(const BenchTrainFlags& parsed, const LoadedModel& loaded,
-                      const ParallelSession& session, c10::Device device) {
+ordered_json json_of(const BenchTrainFlags& parsed, const LoadedModel& loaded, const ParallelSession& session,
+                     c10::Device device, const Figures& figures) {
   const TrainFlags& flags = parsed.train;
   const bool in_float32 = computes_in_float32(dtype_of(flags.compute), device);
-  return {{"work", "train"},
-          {"recipe", parsed.recipe},
-          {"task", name_of(flags.data.task)},
-          {"model_type", loaded.family->model_type},
-          {"parameters", loaded.model->parameter_count()},
-          {"batch_size", flags.batch_size},
-          {"block_size", flags.data.block_size},
-          {"gradient_accumulation_steps", flags.trainer.updater.accumulation},
-          {"ranks", session.size()},
-          {"device", device.str()},
-          {"dtype", flags.compute.dtype},
-          {"computed_in", in_float32 ? "float32" : flags.compute.dtype},
-          {"activation_checkpointing", flags.activation_checkpointing || flags.shards() == Shard::kWeights},
-          {"shard", kShardNames[static_cast<std::size_t>(flags.shards())]},
-          {"threads", at::get_num_threads()}};
-}
-
-void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
+  ordered_json json{
+      {"work", "train"},
+      {"recipe", parsed.recipe},
+      {"task", name_of(flags.data.task)},
+      {"model_type", loaded.family->model_type},
+      {"parameters", loaded.model->parameter_count()},
+      {"batch_size", flags.batch_size},
+      {"block_size", flags.data.block_size},
+      {"gradient_accumulation_steps", flags.trainer.updater.accumulation},
+      {"ranks", session.size()},
+      {"device", device.str()},
+      {"dtype", flags.compute.dtype},
+      {"computed_in", in_float32 ? "float32" : flags.compute.dtype},
+      {"activation_checkpointing", flags.activation_checkpointing || flags.shards() == Shard::kWeights},
+      {"shard", kShardNames[static_cast<std::size_t>(flags.shards())]},
+      {"threads", at::get_num_threads()}};
   const auto ms = [](const std::vector<double>& seconds) { return 1000 * median(seconds); };
   json["updates"] = figures.all.size();
   json["update_ms"] = ms(figures.all);
@@ -193,10 +188,11 @@ void add(const Figures& figures, std::int64_t ranks, ordered_json& json) {
   json["forward_ms"] = ms(figures.forward);
   json["backward_ms"] = ms(figures.backward);
   json["optimizer_ms"] = ms(figures.optimizer);
-  json["tokens_per_second"] = static_cast<double>(ranks * figures.tokens) / median(figures.all);
+  json["tokens_per_second"] = static_cast<double>(session.size() * figures.tokens) / median(figures.all);
   json["update_mb"] = static_cast<double>(figures.update_bytes) / (1 << 20);
   json["peak_memory_mb"] = peak_resident_mb();
   json["loss"] = figures.loss;
+  return json;
 }
 
 std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const ParallelSession& session) {
@@ -227,9 +223,7 @@ std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const Paralle
   const auto ranks = session.ranks_for(*loaded.model);
   const Figures figures = measure(*objective, options, parsed.rounds, ranks.get());
   if (session.rank() > 0) return std::nullopt;
-  ordered_json json = describe(parsed, loaded, session, device);
-  add(figures, session.size(), json);
-  return json;
+  return json_of(parsed, loaded, session, device, figures);
 }
 
 std::optional<ordered_json> measure_in_session(const BenchTrainFlags& parsed) {

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <iostream>
-#include <set>
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones_like.h>
 #include <nlohmann/json.hpp>
 
@@ -27,8 +28,6 @@
 namespace zoo {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct EvaluateFlags {
   ModelPath model;
   DataFlags data{.dataset = ""};
@@ -36,9 +35,8 @@ struct EvaluateFlags {
   SuiteFlags suite;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
-  bool of_run = false;  // the dataset is that of the model's run, of which a part is the validation set
-  bool names_task = false, names_block = false;
-  std::set<std::string> given;  // flags, of a dataset that is not the run's
+  bool of_run = false;   // the dataset is that of the model's run, of which a part is the validation set
+  nlohmann::json given;  // flags, those of the run among them
   ComputeOptions compute{.weights = "modules"};
 };
 
@@ -109,17 +107,13 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
   if (!flags.given("weights") && PackedParts::exist_in(values.model)) values.compute.weights = "auto";
   if (values.compute.weights == "modules" && values.compute.cache != "auto")
     throw UsageError("--cache: needs --weights float32, bfloat16, int8 or int4");
-  values.names_task = flags.given("task");
-  values.names_block = flags.given("block_size");
-  const nlohmann::json given = flags.given_values();
-  for (const auto& [flag, value] : given.items())
-    if (!values.of_run) values.given.insert(flag);
+  values.given = flags.given_values();
   return true;
 }
 
 // A flag without an effect would let the figures look like others.
 void require_effect(const EvaluateFlags& flags, bool has_tokenizer) {
-  const auto is_given = [&](const std::string& flag) { return flags.given.contains(flag); };
+  const auto is_given = [&](const std::string& flag) { return !flags.of_run && flags.given.contains(flag); };
   require_data_flags(is_given, flags.data.task);
   for (const char* flag : {"label_smoothing", "class_weights"})
     if (is_given(flag)) throw UsageError("--", flag, ": is of training; an evaluation has the plain loss");
@@ -151,10 +145,7 @@ std::string text_of(const Tokenizer& tokenizer, TokenIds ids) {
 }
 
 TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
-  TokenIds row;
-  for (std::int64_t t = 0; t < ids.size(0); ++t)
-    if (kept[t].item<bool>()) row.push_back(ids[t].item<TokenId>());
-  return row;
+  return rows_of(ids.masked_select(kept.to(at::kBool)).unsqueeze(0)).front();
 }
 
 // BLEU of greedy decoding, whatever generation_config.json says, but after the token that it or the language
@@ -191,6 +182,38 @@ at::Tensor first_logits(Model& model, Batches& batches) {
   const at::NoGradGuard no_grad;
   model.eval();
   return model.forward({.input_ids = batches.evaluation(Split::kVal, 0).inputs.input_ids}).logits;
+}
+
+// Targets stand at the position that predicts them, labels at their own.
+at::Tensor loss_of(const at::Tensor& logits, const ModelInputs& inputs) {
+  if (inputs.targets.defined()) return at::cross_entropy_loss(logits.flatten(0, 1), inputs.targets.flatten());
+  return at::cross_entropy_loss(logits.slice(1, 0, -1).flatten(0, 1), inputs.labels.slice(1, 1).flatten());
+}
+
+// evaluate_split() for a packed decoder: the mean loss over `count` batches, and the metrics. Adds
+// "largest_logit_error": the largest difference between a logit of the first batch and `exact`, the modules'
+// logits for it, [B, T, V], if they are defined.
+SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
+                                const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
+  const at::NoGradGuard no_grad;
+  double sum = 0, targets = 0, largest_error = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ModelBatch batch = batches.evaluation(Split::kVal, i);
+    const at::Tensor& ids = batch.inputs.input_ids;
+    const auto session = model.begin(ids.size(0), ids.size(1));
+    ModelOutput output;
+    output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
+    if (i == 0 && exact.defined()) largest_error = (output.logits - exact).abs().max().item<double>();
+    output.loss = loss_of(output.logits, batch.inputs);
+    metric.add(batch.inputs, output);
+    sum += output.loss.item<double>() * batch.targets;
+    targets += batch.targets;
+    on_step(i + 1);
+  }
+  SplitEvaluation evaluation{.loss = targets > 0 ? sum / targets : 0};
+  evaluation.scores = metric.take(evaluation.loss);
+  if (exact.defined()) evaluation.scores.push_back({"largest_logit_error", largest_error});
+  return evaluation;
 }
 
 // Evaluates the model with weights packed as --weights says, or its modules. `exact`: first_logits() of the
@@ -240,7 +263,7 @@ SplitEvaluation evaluate_texts(const EvaluateFlags& flags, const CheckpointConfi
 }
 
 void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
-  Json json = Json::object();
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!traits_of(flags.data.task).tunes) json["loss"] = evaluation.loss;
   for (const Score& score : evaluation.scores) json[score.name] = score.value;
   if (flags.json) {
@@ -252,6 +275,15 @@ void print(const EvaluateFlags& flags, const SplitEvaluation& evaluation) {
 
 }  // namespace
 
+std::vector<TokenIds> rows_of(const at::Tensor& ids) {
+  const at::Tensor rows = ids.contiguous();
+  const auto* data = rows.const_data_ptr<std::int64_t>();
+  std::vector<TokenIds> lists;
+  for (std::int64_t row = 0; row < rows.size(0); ++row)
+    lists.emplace_back(data + row * rows.size(1), data + (row + 1) * rows.size(1));
+  return lists;
+}
+
 int run_evaluate(const Arguments& arguments) {
   EvaluateFlags flags;
   if (!read_flags(arguments, flags)) return 0;
@@ -261,14 +293,14 @@ int run_evaluate(const Arguments& arguments) {
     return 0;
   }
   CheckpointConfig checkpoint = read_checkpoint_config(flags.model);
-  if (!flags.names_task) flags.data.task = task_of(checkpoint, flags.model);
+  if (!flags.given.contains("task")) flags.data.task = task_of(checkpoint, flags.model);
   const Task task = flags.data.task;
   const c10::Device device = device_of(flags.compute, checkpoint);
 
   if (flags.of_run) flags.data.chat_template.clear();  // the checkpoint has the run's
   const KnownModel known = known_model(checkpoint, task);
   require_effect(flags, known.tokenizer != nullptr);
-  if (!flags.names_block) {
+  if (!flags.given.contains("block_size")) {
     flags.data.block_size = std::min<std::int64_t>(checkpoint.config.max_length(), 512);
     // Of an embedding model max_seq_length takes the tokenizer's place.
     if (known.tokenizer && task != Task::kEmbedding)

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
@@ -59,34 +58,6 @@ void print_flag(std::ostream& out, const FlagOutline& flag) {
   out << ".TP\n" << styled(flag) << "\n" << roff(flag.description) << "\n";
 }
 
-void print_verbs(std::ostream& out, const std::vector<const CommandOutline*>& commands) {
-  out << ".SH VERBS\n";
-  for (const CommandOutline* command : commands) {
-    out << ".SS " << roff(command->command);
-    for (const FlagOutline& flag : command->flags)
-      if (flag.positional) out << " " << roff(flag.usage);
-    out << "\n" << roff(command->description) << "\n";
-    for (const FlagOutline& flag : command->flags)
-      if (!flag.of_every_verb) print_flag(out, flag);
-  }
-}
-
-void print_flags_of_every_verb(std::ostream& out, const CommandOutline& any) {
-  out << ".SH FLAGS OF EVERY VERB\n"
-         "A flag may be written with \\- in place of _, and as\n.BI \\-\\-flag= value\n.PP\n";
-  for (const FlagOutline& flag : any.flags)
-    if (flag.of_every_verb) print_flag(out, flag);
-  out << ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nshow the flags of the verb\n";
-}
-
-void print_examples(std::ostream& out, const std::vector<const CommandOutline*>& commands) {
-  out << ".SH EXAMPLES\n.nf\n";
-  for (const CommandOutline* command : commands)
-    for (const std::string& example : command->examples) out << roff(example) << "\n";
-  out << ".fi\n";
-}
-
-// Prints tzoo(1) for `man`, in roff.
 void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version) {
   const auto commands = runnable_commands(tzoo);
   out << ".\\\" Written by 'tzoo man'.\n"
@@ -98,10 +69,24 @@ void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_v
       << "Results go to standard output, progress and errors to standard error.\n";
   for (const CommandOutline& verb : tzoo.actions)
     out << ".TP\n\\fB" << roff(verb.name) << "\\fR\n" << roff(verb.summary) << "\n";
-  print_verbs(out, commands);
-  print_flags_of_every_verb(out, *commands.front());
-  print_examples(out, commands);
-  out << embedded::kManPageEnd;
+  out << ".SH VERBS\n";
+  for (const CommandOutline* command : commands) {
+    out << ".SS " << roff(command->command);
+    for (const FlagOutline& flag : command->flags)
+      if (flag.positional) out << " " << roff(flag.usage);
+    out << "\n" << roff(command->description) << "\n";
+    for (const FlagOutline& flag : command->flags)
+      if (!flag.of_every_verb) print_flag(out, flag);
+  }
+  out << ".SH FLAGS OF EVERY VERB\n"
+         "A flag may be written with \\- in place of _, and as\n.BI \\-\\-flag= value\n.PP\n";
+  for (const FlagOutline& flag : commands.front()->flags)
+    if (flag.of_every_verb) print_flag(out, flag);
+  out << ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nshow the flags of the verb\n"
+      << ".SH EXAMPLES\n.nf\n";
+  for (const CommandOutline* command : commands)
+    for (const std::string& example : command->examples) out << roff(example) << "\n";
+  out << ".fi\n" << embedded::kManPageEnd;
 }
 
 }  // namespace

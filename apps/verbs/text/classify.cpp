@@ -8,66 +8,50 @@
 #include "apps/command/flags.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
 #include "models/tasks/text_model.h"
 
 namespace zoo {
-namespace {
-
-constexpr std::size_t kTextsAtOnce = 1024;
-
-struct ClassifyFlags {
+int run_classify(const Arguments& arguments) {
   ModelPath model;
   TextFlags text;
   ClassifyRequest request;
   bool json = true;
   ComputeOptions compute;
-};
-
-bool read_flags(const Arguments& arguments, ClassifyFlags& values) {
   Flags flags(arguments.command,
               "Labels texts with a sequence-classification model, or words with a token-classification "
               "model. Prints one JSON object per text.");
-  add_model_flag(flags, values.model);
-  add_text_flags(flags, values.text);
-  flags.add("text_pair", values.text.pairs,
+  add_model_flag(flags, model);
+  add_text_flags(flags, text);
+  flags.add("text_pair", text.pairs,
             "second text of a pair, for each --text; tables have it under the same name");
   flags.choice(
-      "aggregation", values.request.aggregation, aggregation_names(),
+      "aggregation", request.aggregation, aggregation_names(),
       "of token labels, as in transformers: none (each token), simple (tokens of one kind), or words by "
       "their first token, their tokens' average or the surest token");
-  flags.add("batch_size", values.request.batch_size, "texts per batch", between(1, kMostBatchRows));
-  flags.add("json", values.json, "print JSON; there is no other output");
-  flags.add_weights(values.compute);
-  flags.add_compute(values.compute);
+  flags.add("batch_size", request.batch_size, "texts per batch", between(1, kMostBatchRows));
+  flags.add("json", json, "print JSON; there is no other output");
+  flags.add_weights(compute);
+  flags.add_compute(compute);
   flags.example("tzoo classify --model runs/reviews/final --text \"I did not like it\"");
-  if (!flags.parse(arguments)) return false;
-  if (!values.json) throw UsageError("--no_json: classify prints nothing but JSON");
-  return true;
-}
-
-}  // namespace
-
-int run_classify(const Arguments& arguments) {
-  ClassifyFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  const TextModel model = load_text_model(read_checkpoint_config(flags.model), flags.compute);
-  require_labels(model);
-  const bool words = model.head == Head::kTokenClassification;
-  TextInput input(flags.text,
-                  words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}});
-  if (model.tokenizer->encode("", EncodeOptions{}).ids.empty()) input.refuse_empty_lines();
-  ClassifyRequest& request = flags.request;
+  if (!flags.parse(arguments)) return 0;
+  if (!json) throw UsageError("--no_json: classify prints nothing but JSON");
+  apply_threads(compute);
+  const TextModel loaded = load_text_model(read_checkpoint_config(model), compute);
+  require_labels(loaded);
+  const bool words = loaded.head == Head::kTokenClassification;
+  const bool reads_empty = !loaded.tokenizer->encode("", EncodeOptions{}).ids.empty();
+  TextInput input(text, words ? Columns{{"tokens"}, {"labels"}} : Columns{{"text"}, {"label", "text_pair"}},
+                  reads_empty);
+  constexpr std::size_t kTextsAtOnce = 1024;
   CutTexts cut;
   for (request.texts = input.next(kTextsAtOnce); !request.texts.empty();
        request.texts = input.next(kTextsAtOnce)) {
     request.pairs = input.pairs();
-    for (const auto& json : answers_json(request, classify(model, request, cut.run())))
-      std::cout << json_text(json) << "\n";
+    for (const auto& labels : answers_json(request, classify(loaded, request, cut.run())))
+      std::cout << json_text(labels) << "\n";
   }
   cut.note();
   return 0;

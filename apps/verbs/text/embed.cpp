@@ -10,7 +10,6 @@
 #include "apps/command/progress.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
@@ -20,77 +19,18 @@
 namespace zoo {
 namespace {
 
+using nlohmann::ordered_json;
+
 // Texts per read; each read is batched by similar length.
 constexpr std::size_t kEmbeddedAtOnce = 4096;
 
-struct EmbedFlags {
-  ModelPath model;
-  TextFlags text;
-  std::vector<std::string> pooling;
-  std::optional<std::string> prompt, prompt_name;
-  std::optional<bool> normalize;
-  std::optional<std::int64_t> max_length;
-  std::int64_t batch_size = 32;
-  bool similarity = false, json = false;
-  ComputeOptions compute;
-};
-
-bool read_flags(const Arguments& arguments, EmbedFlags& values) {
-  Flags flags(
-      arguments.command,
-      "Turns texts into vectors with an encoder or a Sentence-Transformers directory. Prints one object "
-      "{\"text\", \"embedding\"} per line.");
-  flags.group("Input");
-  add_model_flag(flags, values.model);
-  add_text_flags(flags, values.text);
-  flags.add("max_length", values.max_length, "most tokens of a text to read; default: the model's limit",
-            at_least(3));
-  flags.group("Embedding");
-  flags.add("prompt", values.prompt,
-            "put before each text; default: the model's default_prompt_name, else nothing");
-  flags.add("prompt_name", values.prompt_name, "the model's prompt of this name, instead of --prompt",
-            {.placeholder = "NAME"});
-  flags.choice(
-      "pooling", values.pooling, pooling_names(),
-      "vector of a text from its tokens; may be repeated, to concatenate several; default: what the model's "
-      "modules.json says, else mean");
-  flags.add("normalize", values.normalize,
-            "scale each vector to length 1; default: what the model's modules.json says, else true");
-  flags.add("batch_size", values.batch_size, "texts per batch", between(1, kMostBatchRows));
-  flags.group("Output");
-  flags.add("similarity", values.similarity, "print a table of the cosine similarities of all texts instead");
-  flags.add("json", values.json, "print --similarity as one JSON object; vectors always are JSON");
-  flags.add_weights(values.compute);
-  flags.add_compute(values.compute);
-  flags.example(
-      "tzoo embed --model MiniLM --text \"The cat sits outside\" --text \"A dog barks\" --similarity");
-  return flags.parse(arguments);
-}
-
-EmbedOptions options_of(const EmbedFlags& flags, const SentenceConfig& config, c10::Device device) {
-  EmbedOptions options{.modules = {.normalize = flags.normalize, .device = device}, .prompt = flags.prompt};
-  for (const std::string& name : flags.pooling) options.modules.pooling.push_back(*pooling_named(name));
-  if (flags.prompt_name) options.prompt = config.prompt_named(*flags.prompt_name);
-  if (flags.max_length) options.max_length = static_cast<std::size_t>(*flags.max_length);
-  return options;
-}
-
-void print_vector(const std::string& text, const at::Tensor& vector) {
-  std::cout << json_text(nlohmann::ordered_json{{"text", text}, {"embedding", json_numbers(vector)}}) << "\n";
-}
-
-// [N, N] of vectors [N, C].
-at::Tensor cosines_of(const at::Tensor& vectors) {
-  const at::Tensor unit = unit_vectors(vectors);
-  return at::matmul(unit, unit.t());
-}
-
-void print_cosine_json(const std::vector<std::string>& texts, const at::Tensor& cosines) {
-  std::cout << json_text(nlohmann::ordered_json{{"texts", texts}, {"similarity", json_numbers(cosines)}})
-            << "\n";
-}
-
-void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor& cosines) {
+// Cosines of vectors [N, C].
+void print_similarity(const std::vector<std::string>& texts, const at::Tensor& vectors, bool as_json) {
+  const at::Tensor unit = unit_vectors(vectors), cosines = at::matmul(unit, unit.t());
+  if (as_json) {
+    std::cout << json_text(ordered_json{{"texts", texts}, {"similarity", json_numbers(cosines)}}) << "\n";
+    return;
+  }
   std::vector<Table::Column> columns{number(""), {"text"}};
   for (std::size_t i = 0; i < texts.size(); ++i) columns.push_back(number(std::to_string(i + 1)));
   Table table(columns);
@@ -107,37 +47,76 @@ void print_cosine_table(const std::vector<std::string>& texts, const at::Tensor&
 }  // namespace
 
 int run_embed(const Arguments& arguments) {
-  EmbedFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  const SentenceConfig config = SentenceConfig::read(flags.model);
-  TextModel model = load_text_model(read_checkpoint_config(config.transformer), flags.compute, Head::kBase);
-  const EmbedOptions options = options_of(flags, config, model.device);
-  const std::string prompt = options.prompt.value_or(config.default_prompt);
-  const bool reads_empty = !model.tokenizer->encode(prompt, EncodeOptions{}).ids.empty();
-  const TextEmbedder embedder(std::move(model.model), std::move(model.tokenizer), config, options);
-  TextInput input(flags.text, {{"text"}});
-  if (!reads_empty) input.refuse_empty_lines();
+  ModelPath model;
+  TextFlags text;
+  std::vector<std::string> pooling;
+  std::optional<std::string> prompt, prompt_name;
+  std::optional<bool> normalize;
+  std::optional<std::int64_t> max_length;
+  std::int64_t batch_size = 32;
+  bool similarity = false, json = false;
+  ComputeOptions compute;
+  Flags flags(
+      arguments.command,
+      "Turns texts into vectors with an encoder or a Sentence-Transformers directory. Prints one object "
+      "{\"text\", \"embedding\"} per line.");
+  flags.group("Input");
+  add_model_flag(flags, model);
+  add_text_flags(flags, text);
+  flags.add("max_length", max_length, "most tokens of a text to read; default: the model's limit",
+            at_least(3));
+  flags.group("Embedding");
+  flags.add("prompt", prompt, "put before each text; default: the model's default_prompt_name, else nothing");
+  flags.add("prompt_name", prompt_name, "the model's prompt of this name, instead of --prompt",
+            {.placeholder = "NAME"});
+  flags.choice(
+      "pooling", pooling, pooling_names(),
+      "vector of a text from its tokens; may be repeated, to concatenate several; default: what the model's "
+      "modules.json says, else mean");
+  flags.add("normalize", normalize,
+            "scale each vector to length 1; default: what the model's modules.json says, else true");
+  flags.add("batch_size", batch_size, "texts per batch", between(1, kMostBatchRows));
+  flags.group("Output");
+  flags.add("similarity", similarity, "print a table of the cosine similarities of all texts instead");
+  flags.add("json", json, "print --similarity as one JSON object; vectors always are JSON");
+  flags.add_weights(compute);
+  flags.add_compute(compute);
+  flags.example(
+      "tzoo embed --model MiniLM --text \"The cat sits outside\" --text \"A dog barks\" --similarity");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(compute);
+  const SentenceConfig config = SentenceConfig::read(model);
+  TextModel loaded = load_text_model(read_checkpoint_config(config.transformer), compute, Head::kBase);
+  EmbedOptions options{.modules = {.normalize = normalize, .device = loaded.device}, .prompt = prompt};
+  for (const std::string& name : pooling) options.modules.pooling.push_back(*pooling_named(name));
+  if (prompt_name) options.prompt = config.prompt_named(*prompt_name);
+  if (max_length) options.max_length = static_cast<std::size_t>(*max_length);
+  const std::string before = options.prompt.value_or(config.default_prompt);
+  const bool reads_empty = !loaded.tokenizer->encode(before, EncodeOptions{}).ids.empty();
+  const TextEmbedder embedder(std::move(loaded.model), std::move(loaded.tokenizer), config, options);
+  TextInput input(text, {{"text"}}, reads_empty);
   Progress progress(0, "texts");
   CutTexts cut;
   std::vector<std::string> all_texts;
   std::vector<at::Tensor> all_vectors;
   std::int64_t done = 0;
   for (auto texts = input.next(kEmbeddedAtOnce); !texts.empty(); texts = input.next(kEmbeddedAtOnce)) {
-    const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(flags.batch_size), cut.run());
-    if (flags.similarity) {
+    const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(batch_size), cut.run());
+    if (similarity) {
       all_texts.insert(all_texts.end(), texts.begin(), texts.end());
       all_vectors.push_back(vectors);
     } else {
       for (std::size_t i = 0; i < texts.size(); ++i)
-        print_vector(texts[i], vectors[static_cast<std::int64_t>(i)]);
+        std::cout << json_text(
+                         ordered_json{{"text", texts[i]},
+                                      {"embedding", json_numbers(vectors[static_cast<std::int64_t>(i)])}})
+                  << "\n";
     }
     progress.update(done += static_cast<std::int64_t>(texts.size()));
   }
   progress.clear();
   cut.note();
-  if (flags.similarity && !all_texts.empty())
-    (flags.json ? print_cosine_json : print_cosine_table)(all_texts, cosines_of(at::cat(all_vectors)));
+  if (!all_texts.empty()) print_similarity(all_texts, at::cat(all_vectors), json);
   return 0;
 }
 

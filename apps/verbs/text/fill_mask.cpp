@@ -18,27 +18,6 @@
 namespace zoo {
 namespace {
 
-struct FillMaskFlags {
-  ModelPath model;
-  TextFlags text;
-  FillMaskRequest request;
-  bool json = false;
-  ComputeOptions compute;
-};
-
-bool read_flags(const Arguments& arguments, FillMaskFlags& values) {
-  Flags flags(arguments.command,
-              "Predicts the words at the mask tokens of a text with a masked language model.");
-  add_model_flag(flags, values.model);
-  add_text_flags(flags, values.text);
-  flags.add("top_k", values.request.top_k, "number of predictions per mask", at_least(1));
-  flags.add("json", values.json, "print one JSON object per text instead of a table");
-  flags.add_weights(values.compute);
-  flags.add_compute(values.compute);
-  flags.example("tzoo fill-mask --model bert-base-uncased --text \"Paris is the [MASK] of France.\"");
-  return flags.parse(arguments);
-}
-
 void print_table(const std::vector<std::vector<MaskGuess>>& masks) {
   Table table({number("probability"), {"token"}, {"text"}});
   for (const auto& guesses : masks) {
@@ -51,18 +30,30 @@ void print_table(const std::vector<std::vector<MaskGuess>>& masks) {
 }  // namespace
 
 int run_fill_mask(const Arguments& arguments) {
-  FillMaskFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  const TextModel model =
-      load_text_model(read_checkpoint_config(flags.model), flags.compute, Head::kMaskedLm);
-  if (!model.tokenizer->special_id(SpecialToken::mask))
-    throw Error("--model: the tokenizer in ", flags.model, " has no mask token");
-  TextInput input(flags.text, {{"text"}});
+  ModelPath model;
+  TextFlags text;
+  FillMaskRequest request;
+  bool json = false;
+  ComputeOptions compute;
+  Flags flags(arguments.command,
+              "Predicts the words at the mask tokens of a text with a masked language model.");
+  add_model_flag(flags, model);
+  add_text_flags(flags, text);
+  flags.add("top_k", request.top_k, "number of predictions per mask", at_least(1));
+  flags.add("json", json, "print one JSON object per text instead of a table");
+  flags.add_weights(compute);
+  flags.add_compute(compute);
+  flags.example("tzoo fill-mask --model bert-base-uncased --text \"Paris is the [MASK] of France.\"");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(compute);
+  const TextModel loaded = load_text_model(read_checkpoint_config(model), compute, Head::kMaskedLm);
+  if (!loaded.tokenizer->special_id(SpecialToken::mask))
+    throw Error("--model: the tokenizer in ", model, " has no mask token");
+  TextInput input(text, {{"text"}});
   for (auto texts = input.next(1); !texts.empty(); texts = input.next(1)) {
-    flags.request.text = texts[0];
-    const auto masks = fill_mask(model, flags.request);
-    if (flags.json) std::cout << json_text(answer_json(flags.request, masks)) << "\n";
+    request.text = texts[0];
+    const auto masks = fill_mask(loaded, request);
+    if (json) std::cout << json_text(answer_json(request, masks)) << "\n";
     else print_table(masks);
   }
   return 0;

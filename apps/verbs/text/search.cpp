@@ -1,7 +1,5 @@
 #include "models/tasks/search/search.h"
 
-#include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <set>
 
@@ -9,13 +7,11 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/training/stop_signal.h"
-#include "apps/verbs/text/cut_texts.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/ending.h"
@@ -30,65 +26,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kShownBytes = 300;
 constexpr double kLongEmbedding = 5, kLineEvery = 10;  // seconds
 
-struct SearchFlags {
-  ModelPath model;
-  std::vector<std::string> documents;
-  std::string query;
-  fs::path index;
-  std::int64_t top_k = 10;
-  std::optional<std::string> query_prompt_name, document_prompt_name;
-  UpdateOptions update;
-  bool json = false;
-  ComputeOptions compute;
-};
-
-bool read_flags(const Arguments& arguments, SearchFlags& values) {
-  Flags flags(
-      arguments.command,
-      "Finds the passages of texts that answer a query, with an embedding model: compares the query with "
-      "the paragraphs of text files and the rows of tables.");
-  flags.group("Input");
-  add_model_flag(flags, values.model);
-  flags.add(
-      "documents", values.documents,
-      "a folder with all below it, or a file. A paragraph of a text is a passage, as is a row of a table, "
-      "a file whose name ends in .jsonl, .tsv or .csv, as `tzoo rank --documents` reads it",
-      {.placeholder = "DIR|FILE", .required = true});
-  flags.add("query", values.query, "what is asked", {.required = true});
-  flags.add("index", values.index,
-            "folder that keeps the passages and their vectors: only files that are new or have changed are "
-            "embedded "
-            "the next time",
-            {.placeholder = "DIR"});
-  flags.group("Embedding");
-  flags.add("query_prompt_name", values.query_prompt_name,
-            "the model's prompt of this name before the query; default: query", {.placeholder = "NAME"});
-  flags.add("document_prompt_name", values.document_prompt_name,
-            "the same before each passage; default: document, passage or corpus", {.placeholder = "NAME"});
-  flags.add("batch_size", values.update.batch_size, "passages per batch", between(1, kMostBatchRows));
-  flags.group("Output");
-  flags.add("top_k", values.top_k, "number of passages to print", at_least(1));
-  flags.add("json", values.json, "print an object {\"score\", \"file\", \"line\", \"text\"} per passage");
-  flags.add_weights(values.compute);
-  flags.add_compute(values.compute);
-  flags.example(
-      "tzoo search --model MiniLM --documents notes --query \"Who made the light?\" --index notes.index");
-  return flags.parse(arguments);
-}
-
-SearchEmbedders load_embedders(const SearchFlags& flags) {
-  if (!SentenceConfig::pools(flags.model) && scores_pairs(read_checkpoint_config(flags.model)))
-    throw Error("--model: ", flags.model, " is a cross-encoder, which gives no vectors; use tzoo rank");
-  return load_search_embedders(flags.model, flags.compute, flags.query_prompt_name,
-                               flags.document_prompt_name);
-}
-
 // The files of --documents. Those of folders are passed over if they cannot be read as text or a table.
 class SearchedFiles {
  public:
-  explicit SearchedFiles(const SearchFlags& flags) {
-    for (const fs::path path : flags.documents) {
-      if (fs::is_directory(path)) add_folder(path, flags.index);
+  // Without the folder of the index.
+  SearchedFiles(const std::vector<std::string>& documents, const fs::path& index) {
+    for (const fs::path path : documents) {
+      if (fs::is_directory(path)) add_folder(path, index);
       else if (fs::exists(path)) files_.insert(path), named_.insert(path);
       else throw Error("--documents: there is no ", path);
     }
@@ -153,22 +97,62 @@ void print_for_people(const SearchHit& hit, const fs::path& file) {
 }  // namespace
 
 int run_search(const Arguments& arguments) {
-  SearchFlags flags;
-  if (!read_flags(arguments, flags)) return 0;
-  apply_threads(flags.compute);
-  require_utf8(flags.query, "--query");
-  SearchedFiles searched(flags);
+  ModelPath model;
+  std::vector<std::string> documents;
+  std::string query;
+  fs::path folder;  // of the index
+  std::int64_t top_k = 10;
+  std::optional<std::string> query_prompt_name, document_prompt_name;
+  UpdateOptions update;
+  bool json = false;
+  ComputeOptions compute;
+  Flags flags(
+      arguments.command,
+      "Finds the passages of texts that answer a query, with an embedding model: compares the query with "
+      "the paragraphs of text files and the rows of tables.");
+  flags.group("Input");
+  add_model_flag(flags, model);
+  flags.add(
+      "documents", documents,
+      "a folder with all below it, or a file. A paragraph of a text is a passage, as is a row of a table, "
+      "a file whose name ends in .jsonl, .tsv or .csv, as `tzoo rank --documents` reads it",
+      {.placeholder = "DIR|FILE", .required = true});
+  flags.add("query", query, "what is asked", {.required = true});
+  flags.add("index", folder,
+            "folder that keeps the passages and their vectors: only files that are new or have changed are "
+            "embedded "
+            "the next time",
+            {.placeholder = "DIR"});
+  flags.group("Embedding");
+  flags.add("query_prompt_name", query_prompt_name,
+            "the model's prompt of this name before the query; default: query", {.placeholder = "NAME"});
+  flags.add("document_prompt_name", document_prompt_name,
+            "the same before each passage; default: document, passage or corpus", {.placeholder = "NAME"});
+  flags.add("batch_size", update.batch_size, "passages per batch", between(1, kMostBatchRows));
+  flags.group("Output");
+  flags.add("top_k", top_k, "number of passages to print", at_least(1));
+  flags.add("json", json, "print an object {\"score\", \"file\", \"line\", \"text\"} per passage");
+  flags.add_weights(compute);
+  flags.add_compute(compute);
+  flags.example(
+      "tzoo search --model MiniLM --documents notes --query \"Who made the light?\" --index notes.index");
+  if (!flags.parse(arguments)) return 0;
+  apply_threads(compute);
+  require_utf8(query, "--query");
+  SearchedFiles searched(documents, folder);
   const std::vector<fs::path> files = searched.sorted();
-  SearchIndex index(load_embedders(flags), flags.index);
+  if (!SentenceConfig::pools(model) && scores_pairs(read_checkpoint_config(model)))
+    throw Error("--model: ", model, " is a cross-encoder, which gives no vectors; use tzoo rank");
+  SearchIndex index(load_search_embedders(model, compute, query_prompt_name, document_prompt_name), folder);
 
   CutTexts cut;
   std::optional<Progress> bar;
   const Terminal terminal = standard_error();
   const double start = terminal.clock();
   double printed = start;
-  flags.update.run = cut.run();
-  flags.update.read = [&](const fs::path& file, const TakePassage& take) { searched.read(file, take); };
-  flags.update.progress = [&](std::int64_t done, std::int64_t total) {
+  update.run = cut.run();
+  update.read = [&](const fs::path& file, const TakePassage& take) { searched.read(file, take); };
+  update.progress = [&](std::int64_t done, std::int64_t total) {
     if (!bar) bar.emplace(total, "passages");
     bar->update(done);
     if (!bar->on_terminal() && terminal.clock() > printed + kLineEvery) {
@@ -179,23 +163,23 @@ int run_search(const Arguments& arguments) {
   };
   {
     const StopSignal stop;
-    const std::int64_t left = index.update(files, flags.update);
+    const std::int64_t left = index.update(files, update);
     bar.reset();
     searched.note();
     cut.note();
     if (left > 0) {
       std::cerr << "stopped: " << left << " passages remain to be embedded"
-                << (flags.index.empty() ? "" : "; the same command goes on") << "\n";
+                << (folder.empty() ? "" : "; the same command goes on") << "\n";
       return 128 + StopSignal::received();
     }
   }
-  if (flags.index.empty() && terminal.clock() - start > kLongEmbedding)
+  if (folder.empty() && terminal.clock() - start > kLongEmbedding)
     std::cerr << "note: with --index DIR the next search embeds only what has changed\n";
-  const std::vector<SearchHit> hits = index.search(flags.query, flags.top_k);
+  const std::vector<SearchHit> hits = index.search(query, top_k);
   if (hits.empty()) std::cerr << "note: --documents holds no passages\n";
   for (const SearchHit& hit : hits) {
-    if (!flags.json && &hit != &hits.front()) std::cout << "\n";
-    if (flags.json)
+    if (!json && &hit != &hits.front()) std::cout << "\n";
+    if (json)
       std::cout << json_text(nlohmann::ordered_json{{"score", hit.score},
                                                     {"file", files[hit.file].string()},
                                                     {"line", hit.line},

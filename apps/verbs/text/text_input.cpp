@@ -22,8 +22,14 @@ void add_text_flags(Flags& flags, TextFlags& values) {
             {.placeholder = "FILE|-"});
 }
 
-TextInput::TextInput(const TextFlags& flags, Columns columns)
-    : columns_(std::move(columns)), has_notes_(flags.has_notes) {
+std::string given_text(const std::string& given) {
+  constexpr std::string_view kFile = "FILE:";
+  if (given.starts_with(kFile)) return read_text(given.substr(kFile.size()));
+  return given == "-" ? read_standard_input() : given;
+}
+
+TextInput::TextInput(const TextFlags& flags, Columns columns, bool takes_empty)
+    : columns_(std::move(columns)), takes_empty_(takes_empty), has_notes_(flags.has_notes) {
   if (!flags.texts.empty() && flags.input != "-")
     throw UsageError("--", flags.text_flag, " and --", flags.input_flag, ": give only one of them");
   if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())
@@ -128,6 +134,24 @@ Record TextInput::read_line(const std::string& line) {
   if (key == "tokens") return {number, {joined(texts_under(object, "tokens", numbered, name_), " "), ""}};
   return {number,
           {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
+}
+
+RunPass CutTexts::run() {
+  return [this](const TextPass& pass, const std::vector<Encoding>& texts) {
+    for (const Encoding& text : texts) {
+      ++all_;
+      if (!text.cut) continue;
+      ++cut_;
+      limit_ = std::max(limit_, text.size());
+    }
+    return run_at_once(pass, texts);
+  };
+}
+
+void CutTexts::note() const {
+  if (cut_ == 0) return;
+  std::cerr << "note: " << cut_ << (all_ == 1 ? " text is" : " of " + std::to_string(all_) + " texts are")
+            << " longer than the " << limit_ << " tokens that are read, and cut\n";
 }
 
 }  // namespace zoo

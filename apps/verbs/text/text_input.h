@@ -8,6 +8,7 @@
 
 #include "apps/command/flags.h"
 #include "data/examples/record_file.h"
+#include "models/tasks/text_pass.h"
 
 namespace zoo {
 
@@ -22,17 +23,18 @@ struct TextFlags {
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
+/// The text of a flag: TEXT itself, - for standard input, FILE:PATH for a file.
+std::string given_text(const std::string& given);
+
 /// Reads the texts in order. Each line is a text; .jsonl, .tsv and .csv files are those that the task is
 /// trained on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line
 /// of JSON may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a
 /// text.
 class TextInput {
  public:
-  /// Throws Error naming a file that cannot be read, or the line of an invalid table.
-  TextInput(const TextFlags& flags, Columns columns);
-
-  /// Refuses empty lines by their number: for a tokenizer that gives them no tokens.
-  void refuse_empty_lines() { takes_empty_ = false; }
+  /// Throws Error naming a file that cannot be read, or the line of an invalid table. Empty lines are refused
+  /// unless `takes_empty`, which is for a tokenizer that gives them tokens.
+  TextInput(const TextFlags& flags, Columns columns, bool takes_empty = true);
 
   /// At most `most` texts; empty at the end. Throws Error naming file and line of invalid UTF-8 or JSON,
   /// after the texts before it.
@@ -59,8 +61,22 @@ class TextInput {
   std::ifstream file_;
   std::istream* stream_ = nullptr;
   std::size_t line_ = 0;
-  bool takes_empty_ = true, has_notes_ = true;
+  bool takes_empty_, has_notes_;
   std::exception_ptr fault_;  // in the line after the texts that next() gave
+};
+
+/// Counts the texts of which a model reads a part, because they are longer than its limit.
+class CutTexts {
+ public:
+  /// run_at_once(), which also counts; refers to this object.
+  RunPass run();
+
+  /// Says on standard error how many there were, if any.
+  void note() const;
+
+ private:
+  std::int64_t cut_ = 0, all_ = 0;
+  std::size_t limit_ = 0;
 };
 
 }  // namespace zoo

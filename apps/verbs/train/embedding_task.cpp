@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -278,12 +277,6 @@ void write_sentence_files(const fs::path& directory, std::int64_t width) {
     write_json(directory / kTransformerSettings, {{"max_seq_length", nullptr}, {"do_lower_case", false}});
 }
 
-// A name of a parameter may have no dot.
-std::string without_dots(std::string name) {
-  std::ranges::replace(name, '.', '_');
-  return name;
-}
-
 }  // namespace
 
 EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint,
@@ -311,11 +304,11 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
     const NamedTensors weights = embedder_->modules()[i]->weights();
     if (weights.empty()) continue;
     const auto holder = std::make_shared<torch::nn::Module>();
-    for (const auto& [name, tensor] : weights) {
-      at::Tensor weight = tensor;
+    for (auto [name, weight] : weights) {
       weight.set_data(weight.clone());  // a file's bytes are not to be written
       weight.requires_grad_(true);
-      holder->register_parameter(without_dots(name), weight);
+      std::ranges::replace(name, '.', '_');  // a name of a parameter may have no dot
+      holder->register_parameter(name, weight);
     }
     model_->register_module("sentence_module_" + std::to_string(i), holder);
   }

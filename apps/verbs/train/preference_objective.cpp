@@ -59,10 +59,9 @@ LogProbs log_probs(Model& model, const Tokenizer& tokenizer, const Answers& answ
   inputs.targets = at::full_like(inputs.input_ids, -100);
   inputs.targets.view(-1).index_copy_(0, inputs.label_positions, targets);
   const at::Tensor logits = model.forward(inputs).logits.to(at::kFloat);  // [M, V]
-  LogProbs found{.tokens = at::log_softmax(logits, -1).gather(1, targets.unsqueeze(1)).squeeze(1),
-                 .rows = sent(rows)};
-  found.tokens = found.tokens.to(at::kDouble);
-  const at::Tensor none = at::zeros({static_cast<std::int64_t>(answers.size())}, counted.options());
+  const at::Tensor asked = at::log_softmax(logits, -1).gather(1, targets.unsqueeze(1)).squeeze(1);
+  LogProbs found{.tokens = asked.to(at::kDouble), .rows = sent(rows)};
+  const at::Tensor none = at::zeros({std::ssize(answers)}, counted.options());
   found.sums = none.index_add(0, found.rows, found.tokens * counted);
   found.counts = none.index_add(0, found.rows, counted);
   return found;

@@ -10,7 +10,6 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"
-#include "data/base/mapped_file.h"
 #include "data/corpora/sha256.h"
 
 namespace zoo {
@@ -60,10 +59,7 @@ std::string fingerprint_of_weights(const fs::path& model) {
       if (file.extension() == ".safetensors" || file.extension() == ".bin") files.insert(file);
   }
   std::string all;
-  for (const fs::path& path : files) {
-    const MappedFile file(path);
-    all += fingerprint({reinterpret_cast<const char*>(file.data()), file.bytes().size()});
-  }
+  for (const fs::path& path : files) all += fingerprint_of_file(path);
   return sha256(all);
 }
 

@@ -45,12 +45,11 @@ void require_data_flags(const std::function<bool(const std::string&)>& is_given,
                 {{"query_prompt_name", "document_prompt_name"}, {"embedding"}}});
 }
 
-void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen) {
+void require_task_flags(const TrainFlags& flags, const std::function<bool(const std::string&)>& is_chosen) {
   using enum Task;
   const DataFlags& data = flags.data;
   const EmbeddingFlags& embedding = flags.embedding;
   const bool taught = !flags.teacher.empty(), ranks = data.task == kEmbedding || data.task == kRanking;
-  const auto is_chosen = [&](const std::string& flag) { return chosen.contains(flag); };
   require_read(is_chosen, "task", name_of(data.task),
                {{{"depth"}, {"lm"}},
                 {{"tokens_per_parameter"}, {"lm", "mlm", "span_corruption"}},
@@ -90,11 +89,10 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
        (data.tokenizer && flags.init_from == "scratch" &&  // a recipe's may be of the files' kind
         (!has_tokenizer(data.dataset) || load_tokenizer(data.dataset)->kind() != *data.tokenizer))))
     throw UsageError("--val_dataset, --columns, --tokenizer: not with token files, as in ", data.dataset);
-  if (flags.tokens_per_parameter && chosen.contains("max_iters"))
+  if (flags.tokens_per_parameter && is_chosen("max_iters"))
     throw UsageError("--tokens_per_parameter sets --max_iters; leave out one of them");
   for (const char* flag : {"lora_alpha", "lora_rslora", "lora_dora", "lora_targets"})
-    if (flags.lora.rank == 0 && chosen.contains(flag))
-      throw UsageError("--", flag, ": only with --lora_rank");
+    if (flags.lora.rank == 0 && is_chosen(flag)) throw UsageError("--", flag, ": only with --lora_rank");
   if (flags.freezes_packed()) {
     const std::string given = "--weights " + flags.weights;
     if (flags.lora.rank == 0) throw UsageError(given, ": only with --lora_rank, which trains none of them");
@@ -123,7 +121,7 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     throw UsageError("--batch_size 1: --preference_loss kto compares the answers of a batch of at least 2");
   if ((ranks || data.task == kQuestionAnswering) && data.label_smoothing > 0)
     throw UsageError("--label_smoothing: not for the task ", name_of(data.task));
-  if (chosen.contains("disagreement_weight") && flags.disagreement == Disagreement::kNone)
+  if (is_chosen("disagreement_weight") && flags.disagreement == Disagreement::kNone)
     throw UsageError("--disagreement_weight: only with --disagreement");
   if (flags.activation_checkpointing && flags.disagreement != Disagreement::kNone)
     throw UsageError("--activation_checkpointing: not with --disagreement, which keeps what heads compute");
@@ -137,7 +135,7 @@ void require_task_flags(const TrainFlags& flags, const std::set<std::string>& ch
     if (unfit != nullptr)
       throw UsageError("--", unfit, ": not with --shard weights; --shard gradients goes with it");
   }
-  if (chosen.contains("loss_scale") && flags.compute.dtype != "float16")
+  if (is_chosen("loss_scale") && flags.compute.dtype != "float16")
     throw UsageError("--loss_scale: only with --dtype float16");
   if ((ranks || prefers) && flags.disagreement != Disagreement::kNone)
     throw UsageError("--disagreement: not for the task ", name_of(data.task));

@@ -40,48 +40,31 @@ std::vector<Role> roles_of(TaskTextStyle style) {
 
 std::string sentinel(std::int64_t i) { return "<extra_id_" + std::to_string(i) + ">"; }
 
-// Adds tokens to the token ids of a tokenizer.json.
-class TokenAdder {
- public:
-  explicit TokenAdder(json& root) : root_(root) {
-    for (const auto& [token, id] : root["model"]["vocab"].items()) ids_[token] = id;
-    for (const json& token : root["added_tokens"]) ids_[token["content"].get<std::string>()] = token["id"];
-  }
-
-  // Adds to the model's vocabulary, too: the tokenizers library renumbers tokens that are missing there.
-  void add(const std::string& token) {
-    const bool known = ids_.contains(token);
-    const auto id = known ? ids_[token].get<std::int64_t>() : static_cast<std::int64_t>(ids_.size());
-    ids_[token] = id;
-    root_["model"]["vocab"][token] = id;
-    for (const json& added : root_["added_tokens"])
-      if (added["content"] == token) return;
-    root_["added_tokens"].push_back(added_token_json(id, token));
-  }
-
-  std::int64_t id(const std::string& token) const { return ids_[token].get<std::int64_t>(); }
-
- private:
-  json& root_;
-  json ids_ = json::object();
-};
-
 // Adds a style's special tokens to the files of a newly trained tokenizer.
 void add_special_tokens(const fs::path& directory, const TokenizerRequest& request) {
   json root = read_json(directory / "tokenizer.json", kMostVocabulary);
-  if (!root["added_tokens"].is_array()) root["added_tokens"] = json::array();
-  TokenAdder tokens(root);
+  json &vocabulary = root["model"]["vocab"], &added = root["added_tokens"];
+  if (!added.is_array()) added = json::array();
+  json ids = vocabulary;
+  for (const json& token : added) ids[token["content"].get<std::string>()] = token["id"];
+  // Also to the model's vocabulary: the tokenizers library renumbers tokens that are missing there.
+  const auto add = [&](const std::string& token) {
+    const json id = ids.contains(token) ? ids[token] : json(ids.size());
+    ids[token] = vocabulary[token] = id;
+    if (std::ranges::none_of(added, [&](const json& each) { return each["content"] == token; }))
+      added.push_back(added_token_json(id.get<std::int64_t>(), token));
+  };
   json config = fast_tokenizer_config();
   for (const Role& role : roles_of(request.style)) {
     // A character vocabulary needs an unknown token for characters that it lacks; bytes cover all text.
     const bool unknown = role.role == SpecialToken::unk;
     if (unknown && request.choice != "char") continue;
-    tokens.add(role.token);
+    add(role.token);
     if (unknown) root["model"]["unk_token"] = role.token;
     config[role.key] = role.token;
   }
-  for (std::int64_t i = 0; i < request.sentinels; ++i) tokens.add(sentinel(i));
-  const auto id = [&](const std::string& token) { return tokens.id(token); };
+  for (std::int64_t i = 0; i < request.sentinels; ++i) add(sentinel(i));
+  const auto id = [&](const std::string& token) { return ids[token].get<std::int64_t>(); };
   if (request.style == TaskTextStyle::kEncoder)
     root["post_processor"] =
         template_json({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"}, id);
@@ -113,7 +96,7 @@ std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::
 }  // namespace
 
 std::unique_ptr<Tokenizer> choose_task_tokenizer(const TokenizerRequest& request, std::string_view text) {
-  const bool learnt = request.choice != "byte" && std::ranges::count(tokenizer_kinds(), request.choice) > 0;
+  const bool learnt = request.choice != "byte" && std::ranges::count(kTokenizerKinds, request.choice) > 0;
   std::unique_ptr<Tokenizer> tokenizer = learnt && request.style != TaskTextStyle::kPlain
                                              ? learn_for_task(request, text)
                                              : choose_tokenizer(request.choice, text, request.vocab_size);
@@ -164,20 +147,18 @@ ChatFormat choose_chat_format(const DataFlags& flags, const std::optional<ChatFo
 }
 
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer) {
-  std::vector<bool> begins(static_cast<std::size_t>(tokenizer.vocab_size()));
-  bool continues_by_mark = false, begins_by_mark = false;
-  for (std::size_t id = 0; id < begins.size(); ++id) {
-    const std::string token = tokenizer.token_text(static_cast<TokenId>(id));
-    continues_by_mark = continues_by_mark || token.starts_with("##");
-    begins[id] =
-        token.starts_with("\u0120") || token.starts_with("\u2581");  // a space in GPT-2's and T5's tokens
-    begins_by_mark = begins_by_mark || begins[id];
+  std::vector<bool> begins, continues;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string token = tokenizer.token_text(id);
+    // A space in GPT-2's and T5's tokens.
+    begins.push_back(token.starts_with("\u0120") || token.starts_with("\u2581"));
+    continues.push_back(token.starts_with("##"));
   }
-  if (continues_by_mark) {
-    for (std::size_t id = 0; id < begins.size(); ++id)
-      begins[id] = !tokenizer.token_text(static_cast<TokenId>(id)).starts_with("##");
+  if (std::ranges::count(continues, true) > 0) {
+    continues.flip();
+    return continues;
   }
-  return continues_by_mark || begins_by_mark ? begins : std::vector<bool>();
+  return std::ranges::count(begins, true) > 0 ? begins : std::vector<bool>();
 }
 
 }  // namespace zoo

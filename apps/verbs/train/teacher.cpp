@@ -15,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How a text becomes ids may differ: the teacher reads the student's.
-void require_same_tokens(const fs::path& directory, const Tokenizer& own, const TaskData& data) {
-  if (!data.tokenizer)
-    throw Error("--teacher: ", data.source, " has no tokenizer to compare with the teacher's");
-  if (const auto id = first_other_token(own, *data.tokenizer))
-    throw Error("--teacher: ", directory, " has another tokenizer than the student, whose id ", *id,
-                " is another token; a student from scratch takes --tokenizer ", directory);
-}
-
 // As inference runs packed weights: of rows without padding, which at their end changes nothing before it.
 Teacher packed_teacher(const CheckpointConfig& checkpoint, const TrainFlags& flags) {
   if (flags.data.documents == "pack")
@@ -50,7 +41,13 @@ Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const 
   if (checkpoint.head != student.head)
     throw Error("--teacher: ", directory, " has a ", name_of(checkpoint.head), " head; expected ",
                 name_of(student.head));
-  require_same_tokens(directory, *load_tokenizer(directory, checkpoint.json.get()), data);
+  // How a text becomes ids may differ: the teacher reads the student's.
+  const auto tokenizer = load_tokenizer(directory, checkpoint.json.get());
+  if (!data.tokenizer)
+    throw Error("--teacher: ", data.source, " has no tokenizer to compare with the teacher's");
+  if (const auto id = first_other_token(*tokenizer, *data.tokenizer))
+    throw Error("--teacher: ", directory, " has another tokenizer than the student, whose id ", *id,
+                " is another token; a student from scratch takes --tokenizer ", directory);
   if (own.vocab_size != config.vocab_size)
     throw Error("--teacher: ", directory, " has a vocabulary of ", own.vocab_size, " tokens, the student of ",
                 config.vocab_size, "; both need the same");

@@ -22,8 +22,7 @@ NamedTensors read_reference(const std::filesystem::path& file);
 /// The training of a language model on chosen and rejected answers, with the losses of preference_losses.h
 /// and the numbers of TRL's trainers. kto takes pairs as two answers; its kl compares model and reference on
 /// each prompt with the answer of the row before. orpo adds the mean loss of all tokens of prompts and chosen
-/// answers. The figures are TRL's, too: rewards_chosen, rewards_rejected (beta times the log-ratio),
-/// rewards_accuracies, rewards_margins; of kto kl in place of the accuracies.
+/// answers. The figures are TRL's, too; rewards are beta times the log-ratio.
 /// `reference` is that of a resumed run, or empty, and becomes that of the model as it is. Throws Error
 /// naming the data or file that does not fit.
 std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const LoadedModel& loaded,

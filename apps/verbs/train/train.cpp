@@ -143,24 +143,11 @@ Start find_start(const TrainFlags& flags, const std::string& origin, const RunDi
   return {read_checkpoint_config({origin, flags.adapter}), std::nullopt};
 }
 
-// The shape decides the special tokens of the texts.
-Shape shape_of(const TrainFlags& flags, const Start& start) {
-  return start.checkpoint ? start.checkpoint->config.shape : family_of(flags).base.shape;
-}
-
 // How processes are started is not of the run: it may go on with another launcher.
 void write_run_config(const RunDirectory& run, nlohmann::json resolved, const std::string& origin) {
   for (const char* flag : {"processes", "restart", "master_addr", "master_port"}) resolved.erase(flag);
   resolved["init_from"] = origin;
   write_json(run.config_path(), resolved);
-}
-
-// Returns the lock of the directory, to be kept while the run writes.
-std::unique_ptr<DirectoryLock> lock_run(const RunDirectory& run) {
-  make_directories(run.path());
-  auto lock = std::make_unique<DirectoryLock>(run.path());
-  run.clean();
-  return lock;
 }
 
 int report(const Trainer::Result& result, const RunDirectory& run, const TrainFlags& flags, bool went_on) {
@@ -209,10 +196,8 @@ std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& 
   const double hidden = tokens * number(config.hidden_size), all = number(config.num_layers);
   const double layer = 17 * hidden + 2.5 * tokens * number(config.num_heads) * length;
   const double layers = flags.activation_checkpointing ? layer + all * hidden : all * layer;
-  const Head head = traits_of(flags.data.task).head;
-  const bool words = head == Head::kCausalLm || head == Head::kSeq2SeqLm;
   // Beside a teacher's logits are their logarithms, and those of the student.
-  const double tables = !words ? 0 : flags.teacher.empty() ? 3 : 9;
+  const double tables = !traits_of(flags.data.task).writes() ? 0 : flags.teacher.empty() ? 3 : 9;
   const double bytes = 4 * (layers + tables * tokens * number(config.vocab_size));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
@@ -300,7 +285,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (flags.init_from == "resume" && !start.resumed) flags.init_from = parsed.origin;
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
-  TaskData data = read_task_data(flags.data, shape_of(flags, start), known);
+  // Decides the special tokens of the texts.
+  const Shape shape = start.checkpoint ? start.checkpoint->config.shape : family_of(flags).base.shape;
+  TaskData data = read_task_data(flags.data, shape, known);
   if (!flags.teacher.empty()) data.sha256 += fingerprint_of_weights(flags.teacher);
   if (start.resumed) require_same_data(run.step_path(*start.resumed), flags, data.sha256);
   const LoadedModel loaded = make_model(flags, start.checkpoint, data, device);
@@ -342,7 +329,12 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (ranks && flags.trainer.updater.local.steps == 0) objective->join(*ranks);
   TextSamples samples = text_samples(flags, *loaded.model, data.tokenizer);
   const bool writes = session.rank() == 0;
-  const auto lock = writes ? lock_run(run) : nullptr;
+  std::optional<DirectoryLock> lock;
+  if (writes) {
+    make_directories(run.path());
+    lock.emplace(run.path());
+    run.clean();
+  }
 
   Trainer::SaveModel save_modules;
   if (embedding) save_modules = [&](const fs::path& directory) { embedding->save(directory); };
@@ -377,7 +369,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
 int run_train(const Arguments& arguments) {
   const auto parsed = parse_with_run_config(arguments);
   if (!parsed) return 0;
-  require_task_flags(parsed->values, parsed->chosen);
+  require_task_flags(parsed->values, [&](const std::string& flag) { return parsed->chosen.contains(flag); });
   if (const auto status = train_in_processes(arguments, parsed->values)) return *status;
   return train_as_rank(parsed->values,
                        [&](const ParallelSession& session) { return train(*parsed, session); });

@@ -19,6 +19,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrains = "trains";  // metadata key of that file
 
+bool is_adapter(const fs::path& directory) {
+  return fs::exists(directory / kAdapterConfig) && !fs::exists(directory / "config.json");
+}
+
 // Our parameter names for the weights of a new head.
 std::vector<std::string> fresh_parameters(const LoadedModel& loaded) {
   std::vector<std::string> names;
@@ -54,10 +58,6 @@ void limit_length(const fs::path& settings, const TransformerConfig& config) {
 }
 
 }  // namespace
-
-bool is_adapter(const fs::path& directory) {
-  return fs::exists(directory / kAdapterConfig) && !fs::exists(directory / "config.json");
-}
 
 void take_adapter(const Flags& flags, TrainFlags& values) {
   if (!is_adapter(values.init_from)) return;

@@ -8,16 +8,12 @@
 #include "apps/training/batches/class_labels.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_conversations.h"
-#include "data/base/ending.h"
-#include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/examples/conversation_file.h"
 #include "models/tasks/translate.h"
 
 namespace zoo {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kSentinels = 100;  // as in T5
 
@@ -131,7 +127,6 @@ class DatasetReader {
     return records;
   }
 
-  // The texts of all examples, one after another.
   template <class V, class Text> static std::string texts_of(const std::vector<V>& examples, Text text_of) {
     std::string all;
     for (const V& example : examples) all += text_of(example);

@@ -122,6 +122,7 @@ bool begins_with_list(const Source& source, const FileColumns& names);
 
 /// SHA-256 of up to 16 MiB; of more, of its size and 16 pieces of 1 MiB between its start and its end.
 std::string fingerprint(std::string_view bytes);
+std::string fingerprint_of_file(const std::filesystem::path& path);
 
 /// The ids of a larger text would take four times its size in memory, or more.
 inline constexpr std::size_t kLargeText = 64'000'000;

@@ -34,11 +34,6 @@ void remove_biases(C& config) {
   config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = config.norm_bias = false;
 }
 
-struct Sizes {
-  std::int64_t vocab_size, positions;
-  std::optional<TokenId> pad_id;
-};
-
 // The experts that a token reads are together as wide as one feed-forward network, as the shared one is.
 // Trained from scratch, experts need balance.
 void set_experts(const ModelFlags& flags, TransformerConfig& config) {
@@ -54,16 +49,23 @@ void set_experts(const ModelFlags& flags, TransformerConfig& config) {
   config.router_loss = true;
 }
 
-// The family's base configuration with the flags' sizes and rates. Throws Error for a flag without a key in
-// the family.
-TransformerConfig config_of(const ModelFlags& flags, const Family& family, const Sizes& sizes,
-                            const TaskData& data) {
+std::int64_t vocab_size_of(const TaskData& data) {
+  if (data.tokenizer) return data.tokenizer->vocab_size();
+  if (data.tokens->vocab_size) return *data.tokens->vocab_size;
+  throw Error(
+      "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
+}
+
+// Throws Error for a flag without a key in the family.
+TransformerConfig config_of(const TrainFlags& run, const Family& family, const TaskData& data) {
+  const ModelFlags& flags = run.model;
+  const std::int64_t vocab_size = vocab_size_of(data);
   if (flags.n_embd % flags.n_head != 0)
     throw UsageError("--n_embd ", flags.n_embd, " is not a multiple of --n_head ", flags.n_head);
   if (flags.n_kv_head && flags.n_head % *flags.n_kv_head != 0)
     throw UsageError("--n_head ", flags.n_head, " is not a multiple of --n_kv_head ", *flags.n_kv_head);
   C config = family.base;
-  config.vocab_size = sizes.vocab_size;
+  config.vocab_size = vocab_size;
   config.hidden_size = flags.n_embd;
   config.num_layers = flags.n_layer;
   family.keys.set_layers(config);
@@ -73,16 +75,21 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   if (config.head_dim > 0) config.head_dim = std::max<std::int64_t>(1, flags.n_embd / flags.n_head);
   if (config.embedding_size > 0) config.embedding_size = flags.n_embd;
   set_experts(flags, config);
-  if (sizes.pad_id) {
-    config.pad_token_id = *sizes.pad_id;
+  std::optional<TokenId> pad_id;
+  if (data.tokenizer && run.data.task != Task::kLm) {
+    pad_id = data.tokenizer->special_id(SpecialToken::pad);
+    if (!pad_id) pad_id = data.tokenizer->eos_id();
+  }
+  if (pad_id) {
+    config.pad_token_id = *pad_id;
   } else if (config.shape == Shape::kDecoder) {
     config.pad_token_id = -1;  // the family's own is another token here, whose embedding would not be trained
   }
   // The family's own, of a larger vocabulary.
   if (config.pad_token_id >= config.vocab_size) config.pad_token_id = -1;
-  if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = sizes.pad_id.value_or(0);
+  if (config.shape == Shape::kEncoderDecoder) config.decoder_start_token_id = pad_id.value_or(0);
   const std::int64_t skipped = config.max_positions - config.max_length();
-  config.max_positions = sizes.positions + skipped;
+  config.max_positions = std::max(run.data.block_size, run.data.target_length()) + skipped;
   if (!flags.bias) remove_biases(config);
   if (flags.initializer_range) config.initializer_range = *flags.initializer_range;
   for (const auto field : kDropouts)
@@ -99,13 +106,6 @@ TransformerConfig config_of(const ModelFlags& flags, const Family& family, const
   // Refuses flags that the family's config.json cannot express.
   family.write_config(config);
   return config;
-}
-
-std::int64_t vocab_size_of(const TaskData& data) {
-  if (data.tokenizer) return data.tokenizer->vocab_size();
-  if (data.tokens->vocab_size) return *data.tokens->vocab_size;
-  throw Error(
-      "the size of the token files' vocabulary is unknown; put their meta.json or tokenizer beside them");
 }
 
 // The checkpoint's projections packed; of a resumed run, whose checkpoints have only the adapters, those of
@@ -140,14 +140,7 @@ LoadedModel build(const TrainFlags& flags, const TaskData& data) {
   loaded.family = &family_of(flags);
   loaded.head = traits_of(flags.data.task).head;
   check_head(*loaded.family, loaded.head);
-  Sizes sizes{.vocab_size = vocab_size_of(data),
-              .positions = std::max(flags.data.block_size, flags.data.target_length()),
-              .pad_id = std::nullopt};
-  if (data.tokenizer && flags.data.task != Task::kLm) {
-    sizes.pad_id = data.tokenizer->special_id(SpecialToken::pad);
-    if (!sizes.pad_id) sizes.pad_id = data.tokenizer->eos_id();
-  }
-  const TransformerConfig config = config_of(flags.model, *loaded.family, sizes, data);
+  const TransformerConfig config = config_of(flags, *loaded.family, data);
   const std::int64_t bytes = 4 * build_meta_model(*loaded.family, config, loaded.head)->parameter_count();
   if (const std::int64_t available = available_memory(); available >= 0 && bytes > available)
     throw Error("the model's weights take ", human_bytes(bytes),

@@ -21,34 +21,6 @@ void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
 
 namespace {
 
-void declare_run(Flags& flags, TrainFlags& v) {
-  flags.group("Run");
-  flags.add_recipes();
-  flags.add("out_dir", v.out_dir,
-            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
-            "except by --dry_run",
-            {.placeholder = "DIR"});
-  flags.add("init_from", v.init_from,
-            "scratch, resume (continue the run in out_dir), or a directory: a checkpoint to fine-tune, or a "
-            "PEFT adapter, which is trained on and decides the flags of LoRA",
-            {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
-  flags.add("adapter", v.adapter,
-            "directory of a PEFT adapter that is merged into the weights of --init_from before training",
-            {.placeholder = "DIR"});
-  flags.add(
-      "depth", v.depth,
-      "lm: one number for a modern decoder from scratch: N layers, N heads of 64 features, its optimizer, "
-      "rates and 20 tokens per parameter; any flag beside it goes before",
-      between(1, 1024));
-  flags.add(
-      "tokens_per_parameter", v.tokens_per_parameter,
-      "lm, mlm, span_corruption: sets max_iters, so that so many tokens are read for each parameter; 20 make "
-      "the best model that a given amount of computing can (Hoffmann et al., 2022)",
-      FieldRange{.above = 0, .most = 1e6});
-  flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
-  flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
-}
-
 void declare_model(Flags& flags, ModelFlags& v) {
   flags.group("Model (a checkpoint has its own)");
   flags.add("model_type", v.model_type,
@@ -107,56 +79,6 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
   declare_prompt_names(flags, v.query_prompt_name, v.document_prompt_name);
 }
 
-void declare_preference(Flags& flags, PreferenceLossOptions& v) {
-  flags.group("Preferences");
-  flags.choice(
-      "preference_loss", v.loss, kPreferenceLossNames,
-      "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
-      "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
-      "loss of a language model on prompt and chosen answer)");
-  flags.add("beta", v.beta,
-            "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
-            above(0));
-}
-
-void declare_distillation(Flags& flags, TrainFlags& v) {
-  DistillationOptions& options = v.distillation;
-  flags.group("Distillation");
-  flags.add(
-      "teacher", v.teacher,
-      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
-      "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
-      "margins between documents are",
-      {.placeholder = "DIR"});
-  flags.choice("distillation", options.divergence, kDivergenceNames,
-               "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
-               "holds likely");
-  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
-            between(0, 1));
-  flags.add("distillation_temperature", options.temperature,
-            "divides the logits of both before they are compared", above(0));
-}
-
-void declare_adaptation(Flags& flags, TrainFlags& v) {
-  flags.group("Fine-tuning");
-  flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",
-            {.placeholder = "PATTERN"});
-  flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA",
-            between(0, 65536));
-  flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank", above(0));
-  flags.add("lora_rslora", v.lora.rslora,
-            "LoRA: scale them by lora_alpha / sqrt(lora_rank), which suits large ranks (rsLoRA)");
-  flags.add("lora_dora", v.lora.dora,
-            "LoRA: also train the magnitude of each row of the adapted weights (DoRA)");
-  flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'",
-            {.placeholder = "PATTERN"});
-  flags.choice(
-      "weights", v.weights, {"float32", "bfloat16", "int8", "int4"},
-      "LoRA: number format in which the projections of the layers are kept, which are not trained: "
-      "int8 takes a quarter and int4 a seventh of float32's memory (QLoRA); final/ and best/ are then "
-      "adapters, for --adapter beside --model");
-}
-
 // Declares the fields of TrainerOptions from one name to another, as apps/training states them.
 void add_fields(Flags& flags, TrainerOptions& options, std::string_view first, std::string_view last) {
   const std::vector<TrainingField> all = training_fields(options);
@@ -170,59 +92,6 @@ void add_fields(Flags& flags, TrainerOptions& options, std::string_view first, s
     };
     std::visit(add, field->member);
   }
-}
-
-void declare_optimisation(Flags& flags, TrainFlags& v) {
-  flags.group("Optimisation");
-  flags.add("batch_size", v.batch_size, "examples per micro batch", between(1, kMostBatchRows));
-  add_fields(flags, v.trainer, "gradient_accumulation_steps", "cautious_weight_decay");
-  flags.choice("disagreement", v.disagreement, kDisagreementNames,
-               "penalty on attention heads that are alike: in the positions they attend to, in their values "
-               "(subspaces) or in their outputs");
-  flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
-  add_fields(flags, v.trainer, "grad_clip", "skip_spikes");
-  flags.add("activation_checkpointing", v.activation_checkpointing,
-            "gradient checkpointing: compute activations inside layers again in the backward pass; less "
-            "memory, more time");
-  add_fields(flags, v.trainer, "ema_decay", "loss_scale");
-}
-
-void declare_processes(Flags& flags, TrainFlags& v) {
-  flags.group("Several processes");
-  flags.add("processes", v.processes,
-            "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
-            "too",
-            between(1, 1024));
-  flags.add(
-      "restart", v.restart,
-      "with processes: start them again so many times if one fails; they go on from the last checkpoint",
-      between(0, 1000));
-  flags.add("master_addr", v.session.place.master_addr,
-            "host of rank 0; default: MASTER_ADDR, or as the launcher says", {.placeholder = "HOST"});
-  flags.add("master_port", v.session.place.master_port,
-            "port of rank 0; default: MASTER_PORT, else 29500, with srun one by the job's number",
-            between(1, 65535));
-  flags.add("rank_timeout", v.session.rank_timeout,
-            "seconds in which all ranks must arrive, and after which a silent one is dead; all end then",
-            between(1, 86400));
-  flags.choice("gradient_wire", v.session.gradient_wire, kGradientWireNames,
-               "number format in which gradients travel between ranks; bfloat16 halves the bytes");
-  flags.choice("shard", v.shard, kShardNames,
-               "what is divided among the ranks, for less memory: the optimizer's state (ZeRO-1), also "
-               "gradients (ZeRO-2), also the weights of layers (as FSDP, with gradient checkpointing)");
-  flags.add("shard_optimizer", v.shard_optimizer, "the same as --shard optimizer");
-  add_fields(flags, v.trainer, "local_steps", "outer_momentum");
-}
-
-void declare_record(Flags& flags, TrainFlags& v) {
-  flags.group("Evaluation and checkpoints");
-  add_fields(flags, v.trainer, "eval_interval", "eval_iters");
-  flags.add("sample_interval", v.sample_interval,
-            "lm: updates between texts that the model writes while it learns; 0: none", at_least(0));
-  flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break");
-  add_fields(flags, v.trainer, "log_interval", "early_stopping_patience");
-  flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all",
-            at_least(0));
 }
 
 }  // namespace
@@ -249,7 +118,7 @@ void declare_data(Flags& flags, DataFlags& v) {
       "tokenizer", v.tokenizer,
       "kind of tokenizer to train on the dataset, or a directory with a trained one; default: wordpiece "
       "for encoders, else char",
-      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = tokenizer_kinds()});
+      {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = kTokenizerKinds});
   flags.add("vocab_size", v.vocab_size,
             "vocabulary size of a tokenizer trained on the dataset; not for char and byte", at_least(8));
   flags.add(
@@ -292,22 +161,132 @@ void declare_data(Flags& flags, DataFlags& v) {
             "span_corruption: mean length of a masked span, in tokens", at_least(1));
 }
 
-void declare_training(Flags& flags, TrainFlags& values) {
-  declare_data(flags, values.data);
-  declare_model(flags, values.model);
-  declare_embedding(flags, values.embedding);
-  declare_preference(flags, values.preference);
-  declare_adaptation(flags, values);
-  declare_optimisation(flags, values);
-  declare_processes(flags, values);
-  declare_record(flags, values);
-  flags.add_compute(values.compute);
+void declare_training(Flags& flags, TrainFlags& v) {
+  declare_data(flags, v.data);
+  declare_model(flags, v.model);
+  declare_embedding(flags, v.embedding);
+
+  flags.group("Preferences");
+  flags.choice(
+      "preference_loss", v.preference.loss, kPreferenceLossNames,
+      "dpo (label_smoothing: share of pairs whose order is wrong), ipo (log-probabilities per token), "
+      "kto (each answer alone, also of a file with labels), or orpo (no reference model; adds the "
+      "loss of a language model on prompt and chosen answer)");
+  flags.add("beta", v.preference.beta,
+            "how strongly the weights of the start hold the model; of orpo the weight of the odds ratio",
+            above(0));
+
+  flags.group("Fine-tuning");
+  flags.add("freeze", v.freeze, "parameters to leave unchanged, such as 'embeddings.*'",
+            {.placeholder = "PATTERN"});
+  flags.add("lora_rank", v.lora.rank, "LoRA: train adapters of this rank instead of the weights; 0: no LoRA",
+            between(0, 65536));
+  flags.add("lora_alpha", v.lora.alpha, "LoRA: scale the adapters by lora_alpha / lora_rank", above(0));
+  flags.add("lora_rslora", v.lora.rslora,
+            "LoRA: scale them by lora_alpha / sqrt(lora_rank), which suits large ranks (rsLoRA)");
+  flags.add("lora_dora", v.lora.dora,
+            "LoRA: also train the magnitude of each row of the adapted weights (DoRA)");
+  flags.add("lora_targets", v.lora.targets, "LoRA: projections that get an adapter; default: '*attention*'",
+            {.placeholder = "PATTERN"});
+  flags.choice(
+      "weights", v.weights, {"float32", "bfloat16", "int8", "int4"},
+      "LoRA: number format in which the projections of the layers are kept, which are not trained: "
+      "int8 takes a quarter and int4 a seventh of float32's memory (QLoRA); final/ and best/ are then "
+      "adapters, for --adapter beside --model");
+
+  flags.group("Optimisation");
+  flags.add("batch_size", v.batch_size, "examples per micro batch", between(1, kMostBatchRows));
+  add_fields(flags, v.trainer, "gradient_accumulation_steps", "cautious_weight_decay");
+  flags.choice("disagreement", v.disagreement, kDisagreementNames,
+               "penalty on attention heads that are alike: in the positions they attend to, in their values "
+               "(subspaces) or in their outputs");
+  flags.add("disagreement_weight", v.disagreement_weight, "weight of that penalty in the loss", at_least(0));
+  add_fields(flags, v.trainer, "grad_clip", "skip_spikes");
+  flags.add("activation_checkpointing", v.activation_checkpointing,
+            "gradient checkpointing: compute activations inside layers again in the backward pass; less "
+            "memory, more time");
+  add_fields(flags, v.trainer, "ema_decay", "loss_scale");
+
+  flags.group("Several processes");
+  flags.add("processes", v.processes,
+            "start so many processes on this machine, which train together; torchrun, srun and mpirun do so, "
+            "too",
+            between(1, 1024));
+  flags.add(
+      "restart", v.restart,
+      "with processes: start them again so many times if one fails; they go on from the last checkpoint",
+      between(0, 1000));
+  flags.add("master_addr", v.session.place.master_addr,
+            "host of rank 0; default: MASTER_ADDR, or as the launcher says", {.placeholder = "HOST"});
+  flags.add("master_port", v.session.place.master_port,
+            "port of rank 0; default: MASTER_PORT, else 29500, with srun one by the job's number",
+            between(1, 65535));
+  flags.add("rank_timeout", v.session.rank_timeout,
+            "seconds in which all ranks must arrive, and after which a silent one is dead; all end then",
+            between(1, 86400));
+  flags.choice("gradient_wire", v.session.gradient_wire, kGradientWireNames,
+               "number format in which gradients travel between ranks; bfloat16 halves the bytes");
+  flags.choice("shard", v.shard, kShardNames,
+               "what is divided among the ranks, for less memory: the optimizer's state (ZeRO-1), also "
+               "gradients (ZeRO-2), also the weights of layers (as FSDP, with gradient checkpointing)");
+  flags.add("shard_optimizer", v.shard_optimizer, "the same as --shard optimizer");
+  add_fields(flags, v.trainer, "local_steps", "outer_momentum");
+
+  flags.group("Evaluation and checkpoints");
+  add_fields(flags, v.trainer, "eval_interval", "eval_iters");
+  flags.add("sample_interval", v.sample_interval,
+            "lm: updates between texts that the model writes while it learns; 0: none", at_least(0));
+  flags.add("sample_prompt", v.sample_prompt, "how these texts begin; default: with a line break");
+  add_fields(flags, v.trainer, "log_interval", "early_stopping_patience");
+  flags.add("keep_checkpoints", v.keep_checkpoints, "number of step checkpoints to keep, the newest; 0: all",
+            at_least(0));
+  flags.add_compute(v.compute);
 }
 
-void declare(Flags& flags, TrainFlags& values) {
-  declare_run(flags, values);
-  declare_distillation(flags, values);  // not of tzoo bench train
-  declare_training(flags, values);
+void declare(Flags& flags, TrainFlags& v) {
+  flags.group("Run");
+  flags.add_recipes();
+  flags.add("out_dir", v.out_dir,
+            "directory for the run's checkpoints, metrics (also for TensorBoard) and loss curve; needed, "
+            "except by --dry_run",
+            {.placeholder = "DIR"});
+  flags.add("init_from", v.init_from,
+            "scratch, resume (continue the run in out_dir), or a directory: a checkpoint to fine-tune, or a "
+            "PEFT adapter, which is trained on and decides the flags of LoRA",
+            {.placeholder = "scratch|resume|DIR", .suggestions = {"scratch", "resume"}});
+  flags.add("adapter", v.adapter,
+            "directory of a PEFT adapter that is merged into the weights of --init_from before training",
+            {.placeholder = "DIR"});
+  flags.add(
+      "depth", v.depth,
+      "lm: one number for a modern decoder from scratch: N layers, N heads of 64 features, its optimizer, "
+      "rates and 20 tokens per parameter; any flag beside it goes before",
+      between(1, 1024));
+  flags.add(
+      "tokens_per_parameter", v.tokens_per_parameter,
+      "lm, mlm, span_corruption: sets max_iters, so that so many tokens are read for each parameter; 20 make "
+      "the best model that a given amount of computing can (Hoffmann et al., 2022)",
+      FieldRange{.above = 0, .most = 1e6});
+  flags.add("dry_run", v.dry_run, "print the memory and time that an update takes, without training");
+  flags.add("overwrite", v.overwrite, "replace a run that out_dir already holds");
+
+  flags.group("Distillation");  // not of tzoo bench train
+  DistillationOptions& options = v.distillation;
+  flags.add(
+      "teacher", v.teacher,
+      "lm, chat: directory or GGUF file of a model with the same vocabulary, whose distribution of each "
+      "next token is learnt; embedding: an embedding model, whose vectors are, or a cross-encoder, whose "
+      "margins between documents are",
+      {.placeholder = "DIR"});
+  flags.choice("distillation", options.divergence, kDivergenceNames,
+               "lm, chat: forward_kl covers all that the teacher holds possible, reverse_kl keeps to what it "
+               "holds likely");
+  flags.add("distillation_weight", options.weight, "its share of the loss; the text has the rest",
+            between(0, 1));
+  flags.add("distillation_temperature", options.temperature,
+            "divides the logits of both before they are compared", above(0));
+
+  declare_training(flags, v);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");
 }
 

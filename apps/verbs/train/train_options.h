@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 
 #include "apps/command/flags.h"
 #include "apps/training/disagreement_loss.h"
@@ -121,9 +120,9 @@ void declare_training(Flags& flags, TrainFlags& values);
 /// Throws UsageError for a flag of declare_data() that the task does not read.
 void require_data_flags(const std::function<bool(const std::string&)>& is_given, Task task);
 
-/// Throws UsageError for a flag of `chosen` that the task, the optimizer or the schedule does not read, and
-/// for others that do not go together.
-void require_task_flags(const TrainFlags& flags, const std::set<std::string>& chosen);
+/// Throws UsageError for a flag that `is_chosen` but that the task, the optimizer or the schedule does not
+/// read, and for others that do not go together.
+void require_task_flags(const TrainFlags& flags, const std::function<bool(const std::string&)>& is_chosen);
 
 /// The index of a name among `names`, their size for another.
 std::size_t number_of(const std::string& name, const std::vector<std::string>& names);

@@ -26,26 +26,23 @@ namespace zoo {
 // The steps of `tzoo train` between the data and the trainer; `tzoo evaluate` and `tzoo bench train` share
 // some.
 
-/// Starts the processes of --processes, each with the same arguments, and returns their exit status; empty in
-/// such a process, or if there is only one. Throws UsageError if another launcher has started this one, and
-/// for what does not fit --local_steps.
+/// Starts the processes of --processes and returns their exit status; empty in such a process, or if there is
+/// only one. Throws UsageError if another launcher has started this one, and for what does not fit
+/// --local_steps.
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
 
 /// Meets the other ranks, if a launcher has started any, and calls `body`. All ranks end with its exception.
 int train_as_rank(const TrainFlags& flags, const std::function<int(const ParallelSession&)>& body);
 
-/// The flags' options with the seed, the device, the number format and the ranks. Throws UsageError if
-/// shard_optimizer has no ranks.
+/// Throws UsageError if shard_optimizer has no ranks.
 TrainerOptions trainer_options(const TrainFlags& flags, const ParallelSession& session);
 
-/// How the examples of an update are split.
 BatchPlan batch_plan(const TrainFlags& flags, const ParallelSession& session);
 
-/// Makes batches of the data for this model. Throws Error if the data does not fill a batch.
+/// Throws Error if the data does not fill a batch.
 std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, const TransformerConfig& config,
                                       const BatchPlan& plan, std::uint64_t seed, c10::Device device);
 
-/// The training objective: the model on its batches, with the loss of the task and the flags.
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                const TaskData& data, Batches& batches);
 
@@ -78,29 +75,23 @@ void apply_depth(const Flags& flags, TrainFlags& values);
 std::int64_t updates_of(const TrainFlags& flags, const TaskData& data, const Model& model,
                         const ParallelSession& session);
 
-/// Parameters that are not frozen.
 std::int64_t trained_parameters(const torch::nn::Module& module);
 
 /// Says what a run of more than some seconds took: tokens, time and, of a decoder with rows of `length`
 /// tokens, operations and their share of what the processor can do.
 void print_cost(const Trainer::Result& result, const Model& model, std::int64_t length, bool on_cpu);
 
-/// Functions that save a model: `whole` with its adapters merged, or only the adapters if the model's
-/// projections are packed; `step` for resuming, if that differs. `unknown`: what the checkpoint's directory
-/// has that they do not write.
 struct Savers {
-  Trainer::SaveModel whole, step;
-  std::vector<std::string> unknown;
+  Trainer::SaveModel whole;  // with its adapters merged, or only the adapters if its projections are packed
+  Trainer::SaveModel step;   // for resuming, if that differs
+  std::vector<std::string> unknown;  // what the checkpoint's directory has that they do not write
 };
 
-/// Of a model from a checkpoint also what its directory has beside the weights; of `data` the tokenizer and
-/// the chat template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
+/// They also write what a checkpoint's directory has beside the weights; of `data` the tokenizer and the chat
+/// template, and what `more`, if it is not null, writes into the directory. `adapters` may be null.
 Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& checkpoint,
               const TaskData& data, std::shared_ptr<LoraAdapters> adapters,
               const Trainer::SaveModel& more = nullptr);
-
-/// True for the directory of an adapter without a model.
-bool is_adapter(const std::filesystem::path& directory);
 
 /// For an --init_from that is the directory of an adapter: sets --lora_rank and the others that it decides.
 /// Throws UsageError for those that are given and differ, Error for an adapter that training cannot go on
@@ -145,10 +136,8 @@ std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::in
 /// all of it there if `says`.
 void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations, bool says);
 
-/// Prints the resources that training needs, without training: parameters; memory of weights, gradients,
-/// optimizer and average, and the machine's memory; memory and time of an update, measured on a few that are
-/// discarded, and the time of as many as are asked for. Throws Error if the machine has less memory than
-/// weights, gradients, optimizer and average need. Returns 0.
+/// Prints the memory that training needs, and memory and time of an update, measured on a few that are
+/// discarded. Throws Error as check_memory(). Returns 0.
 int dry_run(Objective& objective, const UpdaterOptions& options, std::int64_t updates);
 
 /// Texts that a model generates while it learns.
@@ -171,7 +160,6 @@ class TrainingReporter : public TrainingObserver {
   void on_checkpoint(const std::filesystem::path& path) override;
   bool stop() override;
 
-  /// Clears the bar.
   void clear() { progress_.clear(); }
 
   /// Draws loss.png; if it cannot, prints the reason once.

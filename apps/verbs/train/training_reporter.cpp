@@ -18,7 +18,7 @@ namespace {
 std::string slowest_rank(const std::vector<double>& waits) {
   if (waits.empty()) return "";
   const auto [least, most] = std::ranges::minmax_element(waits);
-  return format_text(", %.2fms waiting for rank %lld", *most, static_cast<long long>(least - waits.begin()));
+  return format_text(", %.2fms waiting for rank ", *most) + std::to_string(least - waits.begin());
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.update(done, status_);
   if (samples_.interval == 0 || done == 0 || done % samples_.interval != 0) return;
   progress_.aside("sampling");
-  progress_.print(format_text("sample after %lld iterations:", static_cast<long long>(done)));
+  progress_.print("sample after " + std::to_string(done) + " iterations:");
   std::istringstream lines(samples_.text());
   for (std::string line; std::getline(lines, line);)
     if (!line.empty()) progress_.print("  " + line);
@@ -43,23 +43,21 @@ void TrainingReporter::on_iteration(std::int64_t done) {
 }
 
 void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
-  progress_.aside(
-      format_text("evaluating %lld/%lld", static_cast<long long>(done), static_cast<long long>(all)));
+  progress_.aside("evaluating " + std::to_string(done) + "/" + std::to_string(all));
 }
 
 void TrainingReporter::on_metrics(const Metrics& m) {
+  const std::string iteration = "iter " + std::to_string(m.iter) + ": ";
   const std::string loss = m.train_loss ? format_text("loss %.4f", *m.train_loss) : "nothing to predict";
   status_ = loss + format_text("  lr %.1e  %.0f tok/s", m.lr, m.tokens_per_second);
   // Not of the first update, which is slower.
   const bool says_time = ms_per_iter_ > 0 && !std::exchange(has_said_time_, true);
   ms_per_iter_ = m.ms_per_iter;
   if (const std::int64_t skipped = m.skipped.value_or(0); skipped > std::exchange(skipped_, skipped))
-    progress_.print(
-        format_text("iter %lld: %lld updates left out so far, for their gradient's norm (--skip_spikes)",
-                    static_cast<long long>(m.iter), static_cast<long long>(skipped)));
+    progress_.print(iteration + std::to_string(skipped) +
+                    " updates left out so far, for their gradient's norm (--skip_spikes)");
   if (progress_.on_terminal()) return;
-  progress_.print(format_text("iter %lld: ", static_cast<long long>(m.iter)) + loss +
-                  format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms) +
+  progress_.print(iteration + loss + format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms) +
                   (says_time ? time_left(m.iter) : ""));
 }
 
@@ -69,8 +67,8 @@ std::string TrainingReporter::time_left(std::int64_t iteration) const {
 }
 
 void TrainingReporter::on_evaluation(const Evaluation& e) {
-  std::string line = format_text("step %lld: train loss %.4f, val loss %.4f", static_cast<long long>(e.iter),
-                                 e.train_loss, e.val_loss);
+  std::string line = "step " + std::to_string(e.iter) +
+                     format_text(": train loss %.4f, val loss %.4f", e.train_loss, e.val_loss);
   for (const Score& score : e.val_scores)
     if (score.name == "rewards_accuracies") line += format_text(", %.1f %% chosen", 100 * score.value);
   for (const Score& score : e.val_scores)

@@ -137,10 +137,8 @@ class BeamSearch : public TokenLoop {
                .decoder_start_token_id = options_.decoder_start_token_id}) {
     const std::size_t prompts = task.prompts.size();
     for (const auto prompt : c10::irange(prompts)) searches_.emplace_back(prompt, options_.beams);
-    for (const auto row : c10::irange(rows_.size())) {
-      given_.push_back(rows_.tokens(row).size());
-      states_.push_back(rules_.first_state(given_.back()));
-    }
+    for (const auto row : c10::irange(rows_.size()))
+      states_.push_back(rules_.first_state(rows_.tokens(row).size()));
     found_.resize(prompts);
     if (options_.beams.sample) sampler_.emplace(options_.sampling, prompts, candidates_per_beam());
   }
@@ -150,7 +148,7 @@ class BeamSearch : public TokenLoop {
     const at::Tensor logits = rows_.next_logits();
     const at::Tensor own = log_probabilities_of(logits);
     if (options_.log_probabilities) own_ = own.to(at::kCPU);
-    const at::Tensor allowed = rules_.apply(own, histories(), states_);
+    const at::Tensor allowed = rules_.apply(own, rows_.histories(), states_);
     const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
     ++length_;
     std::vector<PromptBeams> going;
@@ -203,12 +201,6 @@ class BeamSearch : public TokenLoop {
     return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
   }
 
-  RowHistories histories() const {
-    RowHistories histories;
-    for (const auto row : c10::irange(rows_.size())) histories.push_back({&rows_.tokens(row), given_[row]});
-    return histories;
-  }
-
   // Most likely, or drawn, continuations of a prompt's beams, whose scores [beams, V] start at row `first`.
   std::vector<Beam> candidates(const PromptBeams& search, const at::Tensor& scores, std::int64_t first) {
     std::vector<float> sums;
@@ -241,19 +233,16 @@ class BeamSearch : public TokenLoop {
     if (going.empty()) return;
     std::vector<std::int64_t> rows, states;
     TokenIds ids;
-    std::vector<std::size_t> given;
     for (const PromptBeams& search : going) {
       for (const Beam& beam : search.running()) {
         rows.push_back(beam.row);
         ids.push_back(beam.found.ids.back());
         states.push_back(beam.state);
-        given.push_back(given_[static_cast<std::size_t>(beam.row)]);
       }
     }
     rows_.select(rows);
     for (const auto b : c10::irange(ids.size())) rows_.append(b, ids[b]);
     states_ = std::move(states);
-    given_ = std::move(given);
   }
 
   // Takes the best beams; an interrupted search without finished ones gives its first running beam.
@@ -272,9 +261,8 @@ class BeamSearch : public TokenLoop {
   std::optional<TokenSampler> sampler_;  // of beams that sample; a row is a prompt
   DecodingBatch rows_;
   std::vector<PromptBeams> searches_;  // prompts that are not done
-  std::vector<std::int64_t> states_;   // of the constraint, one per row, like given_
-  std::vector<std::size_t> given_;
-  at::Tensor own_;  // the model's log-probabilities of the step, if asked for
+  std::vector<std::int64_t> states_;   // of the constraint, one per row
+  at::Tensor own_;                     // the model's log-probabilities of the step, if asked for
   std::vector<std::vector<FoundBeam>> found_;
   std::int64_t length_ = 0;  // new tokens
 };

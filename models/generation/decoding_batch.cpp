@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
 #include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
@@ -89,6 +90,13 @@ TokenId start_token(const TransformerConfig& config, std::int64_t given) {
   return static_cast<TokenId>(start);
 }
 
+// Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
+std::int64_t longrope_limit(const TransformerConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  return scaling.kind == RopeScalingKind::kLongRope ? scaling.original_max_positions
+                                                    : std::numeric_limits<std::int64_t>::max();
+}
+
 }  // namespace
 
 std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows) {
@@ -102,12 +110,6 @@ std::int64_t context_limit(const TransformerConfig& config, std::int64_t context
   constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
   return std::min(config.has_position_table() ? config.max_positions : kUnlimited,
                   context == 0 ? kUnlimited : context);
-}
-
-std::int64_t longrope_limit(const TransformerConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  return scaling.kind == RopeScalingKind::kLongRope ? scaling.original_max_positions
-                                                    : std::numeric_limits<std::int64_t>::max();
 }
 
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
@@ -126,7 +128,10 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
   if (prompts.empty()) return;
   const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
   std::size_t longest = 0;
-  for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
+  for (const TokenIds& row : tokens_) {
+    given_.push_back(row.size());
+    longest = std::max(longest, row.size());
+  }
   const auto begin = static_cast<std::int64_t>(longest);
   const std::int64_t read = options.max_new_tokens - 1;  // not the last new token
   const std::int64_t capacity = begin + std::min(read, limit_ - begin);
@@ -223,15 +228,21 @@ at::Tensor DecodingBatch::next_logits() {
   return session_->read(unread);
 }
 
+RowHistories DecodingBatch::histories() const {
+  RowHistories histories;
+  for (const auto row : c10::irange(size())) histories.push_back({&tokens_[row], given_[row]});
+  return histories;
+}
+
 void DecodingBatch::select(const std::vector<std::int64_t>& rows) {
-  std::vector<TokenIds> tokens;
-  std::vector<std::size_t> starts;
-  for (const std::int64_t row : rows) {
-    tokens.push_back(tokens_.at(static_cast<std::size_t>(row)));
-    starts.push_back(starts_[static_cast<std::size_t>(row)]);
-  }
-  tokens_ = std::move(tokens);
-  starts_ = std::move(starts);
+  const auto chosen = [&rows](const auto& all) {
+    std::remove_cvref_t<decltype(all)> some;
+    for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
+    return some;
+  };
+  tokens_ = chosen(tokens_);
+  given_ = chosen(given_);
+  starts_ = chosen(starts_);
   session_->select(rows);
 }
 

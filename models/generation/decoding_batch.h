@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/generation/decoding_session.h"
+#include "models/generation/logits_filters.h"
 
 namespace zoo {
 
@@ -47,10 +48,10 @@ class DecodingBatch {
   /// All tokens of a row, including those that the context has slid past.
   const TokenIds& tokens(std::size_t row) const { return tokens_[row]; }
 
-  void append(std::size_t row, TokenId id) { tokens_[row].push_back(id); }
+  /// The same as histories, of which the first tokens of the rows were given.
+  RowHistories histories() const;
 
-  /// Number of a row's tokens that the model sees: the last ones.
-  std::size_t seen(std::size_t row) const { return tokens_[row].size() - starts_[row]; }
+  void append(std::size_t row, TokenId id) { tokens_[row].push_back(id); }
 
   /// Reads each row's tokens since the last call; returns logits [B, V] of the next token.
   at::Tensor next_logits();
@@ -67,6 +68,7 @@ class DecodingBatch {
   at::Tensor read_beginnings(const std::vector<TokenIds>& different);
 
   std::vector<TokenIds> tokens_;
+  std::vector<std::size_t> given_;         // number of first tokens of each row
   std::vector<std::size_t> starts_;        // start of the visible part of each row
   std::vector<std::int64_t> first_equal_;  // for each row, the session's row that reads its prompt
   std::vector<SharedPrefix> beginnings_;   // of distinct prompts; empty if they share none
@@ -83,8 +85,5 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
 /// Maximum number of tokens that a model sees: max_positions, if positions come from a table, and at most
 /// `context`, if that is not 0.
 std::int64_t context_limit(const TransformerConfig& config, std::int64_t context = 0);
-
-/// Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
-std::int64_t longrope_limit(const TransformerConfig& config);
 
 }  // namespace zoo

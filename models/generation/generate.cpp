@@ -28,10 +28,8 @@ class RowLoop : public TokenLoop {
         sampler_(task.options.sampling, task.prompts.size()),
         numbers_(rows_.size()) {
     std::iota(numbers_.begin(), numbers_.end(), 0);
-    for (std::size_t b = 0; b < rows_.size(); ++b) {
-      given_.push_back(rows_.tokens(b).size());
-      states_.push_back(rules_.first_state(given_[b]));
-    }
+    for (std::size_t b = 0; b < rows_.size(); ++b)
+      states_.push_back(rules_.first_state(rows_.tokens(b).size()));
     task.result.ids.resize(rows_.size());
     if (task.options.log_probabilities) task.result.log_probabilities.resize(rows_.size());
   }
@@ -41,9 +39,7 @@ class RowLoop : public TokenLoop {
   bool step() override {
     ++steps_;
     const at::Tensor logits = rows_.next_logits();
-    RowHistories histories;
-    for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows_.tokens(b), given_[b]});
-    const TokenIds chosen = sampler_.sample(rules_.apply(logits, histories, states_), numbers_);
+    const TokenIds chosen = sampler_.sample(rules_.apply(logits, rows_.histories(), states_), numbers_);
     for (std::size_t b = 0; b < chosen.size(); ++b) rows_.append(b, chosen[b]);
     return take(chosen, logits);
   }
@@ -64,8 +60,8 @@ class RowLoop : public TokenLoop {
         result.log_probabilities[token.row].push_back(token.log_probability);
       }
       TokenIds& ids = result.ids[token.row];
-      states_[b] = rules_.next_state(states_[b], token.id, given_[b] + ids.size());
       ids.push_back(token.id);
+      states_[b] = rules_.next_state(states_[b], token.id, rows_.tokens(b).size() - 1);
       if (!rules_.ends(ids, states_[b])) going.push_back(static_cast<std::int64_t>(b));
       if (task_.on_token && !task_.on_token(token)) wanted = false;
     }
@@ -78,11 +74,9 @@ class RowLoop : public TokenLoop {
     for (std::size_t b = 0; b < going.size(); ++b) {
       const auto from = static_cast<std::size_t>(going[b]);
       numbers_[b] = numbers_[from];
-      given_[b] = given_[from];
       states_[b] = states_[from];
     }
     numbers_.resize(going.size());
-    given_.resize(going.size());
     states_.resize(going.size());
   }
 
@@ -91,8 +85,8 @@ class RowLoop : public TokenLoop {
   LogitsRules rules_;
   DecodingBatch rows_;
   TokenSampler sampler_;
-  std::vector<std::size_t> numbers_, given_;  // of each row its index in the result, and its tokens at first
-  std::vector<std::int64_t> states_;          // of the constraint
+  std::vector<std::size_t> numbers_;  // of each row its index in the result
+  std::vector<std::int64_t> states_;  // of the constraint
 };
 
 void check_counts(const GenerationOptions& options) {

@@ -1,7 +1,9 @@
 #include "models/generation/generate.h"
 
+#include <chrono>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include <c10/core/InferenceMode.h>
 
@@ -129,9 +131,9 @@ double GenerationResult::tokens_per_second() const {
 
 struct GenerationRun::State {
   GenerationTask task;
-  GenerationWatch watch{task.result};
   std::unique_ptr<TokenLoop> loop;
-  bool ended = false;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  bool begun = false, ended = false;
 };
 
 GenerationRun::GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
@@ -157,7 +159,12 @@ bool GenerationRun::step() {
   const auto& interrupted = state_->task.options.interrupted;
   if (state_->ended || !state_->loop->going() || (interrupted && interrupted())) return false;
   state_->ended = !state_->loop->step();
-  state_->watch.step();
+  const auto now = std::chrono::steady_clock::now();
+  GenerationResult& result = state_->task.result;
+  const bool first = !std::exchange(state_->begun, true);
+  (first ? result.seconds_prefill : result.seconds_decode) =
+      std::chrono::duration<double>(now - state_->start).count();
+  if (first) state_->start = now;
   return true;
 }
 

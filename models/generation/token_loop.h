@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -74,25 +73,6 @@ class LogitsRules {
 
   const GenerationOptions& options_;
   LogitsFilters filters_;
-};
-
-/// Times the prompts and then the rest of a generation.
-class GenerationWatch {
- public:
-  explicit GenerationWatch(GenerationResult& result) : result_(result) {}
-
-  void step() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    (first_ ? result_.seconds_prefill : result_.seconds_decode) = seconds;
-    if (first_) start_ = now;
-    first_ = false;
-  }
-
- private:
-  GenerationResult& result_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool first_ = true;
 };
 
 /// Log-probabilities [B, V] of the logits (log-softmax), float32.

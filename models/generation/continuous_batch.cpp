@@ -20,8 +20,6 @@ constexpr std::int64_t kRequestsOfPiece = 4;
 // Maximum number of logits per row in a step that scores prompts, which computes logits for every token.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
 
-std::int64_t count_of(const TokenIds& ids) { return static_cast<std::int64_t>(ids.size()); }
-
 }  // namespace
 
 ContinuousBatch::ContinuousBatch(DecodingModel& model, const Options& options)
@@ -54,12 +52,12 @@ void ContinuousBatch::check(const BatchRequest& request) const {
     throw Error("beam search, drafts and a context of their own do not share a batch");
   for (const TokenIds& prompt : request.prompts) {
     const std::int64_t writes = request.only_prompt ? 0 : options.max_new_tokens;
-    if (count_of(prompt) > options_.context - writes)
+    if (std::ssize(prompt) > options_.context - writes)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes, " new ones exceed the context of ",
                   options_.context, " tokens");
     // Prompts are read in pieces, and each piece would be rotated by its own length.
     const RopeScaling& scaling = model_.config().rope_scaling;
-    if (scaling.depends_on_length() && count_of(prompt) + writes > scaling.original_max_positions)
+    if (scaling.depends_on_length() && std::ssize(prompt) + writes > scaling.original_max_positions)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes,
                   " new ones exceed the original context of ", scaling.original_max_positions,
                   " tokens, beyond which rotary positions depend on the length: no shared batch has them");
@@ -116,21 +114,12 @@ void ContinuousBatch::drop_cancelled() {
   running_ = rows_.size();
 }
 
-bool ContinuousBatch::writes() const {
-  return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
-}
-
 // If many requests wait, their prompts are read faster, in larger passes; generating rows wait a little
 // longer.
 std::int64_t ContinuousBatch::prompt_tokens_at_once() const {
-  if (!writes()) return std::max(options_.piece, kPieceAlone);
+  if (std::ranges::all_of(rows_, &BatchRow::reads)) return std::max(options_.piece, kPieceAlone);
   const std::int64_t enter = std::min(static_cast<std::int64_t>(waiting()), free_slots());
   return std::max(options_.piece, std::min(kPieceAlone, options_.piece * (1 + enter / kRequestsOfPiece)));
-}
-
-// Tokens that a row may read in a step that scores prompts.
-std::int64_t ContinuousBatch::most_scored() const {
-  return std::max<std::int64_t>(1, kScoredLogits / model_.config().vocab_size);
 }
 
 // Slots without a row and not reserved for a sample.
@@ -189,9 +178,12 @@ bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
   const TokenIds& prompt = request.prompts[work.entered / static_cast<std::size_t>(request.samples)];
   const auto known = std::ssize(scored_.beginning(request, prompt));
   return std::ranges::any_of(rows_, [&](const BatchRow& row) {
-    if (!row.reads() || !row.work->request->has_scores_of(request)) return false;
+    const BatchRequest& other = *row.work->request;
+    if (!row.reads() || !other.scores_prompt || other.adapter != request.adapter ||
+        other.likeliest != request.likeliest)
+      return false;
     const auto alike = std::ranges::mismatch(row.tokens, prompt).in1 - row.tokens.begin();
-    return 2 * (alike - known) > count_of(prompt) - known;
+    return 2 * (alike - known) > std::ssize(prompt) - known;
   });
 }
 
@@ -208,7 +200,8 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   const auto read_next = [&](BatchRow& row) {
     std::int64_t count = row.unread();
     if (row.reads()) {
-      const std::int64_t most = scoring ? std::min(budget, most_scored()) : budget;
+      const std::int64_t most =
+          scoring ? std::min(budget, kScoredLogits / model_.config().vocab_size) : budget;
       count = std::clamp<std::int64_t>(most, 1, count);
       budget -= count;
     }
@@ -247,11 +240,11 @@ void ContinuousBatch::read() {
     return keep_running_rows();
   }
   for (std::size_t b = 0; b < rows_.size(); ++b)
-    if (rows_[b].reads()) read_ += count_of(tokens[b]);
+    if (rows_[b].reads()) read_ += std::ssize(tokens[b]);
   if (scoring) {
     std::vector<at::Tensor> last;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
-      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b]));
+      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, std::ssize(tokens[b]));
       if (rows_[b].reads() && rows_[b].work->request->scores_prompt) {
         rows_[b].score_prompt(own);
         if (rows_[b].read == rows_[b].given) scored_.keep(rows_[b]);

@@ -49,11 +49,6 @@ struct BatchRequest {
   bool scores_prompt = false;             // also for the prompt's tokens
   std::atomic<bool> cancelled = false;    // any thread may set it: the rows leave before the next step
 
-  /// True if it scores its prompts, and another request's tokens have the same scores.
-  bool has_scores_of(const BatchRequest& other) const {
-    return scores_prompt && adapter == other.adapter && likeliest == other.likeliest;
-  }
-
   /// Scores of a prompt's tokens after its first one; only with scores_prompt.
   std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
   /// Number of a prompt's tokens that were not read because the session held them.
@@ -136,9 +131,7 @@ class ContinuousBatch {
 
   void check(const BatchRequest& request) const;
   void drop_cancelled();
-  bool writes() const;
   std::int64_t prompt_tokens_at_once() const;
-  std::int64_t most_scored() const;
   std::int64_t free_slots() const;
   std::shared_ptr<BatchWork> next_work() const;
   void enter(std::shared_ptr<BatchWork> work);
@@ -159,8 +152,7 @@ class ContinuousBatch {
   std::vector<BatchRow> rows_;  // in the session's order; without rows, the session has an empty one
 
   mutable std::mutex mutex_;
-  std::deque<std::shared_ptr<BatchWork>>
-      queue_;  // works with prompts that have not entered; guarded by mutex_
+  std::deque<std::shared_ptr<BatchWork>> queue_;  // that have prompts left to enter; guarded by mutex_
   std::atomic<std::size_t> running_ = 0;
   std::atomic<std::int64_t> read_ = 0, reused_ = 0, written_ = 0;
 };

@@ -276,12 +276,6 @@ class ModuleSession : public DecodingSession {
 
 }  // namespace
 
-ModuleDecoder::ModuleDecoder(Model& model) : model_(model), was_training_(model.is_training()) {
-  model_.eval();
-}
-
-ModuleDecoder::~ModuleDecoder() { model_.train(was_training_); }
-
 std::unique_ptr<DecodingSession> ModuleDecoder::begin(std::int64_t rows, std::int64_t capacity) {
   TORCH_CHECK(config().shape == Shape::kDecoder, "an encoder-decoder needs sources to begin with");
   const c10::InferenceMode inference;

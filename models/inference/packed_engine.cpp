@@ -173,7 +173,7 @@ std::string lacking_kernels(const Model& model) {
   for (const auto& stack : stacks) {
     const std::vector<std::string> missing = inference::PackedStack::missing(stack->config());
     if (!missing.empty()) return "there are no packed kernels for " + joined(missing);
-    if (!inference::PackedStack::supports(*stack)) return "packed weights run on a CPU";
+    if (!stack->block(0).attention->qkv->weight.is_cpu()) return "packed weights run on a CPU";
   }
   const ModelParts parts = model.parts();
   if (parts.generates() && !inference::PackedEmbeddings::supports(*parts.embeddings))

@@ -1,6 +1,5 @@
 #include "models/inference/packed_stack.h"
 
-#include "data/base/lines.h"
 #include "models/kernels/spinning.h"
 #include "models/layers/config_fields.h"
 
@@ -11,11 +10,6 @@ std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
   return features;
-}
-
-bool PackedStack::supports(const TransformerStackImpl& stack) {
-  const TransformerConfig& config = stack.config();
-  return missing(config).empty() && stack.block(0).attention->qkv->weight.is_cpu();
 }
 
 PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) const {
@@ -34,9 +28,6 @@ PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const N
 
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
     : config_(stack.config()), options_(options), positions_(stack.config()) {
-  const TransformerConfig& config = config_;
-  TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
-  TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
   keep_spin_watch();
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
@@ -47,7 +38,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
     layer.attention_norms = sublayer_norms(block.attention_norm, block.attention_end_norm);
     layer.query_norm = norm_of(block.attention->query_norm);
     layer.key_norm = norm_of(block.attention->key_norm);
-    if (config.cross_attention) {
+    if (config_.cross_attention) {
       layer.cross_q = pack(block.cross_attention->q);
       layer.cross_kv = pack(block.cross_attention->kv);
       layer.cross_out = pack(block.cross_attention->out);

@@ -14,7 +14,6 @@
 
 namespace zoo::inference {
 
-// Converts a configuration's dimension to a buffer size.
 inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// Low-rank terms of a stack's weights (LoRA: Hu et al., 2022), in float32 whatever the weights are. A pass
@@ -78,14 +77,11 @@ struct Workspace {
 /// each step; while a thread waits, it prefetches the next weight.
 class PackedStack {
  public:
-  /// Throws c10::Error unless supports(stack).
+  /// A stack of a model without lacking_kernels().
   PackedStack(TransformerStackImpl& stack, const PackOptions& options);
 
   /// Features of the configuration that the kernels lack (see missing_features).
   static std::vector<std::string> missing(const TransformerConfig& config);
-
-  /// False for features that the kernels lack and devices other than a CPU.
-  static bool supports(const TransformerStackImpl& stack);
 
   /// The terms of these weights, by their names in the model, for SequenceRows::adapter. Throws Error naming
   /// one that no layer has, such as an expert's.

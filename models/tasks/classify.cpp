@@ -14,15 +14,7 @@
 namespace zoo {
 namespace {
 
-constexpr const char* kOutside = "O";
-
-struct Scored {
-  std::string label;
-  float score;
-  ByteRange range;
-};
-
-Scored scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
+LabelledSpan scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
   const auto best = scores.argmax().item<std::int64_t>();
   return {label_name(config, best), scores[best].item<float>(), range};
 }
@@ -72,7 +64,7 @@ std::string group_name(const std::string& label) {
 }
 
 // Neighbours of one kind form an entity, unless the next one begins a new one.
-std::vector<LabelledSpan> grouped(const std::vector<Scored>& parts) {
+std::vector<LabelledSpan> grouped(const std::vector<LabelledSpan>& parts) {
   std::vector<LabelledSpan> entities;
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     double sum = 0;
@@ -93,7 +85,7 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
                                       const std::string& text, const Encoding& encoding,
                                       const at::Tensor& scores, Aggregation aggregation) {
   const bool by_token = aggregation == Aggregation::kNone || aggregation == Aggregation::kSimple;
-  std::vector<Scored> parts;
+  std::vector<LabelledSpan> parts;
   for (const Rows& word : words_of(tokenizer, text, encoding)) {
     const auto offsets = [&](std::int64_t row) { return encoding.offsets[static_cast<std::size_t>(row)]; };
     if (by_token) {
@@ -103,13 +95,8 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
                              {offsets(word.front()).begin, offsets(word.back()).end}));
     }
   }
-  std::vector<LabelledSpan> entities;
-  if (aggregation == Aggregation::kNone) {
-    for (const Scored& part : parts) entities.push_back({part.label, part.score, part.range});
-  } else {
-    entities = grouped(parts);
-  }
-  std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == kOutside; });
+  std::vector<LabelledSpan> entities = aggregation == Aggregation::kNone ? parts : grouped(parts);
+  std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == "O"; });
   return entities;
 }
 

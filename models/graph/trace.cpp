@@ -10,6 +10,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/library.h>
 
 #include "data/base/error.h"
@@ -143,26 +144,17 @@ class Recorder {
   std::unordered_map<const c10::TensorImpl*, ValueId> known_;
 };
 
-// The thread's recorder, until the end of the scope.
-struct Recording {
-  explicit Recording(Recorder& trace) { recorder = &trace; }
-  ~Recording() { recorder = nullptr; }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-};
-
 void record(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard inner(kKey);
   recorder->call(op, *stack);
 }
 
 void register_kernel() {
-  static torch::Library library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
-  static const bool once = [] {
-    library.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
-    return true;
+  static const torch::Library library = [] {
+    torch::Library made(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+    made.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
+    return made;
   }();
-  static_cast<void>(once);
 }
 
 Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
@@ -185,7 +177,8 @@ Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
     if (inputs.back().is_floating_point()) inputs.back().div_(input.bound);
     trace.graph.input_values.push_back(trace.add(inputs.back()));
   }
-  const Recording recording(trace);
+  recorder = &trace;
+  const auto recorded = c10::make_scope_exit([] { recorder = nullptr; });
   const ops::Tracing tracing;
   std::vector<at::Tensor> outputs;
   {

@@ -6,22 +6,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/ScopeExit.h>
 
 namespace zoo {
 namespace {
-
-class FixedCache {
- public:
-  FixedCache(KeyValueCache& cache, const at::Tensor& index, std::int64_t seen) : cache_(cache) {
-    cache_.fix(index, seen);
-  }
-  ~FixedCache() { cache_.unfix(); }
-  FixedCache(const FixedCache&) = delete;
-  FixedCache& operator=(const FixedCache&) = delete;
-
- private:
-  KeyValueCache& cache_;
-};
 
 // Whether positions act through the embedding, or through rotations that do not depend on the length.
 bool positions_are_lookups(const TransformerConfig& config) {
@@ -67,7 +55,8 @@ void FixedStep::set(const TokenIds& ids, std::int64_t position) {
 }
 
 void FixedStep::run() {
-  const FixedCache fixed(cache_, position_, seen_);
+  cache_.fix(position_, seen_);
+  const auto unfixed = c10::make_scope_exit([this] { cache_.unfix(); });
   ModelInputs inputs{.input_ids = ids_, .cache = &cache_, .last_logits_only = true};
   inputs.attention_mask = indices_.ge(begins_).logical_and_(indices_.le(position_));
   if (model_.config().takes_positions()) inputs.position_ids = position_ - begins_;

@@ -73,9 +73,8 @@ float penalized(double score, std::int64_t length, double penalty) {
 
 void PromptBeams::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
   finish(candidates, length);
-  const bool all_end =
-      std::all_of(candidates.begin(), candidates.end(), [](const Beam& beam) { return beam.ends; });
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Beam& a, const Beam& b) {
+  const bool all_end = std::ranges::all_of(candidates, &Beam::ends);
+  std::ranges::stable_sort(candidates, [](const Beam& a, const Beam& b) {
     return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
   });
   candidates.resize(beams_, candidates.back());
@@ -98,8 +97,7 @@ void PromptBeams::finish(const std::vector<Beam>& candidates, std::int64_t lengt
     found.score = penalized(found.score, length, options_.length_penalty);
     finished_.push_back(std::move(found));
   }
-  std::stable_sort(finished_.begin(), finished_.end(),
-                   [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
+  std::ranges::stable_sort(finished_, std::greater<>(), &FoundBeam::score);
   if (finished_.size() > beams_) finished_.resize(beams_);
 }
 

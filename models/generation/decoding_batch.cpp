@@ -33,7 +33,7 @@ class Division {
     }
     // The common prefix of the first and the last row is common to all; only the first may end there.
     const TokenIds &least = row(first), &greatest = row(last - 1);
-    const auto parting = std::mismatch(least.begin(), least.end(), greatest.begin(), greatest.end()).first;
+    const auto parting = std::ranges::mismatch(least, greatest).in1;
     const auto alike = static_cast<std::size_t>(parting - least.begin());
     const std::size_t shared = std::min(alike, least.size() - 1);
     const std::size_t together = (last - first - 1) * shared;

@@ -119,10 +119,9 @@ class Recorder {
   // The operator itself, or the one that returns what this one writes into its first argument.
   c10::OperatorHandle functional(const c10::OperatorHandle& op, torch::jit::Stack::const_iterator arguments) {
     const auto& schema = op.schema();
-    const bool writes =
-        std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const auto& argument) {
-          return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-        });
+    const bool writes = std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+      return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    });
     if (!writes) return op;
     c10::OperatorName name = op.operator_name();
     if (name.name.ends_with("_") && arguments->isTensor()) {
@@ -257,8 +256,7 @@ void solve_strides(const std::vector<Graph>& traces, const Solver& solver, std::
   const std::vector<Size>& first = traces[0].values[id].strides;
   std::vector<std::size_t> order(first.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return first[a].value({}) < first[b].value({}); });
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i].value({}); });
   Size inside = 1;
   for (const std::size_t i : order) {
     const auto found = numbers(traces, i, [&](const Graph& graph) { return graph.values[id].strides; });

@@ -1,6 +1,7 @@
 #include "models/tasks/encoding_batch.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <ATen/ops/full.h>
@@ -58,8 +59,7 @@ void require_fit(Tokenizer& tokenizer, const TransformerConfig& config,
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings) {
   std::vector<std::size_t> order(encodings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return encodings[a].size() > encodings[b].size(); });
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return encodings[i].size(); });
   return order;
 }
 

@@ -17,8 +17,7 @@
 
 namespace zoo::analysis {
 
-/// The cells of a sweep: a part of each layer at each position; or each of its heads, at all chosen positions
-/// together.
+/// The cells of a sweep: a part of each layer at each position, or each of its heads at all of them together.
 struct SweepOptions {
   Shape stack = Shape::kDecoder;
   LayerPart part = LayerPart::kResidual;
@@ -46,8 +45,7 @@ at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& op
 /// removes only the differences between positions.
 enum class Ablation { kZero, kMean };
 
-/// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error
-/// for a layer.
+/// Interventions that switch the sites off everywhere. kMean runs the model; throws c10::Error for a layer.
 std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
                                   Ablation ablation);
 

@@ -114,8 +114,7 @@ void ContinuousBatch::drop_cancelled() {
   running_ = rows_.size();
 }
 
-// If many requests wait, their prompts are read faster, in larger passes; generating rows wait a little
-// longer.
+// Prompts of many waiting requests are read in larger passes; generating rows wait a little longer.
 std::int64_t ContinuousBatch::prompt_tokens_at_once() const {
   if (std::ranges::all_of(rows_, &BatchRow::reads)) return std::max(options_.piece, kPieceAlone);
   const std::int64_t enter = std::min(static_cast<std::int64_t>(waiting()), free_slots());
@@ -170,8 +169,7 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   running_ = rows_.size();
 }
 
-// True while a row reads, and scores, most of what the work's next prompt would read: it waits for the
-// scores.
+// True while a row reads, and scores, most of what the work's next prompt would read.
 bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
   const BatchRequest& request = *work.request;
   if (!request.scores_prompt) return false;

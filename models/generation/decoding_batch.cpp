@@ -180,8 +180,7 @@ at::Tensor DecodingBatch::read_unheld(const std::vector<TokenIds>& different) {
   return session_->read(rest);
 }
 
-// Reads shared prefixes, then the rest of each row. A row that shares none first reads all but its last
-// token.
+// Reads shared prefixes, then the rest of each row. One that shares none first reads all but its last token.
 at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different) {
   std::vector<TokenIds> beginnings;
   std::vector<std::int64_t> groups(different.size());  // group of each row

@@ -25,8 +25,7 @@ struct SharedPrefix {
 
 /// Groups rows, which must be distinct and non-empty, so that reading each group's prefix once saves the most
 /// tokens. Idea: in sorted order, rows with a common prefix are neighbours; a recursion divides them where
-/// that saves more. Ignores savings that hardly exceed the cost of another pass. Every row has a token after
-/// its prefix.
+/// that saves more. Ignores savings of about a pass. Each row has a token after its prefix.
 std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows);
 
 /// Token sequences that a model continues, and the session that reads them.
@@ -82,8 +81,7 @@ class DecodingBatch {
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
                                    std::int64_t decoder_start_token_id, std::int64_t context = 0);
 
-/// Maximum number of tokens that a model sees: max_positions, if positions come from a table, and at most
-/// `context`, if that is not 0.
+/// Most tokens that a model sees: max_positions of a table of positions, and `context`, if that is not 0.
 std::int64_t context_limit(const TransformerConfig& config, std::int64_t context = 0);
 
 }  // namespace zoo

@@ -63,8 +63,7 @@ class TextLookup {
  public:
   explicit TextLookup(std::int64_t most) : most_(static_cast<std::size_t>(most)), wanted_(most_) {}
 
-  // At most `most` tokens after the latest earlier place that ends like `tokens`, by three tokens if there is
-  // one, else by two or one.
+  // At most `most` tokens after the latest earlier place that ends like `tokens`, by three, else two or one.
   TokenIds find(const TokenIds& tokens, std::size_t most) {
     constexpr std::size_t kLongest = 3;
     most = std::min(most, wanted_);
@@ -109,8 +108,7 @@ class DraftedRow {
     if (options.draft != nullptr) draft_.emplace(*options.draft, prompt, most_tokens(), options);
   }
 
-  // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
-  // for.
+  // Drafts, verifies and accepts tokens: returns at least one, with log-probabilities if asked for.
   std::vector<NewToken> step(GenerationResult& result) {
     const std::size_t begin = tokens_.size(), written = begin - given_;
     // One token always comes from the model itself.

@@ -47,8 +47,7 @@ class RowLoop : public TokenLoop {
   }
 
  private:
-  // Records the token of each row, chosen by logits [B, V], and drops the rows that end. False if the
-  // callback asked to stop.
+  // Records the rows' tokens, chosen by logits [B, V], and drops rows that end. False if the callback stops.
   bool take(const TokenIds& chosen, const at::Tensor& logits) {
     GenerationResult& result = task_.result;
     const bool scores = task_.options.log_probabilities;

@@ -212,8 +212,7 @@ class ModuleSession : public DecodingSession {
     return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
   }
 
-  // Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
-  // last one.
+  // `count` positions of each row of [B, T, N], from firsts[b] on; those past the end are the last one.
   at::Tensor gathered(const at::Tensor& all, const std::vector<std::int64_t>& firsts,
                       std::int64_t count) const {
     const at::Tensor index = (column(firsts) + places(0, count)).clamp_max_(all.size(1) - 1);
@@ -265,8 +264,7 @@ class ModuleSession : public DecodingSession {
   Model& model_;
   at::TensorOptions weight_options_;  // stored, because a query walks over all modules
   std::int64_t capacity_;
-  // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all rows end at
-  // the end of the cache.
+  // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache; read() first moves all rows to its end.
   std::vector<std::int64_t> begins_, lengths_;
   KeyValueCache cache_;
   GraphedSteps graphed_;

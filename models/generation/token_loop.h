@@ -48,8 +48,7 @@ class LogitsRules {
   LogitsRules(const GenerationOptions& options, std::int64_t vocab_size);
 
   /// Scores [B, V] of the rows' next tokens, with -inf for forbidden tokens. states[b] is the constraint's
-  /// state after row b's tokens; may be empty without a constraint. A forced token is no part of the text
-  /// that the constraint sees.
+  /// state after row b's tokens, without the forced ones; may be empty without a constraint.
   at::Tensor apply(const at::Tensor& scores, const RowHistories& rows,
                    const std::vector<std::int64_t>& states) const;
 

@@ -29,12 +29,11 @@ class PackedCache {
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
   /// Copies positions [first, last) of slot `from` of `source` to slot `to`, for all layers and heads. The
-  /// two caches may differ in their number of slots. Positions before `first` that both slots have are equal
-  /// already.
+  /// caches may differ in their number of slots. Earlier positions that both slots have are equal.
   void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// In layers with a window, frees the positions that no token after the first `length` of a slot sees,
-  /// except the last kSpare of them.
+  /// In layers with a window, frees what no token after the first `length` of a slot sees, but for kSpare of
+  /// it.
   void forget(std::size_t slot, std::size_t length);
 
   /// Frees all that a slot holds.

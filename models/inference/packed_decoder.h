@@ -34,9 +34,8 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>& sources,
                                          std::int64_t capacity) override;
 
-  /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns the number
-  /// by which a session's rows choose it. Not while other threads use the model. Throws Error as
-  /// PackedStack::adapter().
+  /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns its number,
+  /// for DecodingSession::adapt(). Not while other threads use the model. Throws as PackedStack::adapter().
   std::size_t add_adapter(const std::map<std::string, LowRankTerm>& terms);
 
   /// Bytes of all packed weights.
@@ -67,8 +66,7 @@ class PackedDecoder : public DecodingModel {
 
 }  // namespace inference
 
-/// True for a causal language model or encoder-decoder of the zoo's families, on the CPU, that the packed
-/// kernels support.
+/// True for a language model with a decoder, on the CPU, that the packed kernels support.
 bool can_pack(const Model& model);
 
 /// The same model with weights packed (quantized) according to `options`. With int4 weights, the output

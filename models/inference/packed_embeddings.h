@@ -9,8 +9,7 @@
 
 namespace zoo::inference {
 
-/// Token and position embeddings of a decoder, or of an encoder-decoder's stack, loaded row by row. They stay
-/// in the mapped file, in its type.
+/// Token and position embeddings of a decoder or an encoder-decoder's stack. They stay in the mapped file.
 class PackedEmbeddings {
  public:
   PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config,

@@ -206,8 +206,7 @@ class PackedSession : public DecodingSession {
         most = common;
       }
     }
-    // A slot that no other row has, and that would lose less than it gives, is taken over. Otherwise the
-    // oldest one is.
+    // A slot that no other row has and that loses less than it gives is taken over, otherwise the oldest one.
     std::vector<bool> taken = taken_slots();
     taken[row.slot] = false;
     const bool takes_over = most > 0 && !taken[best] && 2 * most >= held_.tokens[best].size();

@@ -39,8 +39,7 @@ struct SequenceRows {
   std::size_t past = 0;    // positions before them in the cache
   std::size_t slot = 0;    // of the cache
   std::size_t source = 0;  // slot of the memory, for a decoder with cross-attention
-  /// Positions of the sequence after all of its present tokens, which may need several passes; 0: after this
-  /// pass.
+  /// Positions of the sequence after all present tokens, which may take several passes; 0: after this one.
   std::size_t length = 0;
   const PackedAdapter* adapter = nullptr;
 
@@ -48,8 +47,7 @@ struct SequenceRows {
   std::size_t final_length() const { return std::max(length, end()); }
 };
 
-/// Rows [rows, C] of several sequences, concatenated without padding. The stack overwrites them with its
-/// output.
+/// Rows [rows, C] of several sequences, without padding. The stack overwrites them with its output.
 struct Pass {
   float* x;
   std::size_t rows;

@@ -30,8 +30,7 @@ void add_packed(const PackedPart& part, const std::string& name, NamedTensors& t
                        view_of(part.weight.scales, {panels * outputs}, at::kFloat));
 }
 
-// First the packed weights, whose sizes are multiples of 64 bytes, so that each begins at one, then the
-// others.
+// First the packed weights, of multiples of 64 bytes, so that each begins at one, then the others.
 NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
                         const std::vector<PackedPart>& made) {
   const auto weights = weights_in(*loaded.model, table);

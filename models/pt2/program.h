@@ -12,8 +12,7 @@ int dtype_number(at::ScalarType dtype);
 /// TensorMeta of a tensor that is in the file.
 nlohmann::ordered_json tensor_meta(const at::Tensor& tensor, bool requires_grad);
 
-/// The ExportedProgram of torch/_export/serde/schema.py, version 8. Throws Error naming an operator or
-/// argument that the schema lacks.
+/// The ExportedProgram of torch/_export/serde/schema.py, version 8. Throws Error naming what that lacks.
 nlohmann::ordered_json program(const graph::Graph& graph);
 
 }  // namespace zoo::pt2

@@ -25,8 +25,7 @@ template <class Scored> void keep_best(std::vector<Scored>& all, std::int64_t mo
   all.resize(std::min(all.size(), static_cast<std::size_t>(most)));
 }
 
-// Bytes of the context from the first token to the last, or from the first one's word to the last one's as
-// far as they lie in the window.
+// Bytes of the context from the first token to the last, or those of their words that lie in the window.
 ByteRange range_of(const Encoding& window, Span span, bool align_to_words) {
   if (align_to_words && !window.words.empty()) {
     const auto same_word = [&window](std::size_t a, std::size_t b) {
@@ -74,8 +73,7 @@ class AnswerCollector {
   }
 
  private:
-  // The other tokens' logits become -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is
-  // left.
+  // Other tokens get -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is left.
   std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window) const {
     const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
     for (std::size_t i = 0; i < window.size(); ++i) {

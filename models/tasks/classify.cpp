@@ -79,8 +79,7 @@ std::vector<LabelledSpan> grouped(const std::vector<LabelledSpan>& parts) {
   return entities;
 }
 
-// The entities of a text, in order; those labelled "O" are left out. scores [T, num_labels] are
-// probabilities.
+// The entities of a text, in order, without those labelled "O". scores [T, num_labels]: probabilities.
 std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tokenizer& tokenizer,
                                       const std::string& text, const Encoding& encoding,
                                       const at::Tensor& scores, Aggregation aggregation) {
@@ -120,8 +119,7 @@ TextLabels sequence_labels(const TransformerConfig& config, const at::Tensor& lo
   return labels;
 }
 
-// A decoder finds the last token of each row by pad_token_id; where padding cannot be told by it, rows go one
-// by one.
+// A decoder finds the last token of each row by pad_token_id; where that does not tell, rows go one by one.
 std::size_t rows_at_once(const TextModel& model, std::int64_t batch_size) {
   const TransformerConfig& config = model.model->config();
   const bool finds_padding = config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size;

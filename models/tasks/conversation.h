@@ -58,8 +58,7 @@ class Conversation {
 
   /// Adds a message of the user and the model's answer, which it returns. The oldest turns are dropped until
   /// the prompt leaves room for max_new_tokens or a quarter of the context, whichever is smaller. If anything
-  /// throws, the conversation is as it was. Throws Error for a message that is too long by itself or not
-  /// UTF-8.
+  /// throws, nothing has changed. Throws Error for a message that is too long by itself or not UTF-8.
   const std::string& ask(const std::string& message, const Reader& reader);
 
   const ChatFormat& format() const { return format_; }

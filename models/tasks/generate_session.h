@@ -72,8 +72,7 @@ class TextIds {
 /// The text of a row of new ids, up to the first stop string.
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
 
-/// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
-/// two.
+/// Adds the tokenizer's and the template's end tokens, at which an answer ends, too.
 void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 
 /// The text of a row that is being written: whole characters, up to the first stop string. The session must

@@ -26,8 +26,7 @@ SiteKind site_kind(const std::string& name);
 /// Throws UnfitField naming `stack` for one that the model lacks.
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name);
 
-/// Parts of a stack in words: layers "3", heads "3.5" (layer, head) and sublayers "3.attention", several of
-/// them with commas between them.
+/// Parts of a stack, with commas between: layers "3", heads "3.5" (layer, head), sublayers "3.attention".
 struct SiteNames {
   std::vector<std::string> layers, sublayers, heads, cross_heads;
 };

@@ -55,8 +55,7 @@ struct NamedLogit {
   std::string name;
 };
 
-/// True for an encoder-decoder whose decoder reads a target; that of a classifier reads the encoder's text,
-/// shifted right (BART).
+/// True for an encoder-decoder whose decoder reads a target; a classifier's reads the text, shifted (BART).
 bool reads_target(const TextModel& model);
 
 /// True for a head whose logits are those of labels.

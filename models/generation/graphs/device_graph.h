@@ -11,8 +11,7 @@ namespace zoo {
 /// of one token has some hundred kernels, each of which takes longer to launch than to run.
 class DeviceGraph {
  public:
-  /// False without a CUDA build of LibTorch, and where the headers of CUDA's runtime were not found when the
-  /// zoo was built.
+  /// False without a CUDA build of LibTorch, or if the zoo was built without the headers of CUDA's runtime.
   static bool available(c10::Device device);
 
   /// Runs `kernels` twice, so that libraries allocate what they need, and records it the third time. It must

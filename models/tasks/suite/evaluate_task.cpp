@@ -49,8 +49,7 @@ struct SuiteEncoder {
     return tokenizer.encode(text, EncodeOptions{.add_special_tokens = !begun, .with_offsets = false}).ids;
   }
 
-  // The tokens after as many as the context has by itself; white space at its end belongs to the
-  // continuation.
+  // The tokens after as many as the context has by itself, without the white space at its end.
   ScoredTokens pair(const std::string& context, const std::string& continuation) const {
     TokenIds ids = context.empty() ? first : encode(chat::stripped(context, chat::Side::right)), all;
     if (ids.empty()) throw Error("the context has no token that the continuation could follow");
@@ -85,8 +84,7 @@ struct SuiteEncoder {
   std::int64_t max_length = 2048;  // tokens that the model sees; the harness' default
 };
 
-// Scores at least one token of each row; equal contexts and long shared beginnings of contexts are read
-// once.
+// Scores at least one token of each row; equal contexts and long shared beginnings are read once.
 std::vector<Likelihood> likelihoods(DecodingModel& model, const std::vector<ScoredTokens>& rows) {
   const c10::InferenceMode inference;
   std::vector<TokenIds> contexts, unread;

@@ -42,8 +42,7 @@ class PromptBeams {
   std::size_t prompt() const { return prompt_; }
   const std::vector<Beam>& running() const { return running_; }
 
-  // Continues the running beams with `candidates`, in order of choice, of `length` of `max_length` new
-  // tokens.
+  // Continues the running beams with `candidates`, in their order, of `length` of `max_length` new tokens.
   void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
 
   bool done() const { return done_; }

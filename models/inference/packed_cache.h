@@ -32,8 +32,7 @@ class PackedCache {
   /// caches may differ in their number of slots. Earlier positions that both slots have are equal.
   void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// In layers with a window, frees what no token after the first `length` of a slot sees, but for kSpare of
-  /// it.
+  /// In layers with a window, frees what no token after the first `length` of a slot sees, except kSpare.
   void forget(std::size_t slot, std::size_t length);
 
   /// Frees all that a slot holds.

@@ -117,11 +117,6 @@ void check(const BeamOptions& options, double temperature) {
     throw Error("beams that sample need a positive temperature, got ", temperature);
 }
 
-// A beam without an allowed continuation keeps its -inf.
-at::Tensor renormalized(const at::Tensor& scores) {
-  return at::log_softmax(scores, -1).masked_fill_(scores.isneginf(), -INFINITY);
-}
-
 class BeamSearch : public TokenLoop {
  public:
   explicit BeamSearch(GenerationTask& task)
@@ -152,7 +147,8 @@ class BeamSearch : public TokenLoop {
     std::int64_t first = 0;
     for (PromptBeams& search : searches_) {
       at::Tensor own_scores = scores.slice(0, first, first + options_.beams.num_beams);
-      if (options_.beams.renormalize_logits) own_scores = renormalized(own_scores);
+      if (options_.beams.renormalize_logits)  // a beam without an allowed continuation keeps its -inf
+        own_scores = at::log_softmax(own_scores, -1).masked_fill_(own_scores.isneginf(), -INFINITY);
       search.advance(candidates(search, own_scores, first), length_, options_.max_new_tokens);
       first += options_.beams.num_beams;
       if (search.done()) {

@@ -131,7 +131,8 @@ class DraftedRow {
     const std::size_t count = tokens_.size() - begin;
     const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
     const at::Tensor logits = target_.read(tokens_, count + 1);
-    cut(begin);
+    tokens_.resize(begin);
+    states_.resize(written + 1);
 
     std::vector<NewToken> got;
     for (std::size_t i = 0; i <= count; ++i) {
@@ -193,11 +194,6 @@ class DraftedRow {
   void push(TokenId id) {
     states_.push_back(rules_.next_state(states_.back(), id, tokens_.size()));
     tokens_.push_back(id);
-  }
-
-  void cut(std::size_t length) {
-    tokens_.resize(length);
-    states_.resize(length - given_ + 1);
   }
 
   const GenerationOptions& options_;

@@ -94,10 +94,6 @@ std::string generate_source(const Model& model) {
 // Increased when the meaning of a method or attribute changes.
 constexpr std::int64_t kFormatVersion = 1;
 
-void save(const torch::jit::Module& module, const std::filesystem::path& path) {
-  write_torch_file(path, [&](const TorchFileWriter& writer) { torch::jit::ExportModule(module, writer); });
-}
-
 // The model reads the id in the rows that it fills, so the vocabulary must contain it.
 std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   TokenIds candidates = options.eos_ids;
@@ -142,7 +138,7 @@ void export_torchscript(Model& model, const Family& family, Head head, const std
     script::add_method(module, "traced_step", passes.step, positioned ? 3 : 2, 1);
     module.define(generate_source(model));
   }
-  save(module, file);
+  write_torch_file(file, [&](const TorchFileWriter& writer) { torch::jit::ExportModule(module, writer); });
 }
 
 }  // namespace zoo

@@ -1,7 +1,5 @@
 #include "models/tasks/classify.h"
 
-#include <algorithm>
-
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
@@ -57,12 +55,6 @@ std::string kind_of(const std::string& label) {
   return label.starts_with("B-") || label.starts_with("I-") ? label.substr(2) : label;
 }
 
-// Name of a group: what follows the first hyphen, whatever stands before it.
-std::string group_name(const std::string& label) {
-  const std::size_t hyphen = label.find('-');
-  return hyphen == std::string::npos ? label : label.substr(hyphen + 1);
-}
-
 // Neighbours of one kind form an entity, unless the next one begins a new one.
 std::vector<LabelledSpan> grouped(const std::vector<LabelledSpan>& parts) {
   std::vector<LabelledSpan> entities;
@@ -72,9 +64,11 @@ std::vector<LabelledSpan> grouped(const std::vector<LabelledSpan>& parts) {
       sum += parts[end++].score;
     } while (end < parts.size() && kind_of(parts[end].label) == kind_of(parts[end - 1].label) &&
              !parts[end].label.starts_with("B-"));
-    entities.push_back({group_name(parts[begin].label),
-                        static_cast<float>(sum / static_cast<double>(end - begin)),
-                        {parts[begin].range.begin, parts[end - 1].range.end}});
+    const std::string& label = parts[begin].label;
+    entities.push_back(
+        {label.substr(label.find('-') + 1),  // what follows a hyphen, whatever stands before it
+         static_cast<float>(sum / static_cast<double>(end - begin)),
+         {parts[begin].range.begin, parts[end - 1].range.end}});
   }
   return entities;
 }

@@ -259,17 +259,15 @@ constexpr std::array<LegacyKey, 6> kLegacyKeys{
      {"pooling_mode_weightedmean_tokens", PoolingMode::kWeightedMean},
      {"pooling_mode_lasttoken", PoolingMode::kLastToken}}};
 
-PoolingMode mode_of(const JsonSection& section, const json& name) {
-  const auto mode = name.is_string() ? pooling_named(name.get<std::string>()) : std::nullopt;
-  if (!mode) section.fail("pooling_mode", "is ", name.dump(), ": expected ", joined(pooling_names()));
-  return *mode;
-}
-
 std::vector<PoolingMode> modes_of(const JsonSection& section) {
   std::vector<PoolingMode> modes;
   if (const json* names = section.find("pooling_mode")) {
     const json list = names->is_array() ? *names : json::array({*names});
-    for (const json& name : list) modes.push_back(mode_of(section, name));
+    for (const json& name : list) {
+      const auto mode = name.is_string() ? pooling_named(name.get<std::string>()) : std::nullopt;
+      if (!mode) section.fail("pooling_mode", "is ", name.dump(), ": expected ", joined(pooling_names()));
+      modes.push_back(*mode);
+    }
   } else {
     for (const LegacyKey& legacy : kLegacyKeys)
       if (section.flag(legacy.key, false)) modes.push_back(legacy.mode);
@@ -291,19 +289,15 @@ std::unique_ptr<SentenceModule> load_pooling(const fs::path& directory,
                                    section.flag("include_prompt", true));
 }
 
-Features features_of_normalize(const fs::path& directory) {
-  const ModuleFile file(directory);
-  file.allow({"module_input_name", "module_output_name"});
-  return Features(file.section());
-}
-
 std::unique_ptr<SentenceModule> load(const SentenceConfig::Module& module,
                                      const SentenceModuleOptions& options) {
   if (module.type == "Pooling") return load_pooling(module.directory, options.pooling);
   if (module.type == "Dense") return std::make_unique<Dense>(module.directory, options.device);
   if (module.type == "LayerNorm") return std::make_unique<LayerNorm>(module.directory, options.device);
-  if (module.type == "Normalize") return std::make_unique<Normalize>(features_of_normalize(module.directory));
-  return nullptr;  // Dropout does nothing in evaluation
+  if (module.type != "Normalize") return nullptr;  // Dropout does nothing in evaluation
+  const ModuleFile file(module.directory);
+  file.allow({"module_input_name", "module_output_name"});
+  return std::make_unique<Normalize>(Features(file.section()));
 }
 
 }  // namespace

@@ -25,12 +25,6 @@ struct PackedAdapter {
   };
   std::map<const PackedLinear*, Term> terms;  // by the stack's weight
   std::size_t rank = 0;                       // the largest
-
-  /// Null if the weight has none.
-  const Term* find(const PackedLinear& weight) const {
-    const auto found = terms.find(&weight);
-    return found == terms.end() ? nullptr : &found->second;
-  }
 };
 
 /// Tokens of one sequence among the rows of a pass.

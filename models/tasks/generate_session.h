@@ -10,7 +10,6 @@
 ///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

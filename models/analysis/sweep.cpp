@@ -18,13 +18,7 @@ std::int64_t layers_of(const Model& model, Shape stack) {
   return found->config().num_layers;
 }
 
-// Mask of the unpadded positions of a stack's sequence, [B, T]; undefined: all.
-at::Tensor mask_of(const ModelInputs& inputs, const Model& model, Shape stack) {
-  const bool second = model.config().shape == Shape::kEncoderDecoder && stack == Shape::kDecoder;
-  return second ? inputs.decoder_attention_mask : inputs.attention_mask;
-}
-
-// [B, T, W] to [B, 1, W].
+// [B, T, W] to [B, 1, W]. An undefined mask [B, T] hides nothing.
 at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask) {
   if (!mask.defined()) return values.mean(1, /*keepdim=*/true);
   const at::Tensor kept = mask.to(values.device()).ne(0).unsqueeze(-1);
@@ -41,7 +35,9 @@ void check_mean(const Site& site, Ablation ablation) {
 Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* clean, const Site& site) {
   if (clean == nullptr) return {.site = site};
   const at::Tensor values = activation_at(model, *clean, site);
-  return {.site = site, .value = mean_over_positions(values, mask_of(inputs, model, site.stack))};
+  const bool second = model.config().shape == Shape::kEncoderDecoder && site.stack == Shape::kDecoder;
+  const at::Tensor& mask = second ? inputs.decoder_attention_mask : inputs.attention_mask;
+  return {.site = site, .value = mean_over_positions(values, mask)};
 }
 
 void check_same_length(const char* name, const at::Tensor& clean, const at::Tensor& corrupted) {

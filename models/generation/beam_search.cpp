@@ -123,10 +123,7 @@ class BeamSearch : public TokenLoop {
       : task_(task),
         options_(task.options),
         rules_(options_, task.model.config().vocab_size),
-        rows_(task.model, repeated(task.prompts, options_.beams.num_beams),
-              {.max_new_tokens = options_.max_new_tokens,
-               .context = options_.context,
-               .decoder_start_token_id = options_.decoder_start_token_id}) {
+        rows_(task.model, repeated(task.prompts, options_.beams.num_beams), options_) {
     const std::size_t prompts = task.prompts.size();
     for (const auto prompt : c10::irange(prompts)) searches_.emplace_back(prompt, options_.beams);
     for (const auto row : c10::irange(rows_.size()))

@@ -120,7 +120,7 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
 }
 
 DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                             const Options& options)
+                             const GenerationOptions& options)
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context)),
       starts_(prompts.size(), 0),
       limit_(context_limit(model.config(), options.context)),
@@ -151,7 +151,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     if (by_length || beginnings_.size() == different.size()) beginnings_.clear();
     session_ = model.begin(
         static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
-    keeps_ = options.keep_cache && !by_length;
+    keeps_ = options.keep_cache && options.beams.num_beams == 1 && !by_length;
     if (keeps_) session_->keep();
   }
 }

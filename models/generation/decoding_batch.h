@@ -12,8 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/generation/decoding_session.h"
-#include "models/generation/logits_filters.h"
+#include "models/generation/generate.h"
 
 namespace zoo {
 
@@ -31,16 +30,10 @@ std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows);
 /// Token sequences that a model continues, and the session that reads them.
 class DecodingBatch {
  public:
-  struct Options {
-    std::int64_t max_new_tokens = 0;
-    std::int64_t context = 0;                  // as in GenerationOptions
-    std::int64_t decoder_start_token_id = -1;  // -1: as in the model's configuration
-    bool keep_cache = false;                   // as in GenerationOptions
-  };
-
   /// Makes a row per prompt: the prompt itself or, for an encoder-decoder, the start token of the answer.
-  /// Equal prompts, and prefixes that prompts share, are read once. Throws Error as generate() does.
-  DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts, const Options& options);
+  /// Equal prompts, and prefixes that prompts share, are read once. Reads max_new_tokens, context,
+  /// decoder_start_token_id and, unless there are beams, keep_cache. Throws Error as generate() does.
+  DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts, const GenerationOptions& options);
 
   std::size_t size() const { return tokens_.size(); }
 

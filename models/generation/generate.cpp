@@ -22,11 +22,7 @@ class RowLoop : public TokenLoop {
   explicit RowLoop(GenerationTask& task)
       : task_(task),
         rules_(task.options, task.model.config().vocab_size),
-        rows_(task.model, task.prompts,
-              {.max_new_tokens = task.options.max_new_tokens,
-               .context = task.options.context,
-               .decoder_start_token_id = task.options.decoder_start_token_id,
-               .keep_cache = task.options.keep_cache}),
+        rows_(task.model, task.prompts, task.options),
         sampler_(task.options.sampling, task.prompts.size()),
         numbers_(rows_.size()) {
     std::iota(numbers_.begin(), numbers_.end(), 0);

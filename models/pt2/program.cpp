@@ -1,6 +1,7 @@
 #include "models/pt2/program.h"
 
 #include <cmath>
+#include <map>
 
 #include <caffe2/serialize/versions.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,15 @@ using Json = nlohmann::ordered_json;
 // Numbers of the schema's enums.
 constexpr int kPositional = 1, kKeyword = 2, kStrided = 7;
 constexpr int kMajor = 8, kMinor = 8;  // readers compare the major version
+
+int dtype_number(at::ScalarType dtype) {
+  static const std::map<at::ScalarType, int> numbers{
+      {at::kByte, 1}, {at::kChar, 2},  {at::kShort, 3},  {at::kInt, 4},   {at::kLong, 5},
+      {at::kHalf, 6}, {at::kFloat, 7}, {at::kDouble, 8}, {at::kBool, 12}, {at::kBFloat16, 13}};
+  const auto found = numbers.find(dtype);
+  if (found == numbers.end()) throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
+  return found->second;
+}
 
 Json device_json(const at::Device& device) {
   return {{"type", c10::DeviceTypeName(device.type(), /*lower_case=*/true)},
@@ -344,22 +354,6 @@ class Program {
 };
 
 }  // namespace
-
-int dtype_number(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kByte: return 1;
-    case at::kChar: return 2;
-    case at::kShort: return 3;
-    case at::kInt: return 4;
-    case at::kLong: return 5;
-    case at::kHalf: return 6;
-    case at::kFloat: return 7;
-    case at::kDouble: return 8;
-    case at::kBool: return 12;
-    case at::kBFloat16: return 13;
-    default: throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
-  }
-}
 
 Json tensor_meta(const at::Tensor& tensor, bool requires_grad) {
   Json sizes = Json::array(), strides = Json::array();

@@ -56,14 +56,6 @@ NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
   return tensors;
 }
 
-// Some keys are completed by the names of the tensors (Family::complete_config), which the packed file lacks.
-nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
-  nlohmann::json json = *checkpoint.json;
-  if (checkpoint.family->complete_config != nullptr)
-    json.update(checkpoint.family->write_config(checkpoint.config));
-  return json;
-}
-
 }  // namespace
 
 const char* name_of(kernels::WeightType type) {
@@ -95,7 +87,11 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
   } else {
     pack_stacks(*loaded.model, options);
   }
-  write_json(directory / "config.json", complete_json(checkpoint));
+  nlohmann::json json = *checkpoint.json;
+  // Some keys are completed by the names of the tensors, which the packed file lacks.
+  if (checkpoint.family->complete_config != nullptr)
+    json.update(checkpoint.family->write_config(checkpoint.config));
+  write_json(directory / "config.json", json);
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
   std::map<std::string, std::string> metadata{{"format", PackedParts::kFormat},
                                               {"layout", PackedParts::kLayout},

@@ -167,12 +167,11 @@ constexpr std::array<NamedFunction, 10> kFunctions{{
 // "torch.nn.modules.activation.Tanh"
 Function activation_of(const JsonSection& section) {
   const std::string path = section.text("activation_function", "torch.nn.Tanh");
-  std::string known;
-  for (const NamedFunction& entry : kFunctions) {
-    if (path.starts_with("torch.nn.") && path.ends_with(std::string(".") + entry.name)) return entry.function;
-    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  std::vector<std::string> known;
+  for (const auto& [name, function] : kFunctions) {
+    if (path.starts_with("torch.nn.") && path.ends_with("." + known.emplace_back(name))) return function;
   }
-  section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", known);
+  section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", joined(known));
 }
 
 void require_size(const at::Tensor& x, std::int64_t size, const fs::path& directory) {

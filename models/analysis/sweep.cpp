@@ -1,11 +1,11 @@
 #include "models/analysis/sweep.h"
 
-#include <numeric>
 #include <optional>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
+#include "data/base/sizes.h"
 #include "models/layers/stack.h"
 
 namespace zoo::analysis {
@@ -47,12 +47,6 @@ void check_same_length(const char* name, const at::Tensor& clean, const at::Tens
       "patching needs two inputs of one sequence and one length, got ", name, " ",
       clean.defined() ? clean.sizes() : at::IntArrayRef(), " and ",
       corrupted.defined() ? corrupted.sizes() : at::IntArrayRef());
-}
-
-std::vector<std::int64_t> numbers_to(std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
 }
 
 }  // namespace
@@ -133,8 +127,8 @@ PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInpu
   const ModelInputs start = answering_inputs(model, corrupted, options.target);
   const Run source = run(model, answering_inputs(model, clean, options.target));
   const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
-  const std::int64_t length = activation_at(model, source, first).size(1);
-  const auto places = options.positions.empty() ? numbers_to(length) : options.positions;
+  const auto length = static_cast<std::size_t>(activation_at(model, source, first).size(1));
+  const auto places = options.positions.empty() ? indices_below<std::int64_t>(length) : options.positions;
   const auto columns =
       options.heads ? head_stack(model).config().num_heads : static_cast<std::int64_t>(places.size());
   const auto cell = [&](const Site& site, std::int64_t column) {

@@ -1,13 +1,13 @@
 #include "models/generation/continuous_batch.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/field_error.h"
+#include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
 #include "models/model.h"
 
@@ -213,9 +213,8 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
       enter(next);
     } catch (const Error& error) {  // the model has no such adapter
       fail(*next, error);
-      std::vector<std::int64_t> kept(rows_.size());  // not the row that was added for it
-      std::iota(kept.begin(), kept.end(), 0);
-      if (!kept.empty()) session_->select(kept);
+      if (!rows_.empty())  // not the row that was added for it
+        session_->select(indices_below<std::int64_t>(rows_.size()));
       continue;
     }
     read_next(rows_.back());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <string>
 #include <type_traits>
 
@@ -11,6 +10,7 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -20,8 +20,7 @@ constexpr std::size_t kWorthwhile = 16;
 
 class Division {
  public:
-  explicit Division(const std::vector<TokenIds>& rows) : rows_(rows), order_(rows.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
+  explicit Division(const std::vector<TokenIds>& rows) : rows_(rows), order_(indices_below(rows.size())) {
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
   }
 

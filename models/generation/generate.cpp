@@ -1,7 +1,6 @@
 #include "models/generation/generate.h"
 
 #include <chrono>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -24,8 +23,7 @@ class RowLoop : public TokenLoop {
         rules_(task.options, task.model.config().vocab_size),
         rows_(task.model, task.prompts, task.options),
         sampler_(task.options.sampling, task.prompts.size()),
-        numbers_(rows_.size()) {
-    std::iota(numbers_.begin(), numbers_.end(), 0);
+        numbers_(indices_below(rows_.size())) {
     for (std::size_t b = 0; b < rows_.size(); ++b)
       states_.push_back(rules_.first_state(rows_.tokens(b).size()));
     task.result.ids.resize(rows_.size());

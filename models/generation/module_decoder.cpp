@@ -12,6 +12,7 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/generation/graphs/graphed_steps.h"
 #include "models/layers/attention/positions.h"
 
@@ -62,8 +63,7 @@ class ModuleSession : public DecodingSession {
   ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
       : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {
     source_.ids = pad(sources, Side::kRight).to(device());
-    source_.rows.resize(sources.size());
-    std::iota(source_.rows.begin(), source_.rows.end(), 0);
+    source_.rows = indices_below<std::int64_t>(sources.size());
     std::vector<TokenIds> ones;
     for (const TokenIds& source : sources) ones.emplace_back(source.size(), 1);
     const bool padded = std::any_of(ones.begin(), ones.end(),
@@ -110,9 +110,7 @@ class ModuleSession : public DecodingSession {
       for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
       return some;
     };
-    std::vector<std::int64_t> same(lengths_.size());
-    std::iota(same.begin(), same.end(), 0);
-    if (rows == same) return;
+    if (rows == indices_below<std::int64_t>(lengths_.size())) return;
     begins_ = chosen(begins_);
     lengths_ = chosen(lengths_);
     const at::Tensor index = at::tensor(rows, at::kLong).to(device());
@@ -130,8 +128,8 @@ class ModuleSession : public DecodingSession {
 
   void add_row() override {
     if (source_.ids.defined()) return DecodingSession::add_row();
-    std::vector<std::int64_t> some(lengths_.size() + 1, 0);
-    std::iota(some.begin(), some.end() - 1, 0);
+    std::vector<std::int64_t> some = indices_below<std::int64_t>(lengths_.size());
+    some.push_back(0);
     select(some);
     begins_.back() = lengths_.back() = 0;
   }

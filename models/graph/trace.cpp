@@ -4,7 +4,6 @@
 #include "models/graph/trace.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include <ATen/core/grad_mode.h>
@@ -14,6 +13,7 @@
 #include <torch/library.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/ops/tracing.h"
 
 namespace zoo::graph {
@@ -254,8 +254,7 @@ std::vector<std::int64_t> numbers(const std::vector<Graph>& traces, std::size_t 
 // The stride of a dense tensor is the product of the sizes inside, of a degree that two points do not show.
 void solve_strides(const std::vector<Graph>& traces, const Solver& solver, std::size_t id, Value& value) {
   const std::vector<Size>& first = traces[0].values[id].strides;
-  std::vector<std::size_t> order(first.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order = indices_below(first.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i].value({}); });
   Size inside = 1;
   for (const std::size_t i : order) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -57,8 +57,7 @@ void require_fit(Tokenizer& tokenizer, const TransformerConfig& config,
 }
 
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings) {
-  std::vector<std::size_t> order(encodings.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = indices_below(encodings.size());
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return encodings[i].size(); });
   return order;
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
 #include "models/generation/token_loop.h"
 #include "models/tasks/generate_session.h"
@@ -253,8 +254,7 @@ SuiteResult evaluate_task(const SuiteTask& task, DecodingModel& model, const Gen
     } catch (const Error& error) {
       throw Error(task.name, ", question ", rows.size() + 1, ": ", error.what());
     }
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order = indices_below(rows.size());
   // The longest first: there is little padding.
   std::ranges::stable_sort(order, std::greater<>(),
                            [&](std::size_t i) { return rows[i].empty() ? 0 : rows[i][0].ids.size(); });

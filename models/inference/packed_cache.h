@@ -39,7 +39,7 @@ class PackedCache {
   void clear(std::size_t slot);
 
   /// Memory of a position of a slot, in all layers.
-  std::size_t position_bytes() const { return head_bytes_ / shape_.capacity * shape_.heads * shape_.layers; }
+  std::size_t position_bytes() const { return head_bytes() / shape_.capacity * shape_.heads * shape_.layers; }
 
   /// True if a slot still has all positions that the token after the first `length` sees.
   bool serves(std::size_t slot, std::size_t length) const;
@@ -52,8 +52,10 @@ class PackedCache {
  private:
   bool has_window(std::size_t layer) const { return !shape_.has_window.empty() && shape_.has_window[layer]; }
 
+  std::size_t head_bytes() const { return panels_ * (keys_ + values_); }
+
   CacheShape shape_{};
-  std::size_t key_bytes_ = 0, head_bytes_ = 0;
+  std::size_t panels_ = 0, keys_ = 0, values_ = 0;  // of a head; bytes of its keys and values in a panel
   Memory memory_;
   std::vector<std::size_t> forgotten_;  // per slot, positions that layers with a window no longer have
 };

@@ -63,17 +63,6 @@ std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   return block;
 }
 
-// Block that new parts come from, while any of its parts is in use.
-struct OpenBlock {
-  std::mutex mutex;
-  std::weak_ptr<MemoryBlock> block;
-};
-
-OpenBlock& open_block() {
-  static OpenBlock open;
-  return open;
-}
-
 }  // namespace
 
 Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
@@ -82,11 +71,13 @@ Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
     block_ = std::make_shared<MemoryBlock>(bytes, MAP_NORESERVE);  // of a cache most is never touched
     data_ = block_->data;
   } else {
-    const std::lock_guard lock(open_block().mutex);
-    block_ = open_block().block.lock();
+    static std::mutex mutex;
+    static std::weak_ptr<MemoryBlock> open;  // that new parts come from, while any of its parts is in use
+    const std::lock_guard lock(mutex);
+    block_ = open.lock();
     if (block_ == nullptr || block_->left() < bytes) {
       block_ = block_of_huge_pages(bytes);
-      if (block_->data != nullptr) open_block().block = block_;
+      if (block_->data != nullptr) open = block_;
     }
     if (block_->data != nullptr) data_ = block_->data + block_->used;
     block_->used += round_up(bytes, kLine);

@@ -223,24 +223,19 @@ void check_same(const Graph& a, const Graph& b) {
 }
 
 // All traces; sizes of the first become polynomials.
-class Solver {
- public:
-  Solver(std::vector<std::vector<std::int64_t>> points, std::vector<std::vector<std::int64_t>> corners)
-      : points_(std::move(points)), corners_(std::move(corners)) {}
+struct Solver {
+  std::vector<std::vector<std::int64_t>> points, corners;
 
   std::optional<Size> solve(const std::vector<std::int64_t>& numbers) const {
-    std::optional<Size> size = Size::solve(corners_, {numbers.begin(), numbers.end() - 1});
-    return size && size->value(points_.back()) == numbers.back() ? size : std::nullopt;
+    std::optional<Size> size = Size::solve(corners, {numbers.begin(), numbers.end() - 1});
+    return size && size->value(points.back()) == numbers.back() ? size : std::nullopt;
   }
 
   bool fits(const Size& size, const std::vector<std::int64_t>& numbers) const {
-    for (std::size_t i = 0; i < points_.size(); ++i)
-      if (size.value(points_[i]) != numbers[i]) return false;
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (size.value(points[i]) != numbers[i]) return false;
     return true;
   }
-
- private:
-  std::vector<std::vector<std::int64_t>> points_, corners_;
 };
 
 // Number i of the vector that `of` finds in each graph.
@@ -314,7 +309,7 @@ Graph trace(const torch::nn::Module& module, const TraceRequest& request) {
   for (const auto& point : points) traces.push_back(trace_at(module, request, point));
   Graph graph = traces[0];
   for (const Graph& other : traces) check_same(graph, other);
-  solve(traces, Solver(points, corners), graph);
+  solve(traces, Solver{points, corners}, graph);
   graph.symbols = request.symbols;
   graph.sample = points[0];
   graph.inputs = request.inputs;

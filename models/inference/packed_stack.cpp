@@ -81,14 +81,13 @@ std::size_t PackedStack::bytes() const {
   std::size_t sum = 0;
   for (const Layer& layer : layers_) {
     for (const PackedLinear* linear :
-         {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down})
+         {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down,
+          &layer.experts.router, &layer.experts.shared_up, &layer.experts.shared_down,
+          &layer.experts.shared_gate})
       sum += linear->bytes();
     for (const std::vector<PackedLinear>* several :
          {&layer.experts.up, &layer.experts.down, &layer.distance_queries, &layer.distance_keys})
       for (const PackedLinear& each : *several) sum += each.bytes();
-    for (const PackedLinear* linear : {&layer.experts.router, &layer.experts.shared_up,
-                                       &layer.experts.shared_down, &layer.experts.shared_gate})
-      sum += linear->bytes();
   }
   return sum;
 }
@@ -289,7 +288,7 @@ void PackedStack::project(const Run& run, const float* input, const PackedNorm& 
                           const PackedLinear* next) const {
   const kernels::Preparation what = normalized(input, norm, linear.weight().inputs);
   multiply(run, linear,
-           {.rows = prepare(run, linear, what),
+           {.rows = prepare(run, linear, what, run.pass.rows),
             .result = result,
             .result_row = linear.weight().outputs,
             .adds = adds},
@@ -304,7 +303,7 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
   const std::size_t width = size(config_.hidden_size), up = network.up.weight().outputs;
   const kernels::Preparation read = normalized(network.input, network.norm, width);
   multiply(run, network.up,
-           {.rows = prepare(run, network.up, read),
+           {.rows = prepare(run, network.up, read, run.pass.rows),
             .result = inner,
             .result_row = up,
             .pointwise = gated ? kernels::Pointwise::kNone : f},
@@ -314,7 +313,7 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
                                   .width = network.down.weight().inputs,
                                   .gate = gated ? f : kernels::Pointwise::kNone};
   multiply(run, network.down,
-           {.rows = prepare(run, network.down, what),
+           {.rows = prepare(run, network.down, what, run.pass.rows),
             .result = result,
             .result_row = width,
             .adds = result == run.pass.x},

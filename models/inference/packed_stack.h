@@ -173,15 +173,11 @@ class PackedStack {
   void pack_distances(TransformerStackImpl& stack);
   const float* distance_scores(const Run& run, const Layer& layer, std::size_t head,
                                const SequenceRows& rows) const;
-  bool divides_groups(const Run& run) const;
   kernels::HeadCache head_cache(const Run& run, std::size_t layer, const SequenceRows& rows,
                                 std::size_t head) const;
   void append_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
   void attend_heads(const Run& run, std::size_t layer, const SequenceRows& rows,
                     Team::Part query_heads) const;
-  kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const {
-    return prepare(run, next, what, run.pass.rows);
-  }
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what,
                                 std::size_t rows) const;
   kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;

@@ -28,6 +28,11 @@ struct Beam {
   bool ends = false;
 };
 
+// In float32, like Hugging Face: rounding decides between close scores.
+float penalized(double score, std::int64_t length, double penalty) {
+  return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
+}
+
 // Beams of one prompt, as in Hugging Face's `generate`: there are more candidates than beams; those that end
 // compete with the finished ones, and the best of the others continue.
 class PromptBeams {
@@ -43,19 +48,52 @@ class PromptBeams {
   const std::vector<Beam>& running() const { return running_; }
 
   // Continues the running beams with `candidates`, in their order, of `length` of `max_length` new tokens.
-  void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
+  void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
+    finish(candidates, length);
+    const bool all_end = std::ranges::all_of(candidates, &Beam::ends);
+    std::ranges::stable_sort(candidates, [](const Beam& a, const Beam& b) {
+      return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
+    });
+    candidates.resize(beams_, candidates.back());
+    for (Beam& beam : candidates) {
+      // Too few candidates continue.
+      if (beam.ends) beam.found.score = kHopeless;
+      beam.ends = false;
+    }
+    running_ = std::move(candidates);
+    const double going = running_.front().found.score;
+    done_ = all_end || !std::isfinite(going) || !can_improve(going, length, max_length) ||
+            (options_.early_stopping == EarlyStopping::kFull && full());
+  }
 
   bool done() const { return done_; }
 
   // Finished beams, best first.
-  std::vector<FoundBeam> finished() const { return finished_; }
+  const std::vector<FoundBeam>& finished() const { return finished_; }
 
  private:
   static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
 
-  void finish(const std::vector<Beam>& candidates, std::int64_t length);
+  // Finishes those of the first `beams_` candidates that end.
+  void finish(const std::vector<Beam>& candidates, std::int64_t length) {
+    for (std::size_t c = 0; c < std::min(candidates.size(), beams_); ++c) {
+      FoundBeam found = candidates[c].found;
+      if (!candidates[c].ends || !(found.score > kHopeless / 2)) continue;
+      found.score = penalized(found.score, length, options_.length_penalty);
+      finished_.push_back(std::move(found));
+    }
+    std::ranges::stable_sort(finished_, std::greater<>(), &FoundBeam::score);
+    if (finished_.size() > beams_) finished_.resize(beams_);
+  }
+
   // `score`: the best sum of a candidate.
-  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const;
+  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const {
+    if (!full()) return true;
+    const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
+    const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
+    return best > static_cast<float>(finished_.back().score);
+  }
+
   bool full() const { return finished_.size() == beams_; }
 
   std::size_t prompt_, beams_;
@@ -64,48 +102,6 @@ class PromptBeams {
   std::vector<FoundBeam> finished_;
   bool done_ = false;
 };
-
-// In float32, like Hugging Face: rounding decides between close scores.
-float penalized(double score, std::int64_t length, double penalty) {
-  return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
-}
-
-void PromptBeams::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
-  finish(candidates, length);
-  const bool all_end = std::ranges::all_of(candidates, &Beam::ends);
-  std::ranges::stable_sort(candidates, [](const Beam& a, const Beam& b) {
-    return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
-  });
-  candidates.resize(beams_, candidates.back());
-  for (Beam& beam : candidates) {
-    // Too few candidates continue.
-    if (beam.ends) beam.found.score = kHopeless;
-    beam.ends = false;
-  }
-  running_ = std::move(candidates);
-  const double going = running_.front().found.score;
-  done_ = all_end || !std::isfinite(going) || !can_improve(going, length, max_length) ||
-          (options_.early_stopping == EarlyStopping::kFull && full());
-}
-
-// Finishes those of the first `beams_` candidates that end.
-void PromptBeams::finish(const std::vector<Beam>& candidates, std::int64_t length) {
-  for (std::size_t c = 0; c < std::min(candidates.size(), beams_); ++c) {
-    FoundBeam found = candidates[c].found;
-    if (!candidates[c].ends || !(found.score > kHopeless / 2)) continue;
-    found.score = penalized(found.score, length, options_.length_penalty);
-    finished_.push_back(std::move(found));
-  }
-  std::ranges::stable_sort(finished_, std::greater<>(), &FoundBeam::score);
-  if (finished_.size() > beams_) finished_.resize(beams_);
-}
-
-bool PromptBeams::can_improve(double score, std::int64_t length, std::int64_t max_length) const {
-  if (!full()) return true;
-  const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
-  const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
-  return best > static_cast<float>(finished_.back().score);
-}
 
 void check(const BeamOptions& options, double temperature) {
   if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)

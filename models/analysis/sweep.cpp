@@ -129,8 +129,7 @@ PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInpu
   const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
   const auto length = static_cast<std::size_t>(activation_at(model, source, first).size(1));
   const auto places = options.positions.empty() ? indices_below<std::int64_t>(length) : options.positions;
-  const auto columns =
-      options.heads ? head_stack(model).config().num_heads : static_cast<std::int64_t>(places.size());
+  const std::int64_t columns = options.heads ? head_stack(model).config().num_heads : std::ssize(places);
   const auto cell = [&](const Site& site, std::int64_t column) {
     if (options.heads) return patches(model, source, {site}, options.positions);
     return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});

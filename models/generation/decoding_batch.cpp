@@ -74,9 +74,8 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
                                  : context_limit(config, context);
   for (const TokenIds& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
-    const auto length = static_cast<std::int64_t>(prompt.size());
-    if (length > limit)
-      throw Error("a prompt of ", length, " tokens is longer than the context of ", limit, " tokens");
+    if (std::ssize(prompt) > limit)
+      throw Error("a prompt of ", prompt.size(), " tokens is longer than the context of ", limit, " tokens");
     for (const TokenId id : prompt) require_model_id("", id, config.vocab_size);
   }
 }
@@ -138,7 +137,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
   std::vector<TokenIds> different;
   std::map<TokenIds, std::int64_t> places;
   for (const TokenIds& prompt : prompts) {
-    const auto [place, is_new] = places.emplace(prompt, static_cast<std::int64_t>(different.size()));
+    const auto [place, is_new] = places.emplace(prompt, std::ssize(different));
     if (is_new) different.push_back(prompt);
     first_equal_.push_back(place->second);
   }
@@ -148,8 +147,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     beginnings_ = shared_prefixes(different);
     const bool by_length = model.config().rope_scaling.depends_on_length();
     if (by_length || beginnings_.size() == different.size()) beginnings_.clear();
-    session_ = model.begin(
-        static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
+    session_ = model.begin(beginnings_.empty() ? std::ssize(different) : std::ssize(beginnings_), capacity);
     keeps_ = options.keep_cache && options.beams.num_beams == 1 && !by_length;
     if (keeps_) session_->keep();
   }

@@ -78,16 +78,6 @@ bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
   return ++calm_ > kStepsBefore;
 }
 
-// False if the device or a library refuses: the usual way gives the same logits.
-bool GraphedSteps::record() {
-  try {
-    graph_ = std::make_unique<DeviceGraph>(cache_.device(), [this] { step_->run(); });
-  } catch (const c10::Error&) {
-    possible_ = false;
-  }
-  return possible_;
-}
-
 at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_t>& begins) {
   if (!possible_ || !is_ready(begins)) return {};
   const std::int64_t position = cache_.length();
@@ -101,7 +91,12 @@ at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_
     step_.emplace(model_, cache_, begins, seen_);
   }
   step_->set(ids, position);
-  if (records && !record()) return {};
+  try {
+    if (records) graph_ = std::make_unique<DeviceGraph>(cache_.device(), [this] { step_->run(); });
+  } catch (const c10::Error&) {  // the device or a library refuses: the usual way gives the same logits
+    possible_ = false;
+    return {};
+  }
   graph_->replay();
   cache_.advance(1);
   return step_->logits();

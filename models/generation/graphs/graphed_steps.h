@@ -60,7 +60,6 @@ class GraphedSteps {
 
  private:
   bool is_ready(const std::vector<std::int64_t>& begins);
-  bool record();
 
   Model& model_;
   KeyValueCache& cache_;

@@ -32,7 +32,6 @@ struct SweepOptions {
 /// target's position is then -1. Logits take most of a small model's time.
 ModelInputs answering_inputs(const Model& model, const ModelInputs& inputs, LogitTarget& target);
 
-/// Makes the interventions of one cell.
 using CellInterventions = std::function<std::vector<Intervention>(const Site& site, std::int64_t column)>;
 
 /// measure() of the target under the interventions of each cell: [L, columns], float64, by one forward pass
@@ -57,7 +56,6 @@ struct AblationEffects {
 AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
                                Ablation ablation);
 
-/// measure() of a sweep's target.
 struct PatchEffects {
   double clean = 0, corrupted = 0;  // of the two runs
   at::Tensor patched;               // [L, P] or [L, H], float64: of the corrupted run with one patch

@@ -13,7 +13,6 @@
 namespace zoo {
 namespace {
 
-// One beam found for a prompt.
 struct FoundBeam {
   TokenIds ids;
   std::vector<double> log_probabilities;  // of each token, if asked for
@@ -214,7 +213,6 @@ class BeamSearch : public TokenLoop {
     return found;
   }
 
-  // Selects the rows of the beams that continue.
   void keep(const std::vector<PromptBeams>& going) {
     if (going.empty()) return;
     std::vector<std::int64_t> rows, states;

@@ -16,7 +16,6 @@
 
 namespace zoo {
 
-/// Rows that share a prefix.
 struct SharedPrefix {
   std::vector<std::size_t> rows;  // row numbers
   std::size_t length = 0;         // of the prefix; 0 for a row that shares none

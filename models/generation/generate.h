@@ -86,7 +86,6 @@ struct GenerationResult {
   double tokens_per_second() const;  // over both times; 0 if no time was measured
 };
 
-/// A newly chosen token.
 struct NewToken {
   std::size_t row = 0;  // index of its row in the result
   TokenId id = 0;

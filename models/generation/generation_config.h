@@ -20,7 +20,6 @@
 
 namespace zoo {
 
-/// A checkpoint's defaults for generation.
 struct GenerationDefaults {
   TokenIds eos_token_ids;  // each of them ends a text; empty: none
   std::optional<TokenId> pad_token_id, bos_token_id, decoder_start_token_id;

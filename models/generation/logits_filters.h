@@ -35,7 +35,6 @@ using RowHistories = std::vector<RowHistory>;
 using LogitsFilter = std::function<at::Tensor(const at::Tensor& logits, const RowHistories& rows)>;
 using LogitsFilters = std::vector<LogitsFilter>;
 
-/// Applies them in order.
 inline at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits,
                                 const RowHistories& rows = {}) {
   for (const LogitsFilter& filter : filters) logits = filter(logits, rows);

@@ -16,7 +16,6 @@
 
 namespace zoo {
 
-/// Options for choosing the next token.
 struct SamplingOptions {
   double temperature = 1.0;  // 0: greedy, which ignores the rest
   std::int64_t top_k = 0;    // 0: all

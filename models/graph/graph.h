@@ -31,7 +31,6 @@ class Size {
                                    std::vector<std::int64_t> values);
 
   bool is_constant() const;
-  /// Its value where the symbols have these.
   std::int64_t value(const std::vector<std::int64_t>& symbols) const;
   const Terms& terms() const { return terms_; }
 

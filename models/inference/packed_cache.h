@@ -7,7 +7,6 @@
 
 namespace zoo::inference {
 
-/// Dimensions and storage type of a cache.
 struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
   std::size_t head_dim, capacity;    // positions of a slot; rounded up to full panels
@@ -35,7 +34,6 @@ class PackedCache {
   /// In layers with a window, frees what no token after the first `length` of a slot sees, except kSpare.
   void forget(std::size_t slot, std::size_t length);
 
-  /// Frees all that a slot holds.
   void clear(std::size_t slot);
 
   /// Memory of a position of a slot, in all layers.

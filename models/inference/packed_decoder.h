@@ -42,7 +42,6 @@ class PackedDecoder : public DecodingModel {
   std::size_t bytes() const;
   /// Bytes of the weights that a decoding step loads.
   std::size_t decoder_bytes() const { return head_.bytes() + stack_->bytes(); }
-  /// Bytes of a token's keys and values.
   std::size_t cache_bytes_per_token() const;
 
  private:

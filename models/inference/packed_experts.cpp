@@ -133,7 +133,6 @@ void PackedStack::sort_choices(const Run& run) const {
 
 namespace {
 
-// Rows from `first` on.
 kernels::PreparedRows rows_from(kernels::PreparedRows rows, std::size_t first, std::size_t inputs) {
   rows.data += first * rows.row_bytes;
   if (rows.scales != nullptr) rows.scales += first * kernels::scales_in_row(rows.type, inputs);

@@ -79,7 +79,6 @@ class PackedStack {
   /// one that no layer has, such as an expert's.
   std::shared_ptr<const PackedAdapter> adapter(const std::map<std::string, LowRankTerm>& terms) const;
 
-  /// Runs all layers and the final norm.
   void run(const Pass& pass, Workspace& workspace);
 
   /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
@@ -125,7 +124,6 @@ class PackedStack {
     const kernels::InferenceKernels& kernels;
   };
 
-  // A feed-forward network and its input.
   struct Network {
     const PackedLinear &up, &down;
     const float* input;

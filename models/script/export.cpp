@@ -25,7 +25,6 @@ namespace {
 
 using Values = std::vector<std::pair<std::string_view, std::string>>;
 
-// A section of methods.py.in.
 std::string section(const std::string& name) {
   return std::string(text_section(embedded::kScriptMethods, name));
 }

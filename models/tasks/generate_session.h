@@ -93,7 +93,6 @@ class RowText {
   std::string finish();
   /// The rest of the text from the stop string on that has ended it; empty: none has.
   std::string_view stop() const { return stopped_ ? std::string_view(held_) : std::string_view(); }
-  /// Number of bytes that are held back.
   std::size_t held() const { return held_.size(); }
 
  private:

@@ -21,7 +21,6 @@ c10::Device device_of(const ComputeOptions& compute);
 /// has, or the directory holds packed weights, since their kernels run there alone.
 c10::Device device_of(const ComputeOptions& compute, const CheckpointConfig& checkpoint);
 
-/// LibTorch's type of `dtype`.
 c10::ScalarType dtype_of(const ComputeOptions& compute);
 
 /// The type of this name; none for "auto", "modules" and others.

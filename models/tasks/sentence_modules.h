@@ -34,7 +34,6 @@ enum class PoolingMode {
 
 /// "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", in the order of the enum.
 const std::vector<std::string>& pooling_names();
-/// Nothing for another name.
 std::optional<PoolingMode> pooling_named(const std::string& name);
 
 /// Data that the modules after the transformer read and write.

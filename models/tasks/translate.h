@@ -21,7 +21,6 @@
 
 namespace zoo {
 
-/// Tokens of the languages of a translation.
 struct Languages {
   std::optional<TokenId> source, target;
   std::optional<TokenId> code;  // of the target, before the text (Marian)

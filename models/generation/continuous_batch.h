@@ -60,8 +60,7 @@ struct BatchRequest {
 struct BatchRow;
 struct BatchWork;
 
-/// Scores of the last prompts that were scored. A later prompt that begins alike has the same ones, so that
-/// it need not read these tokens to score them.
+/// Scores of the last prompts that were scored. A later prompt that begins alike need not read these tokens.
 class ScoredPrompts {
  public:
   /// The scores of `tokens` after the first one, as far as a kept prompt with equal scores begins like them.

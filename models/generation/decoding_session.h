@@ -84,8 +84,7 @@ class DecodingSession {
   virtual std::int64_t length(std::int64_t row) const = 0;  // tokens that it has read
 };
 
-/// Decoding's interface to a decoder, or an encoder-decoder with its language model head: built from modules,
-/// or from weights packed for inference.
+/// Decoding's interface to a decoder or encoder-decoder with its language model head, of modules or packed.
 class DecodingModel {
  public:
   virtual ~DecodingModel() = default;

@@ -78,8 +78,7 @@ class TextLookup {
     return {};
   }
 
-  // Rejected drafts cost time: their number halves, until none are tried for a while; accepted ones double
-  // it.
+  // Rejected drafts cost time: they halve the number, down to none for a while; accepted ones double it.
   void learn(std::size_t drafted, std::size_t accepted) {
     if (drafted == 0) return;
     wanted_ = accepted == drafted ? std::min(most_, 2 * wanted_) : std::min(wanted_ / 2 + accepted, most_);

@@ -60,8 +60,7 @@ LogitsFilter top_k_filter(std::int64_t k, std::int64_t least) {
 }
 
 // Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. Like
-// Hugging Face, removes tokens in ascending order while their cumulative probability is at most 1 - p, and
-// never the last `least`.
+// Hugging Face, removes tokens in ascending order while their sum is at most 1 - p, never the last `least`.
 LogitsFilter top_p_filter(double p, std::int64_t least) {
   if (!(p >= 0 && p <= 1)) throw Error("top_p must be in [0, 1], got ", p);
   return [=](const at::Tensor& logits, const RowHistories&) {

@@ -5,8 +5,7 @@
 
 #include "models/inference/packed_stack.h"
 
-// Mixtures of experts of a PackedStack. Idea: sort the tokens' choices by expert, so that each expert
-// multiplies all of its tokens in one product.
+// Mixtures of experts. Idea: tokens' choices sorted by expert, which multiplies all of its tokens at once.
 
 namespace zoo::inference {
 

@@ -7,8 +7,7 @@
 
 namespace zoo::script {
 
-/// A torch::jit::Module with the model's parameters and buffers, under their names, in evaluation mode, on
-/// the CPU. Tied ones stay tied.
+/// The model's parameters and buffers under their names, in evaluation mode, on the CPU. Tied ones stay tied.
 torch::jit::Module module_of(const Model& model);
 
 /// Adds a traced pass of that model as the method `name`. Its first `inputs` inputs are arguments, the others

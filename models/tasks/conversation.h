@@ -74,8 +74,7 @@ class Conversation {
   std::vector<ChatMessage> messages_;
 };
 
-/// Reader::context of a model: `context` tokens, or, if it is 0, as many as the model knows positions of; and
-/// at most `max_length`, as in GenerationSettings.
+/// Reader::context of a model: `context` tokens; 0: as many as it knows positions of; at most `max_length`.
 std::int64_t conversation_context(const TransformerConfig& config, std::int64_t context,
                                   std::optional<std::int64_t> max_length);
 

@@ -48,8 +48,8 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
 /// options.row_ends, so that a row also ends at a stop string of the session, which must outlive the options.
 void complete(GenerationOptions& options, const GenerateSession& session);
 
-/// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
-/// have a tokenizer and outlive this object.
+/// Ids with text: no end tokens and none beyond the vocabulary. The session has a tokenizer and outlives
+/// this.
 class TextIds {
  public:
   explicit TextIds(const GenerateSession& session)

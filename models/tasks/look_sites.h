@@ -41,8 +41,7 @@ analysis::Ablation ablation_named(const std::string& name, const std::vector<Sit
 /// Throws UnfitField naming the member with a part that the stack lacks.
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);
 
-/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws UnfitField naming
-/// `positions`.
+/// Positions "2,5" below `length`, each once, in ascending order. Throws UnfitField naming `positions`.
 std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
 
 }  // namespace zoo

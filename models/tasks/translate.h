@@ -57,8 +57,7 @@ struct Translation {
   TokenIds ids;  // that the decoder has written
 };
 
-/// An encoder-decoder that translates or summarises texts, as `tzoo translate` does. Threads may share it;
-/// passes over packed weights take turns.
+/// An encoder-decoder that translates or summarises texts, as `tzoo translate` does. Threads may share it.
 class TextTranslator {
  public:
   /// A directory. Writes as its generation_config.json says, else as translation_settings(). Throws Error

@@ -12,9 +12,8 @@
 
 namespace zoo {
 
-/// A decoder's step of one token a row, whose kernels do not depend on how many tokens came before: all
-/// `seen` positions of the cache are read, and a mask hides those after the token. So the kernels can be
-/// recorded once and launched for every token.
+/// A decoder's step of one token a row, whose kernels do not depend on how many tokens came before: it reads
+/// `seen` positions of the cache, and a mask hides those after the token. So they can be recorded once.
 class FixedStep {
  public:
   /// False for models whose step does depend on the number of tokens: biases by distance, windows shorter
@@ -44,8 +43,7 @@ class FixedStep {
   at::Tensor logits_;
 };
 
-/// A session's steps of one token a row on a GPU: once the same rows have taken a few, the step's kernels are
-/// recorded and from then on launched together.
+/// A session's steps of one token a row on a GPU: after a few of the same rows, their kernels are recorded.
 class GraphedSteps {
  public:
   GraphedSteps(Model& model, KeyValueCache& cache);

@@ -32,8 +32,7 @@ struct RankedDocument {
   float score = 0.0F;
 };
 
-/// True for a classifier of pairs with one label, which scores how well a document answers a query: a
-/// CrossEncoder of Sentence-Transformers.
+/// True for a CrossEncoder of Sentence-Transformers: a classifier with one label, how well a text answers.
 bool scores_pairs(const CheckpointConfig& checkpoint);
 
 /// Documents, best first; of equal scores the first in the request. The score of a cross-encoder (Nogueira

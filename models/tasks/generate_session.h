@@ -79,11 +79,7 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 class RowText {
  public:
   explicit RowText(const GenerateSession& session)
-      : ids_(session),
-        stop_(session.stop),
-        pieces_(session.pieces),
-        tokenizer_(*session.tokenizer),
-        decoder_(tokenizer_) {}
+      : session_(session), ids_(session), decoder_(*session.tokenizer) {}
 
   /// The text of a token of the prompt, in which stop strings have no effect.
   std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
@@ -99,10 +95,8 @@ class RowText {
   std::string piece(TokenId id);
   std::string release(const std::string& text);
 
+  const GenerateSession& session_;
   TextIds ids_;
-  const StopStrings& stop_;
-  std::shared_ptr<const std::vector<std::string>> pieces_;
-  const Tokenizer& tokenizer_;
   StreamDecoder decoder_;
   std::string held_;  // may be the beginning of a stop string
   bool started_ = false, stopped_ = false;

@@ -124,8 +124,6 @@ class GenerationRun {
   GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
                 TokenCallback on_token = {});
   ~GenerationRun();
-  GenerationRun(const GenerationRun&) = delete;
-  GenerationRun& operator=(const GenerationRun&) = delete;
 
   /// Adds a token to each row that has not ended (with drafts: some to one row). False, without a step, once
   /// none is left or options.interrupted or the callback has ended it. Throws Error as generate().

@@ -20,8 +20,6 @@ class Memory {
   ~Memory();
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
   std::byte* data() const { return data_; }
   template <class T> T* as() const { return reinterpret_cast<T*>(data_); }

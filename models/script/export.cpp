@@ -23,14 +23,12 @@ extern const std::string_view kScriptMethods;  // methods.py.in
 namespace zoo {
 namespace {
 
-using Values = std::vector<std::pair<std::string_view, std::string>>;
-
 std::string section(const std::string& name) {
   return std::string(text_section(embedded::kScriptMethods, name));
 }
 
 // Replaces each "$name". All names are known.
-std::string fill(std::string text, const Values& values) {
+std::string fill(std::string text, const std::vector<std::pair<std::string_view, std::string>>& values) {
   for (const auto& [name, value] : values) {
     for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), value);
   }

@@ -210,9 +210,7 @@ void check_same(const Graph& a, const Graph& b) {
       throw Error("the operators depend on the sizes of the inputs: number ", i, " is ", Graph::name_of(x),
                   " or ", Graph::name_of(y));
   }
-  bool equal =
-      a.nodes.size() == b.nodes.size() && a.outputs == b.outputs && a.weights.size() == b.weights.size();
-  if (!equal)
+  if (a.nodes.size() != b.nodes.size() || a.outputs != b.outputs || a.weights.size() != b.weights.size())
     throw Error("the operators depend on the sizes of the inputs: ", a.nodes.size(), " or ", b.nodes.size());
   for (std::size_t i = 0; i < a.weights.size(); ++i) {
     const at::Tensor &x = a.weights[i].tensor, &y = b.weights[i].tensor;

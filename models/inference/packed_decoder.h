@@ -51,9 +51,8 @@ class PackedDecoder : public DecodingModel {
   void logits(const float* hidden, std::size_t rows, float* result) const;
 
   TransformerConfig config_;
-  PackedEmbeddings embeddings_;
-  std::optional<PackedEmbeddings> encoder_embeddings_;
-  std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only
+  std::optional<PackedEmbeddings> embeddings_, encoder_embeddings_;
+  std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only, like its embeddings
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   std::vector<std::shared_ptr<const PackedAdapter>> adapters_;

@@ -113,8 +113,8 @@ class PackedSession : public DecodingSession {
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         const auto& [number, first, count] = pieces[i];
         const SequenceRows& rows = pass.sequences[i];
-        model_.embeddings_.embed(tokens[number], rows.past - first, first, count,
-                                 pass.x + rows.first_row * width);
+        model_.embeddings_->embed(tokens[number], rows.past - first, first, count,
+                                  pass.x + rows.first_row * width);
       }
       {
         const std::lock_guard turn(model_.turn_);

@@ -8,6 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include <c10/util/ScopeExit.h>
 
+#include "models/generation/graphs/device_graph.h"
+
 namespace zoo {
 namespace {
 
@@ -66,11 +68,11 @@ void FixedStep::run() {
 GraphedSteps::GraphedSteps(Model& model, KeyValueCache& cache)
     : model_(model),
       cache_(cache),
-      possible_(DeviceGraph::available(cache.device()) && FixedStep::supports(model.config(), kFirstSeen)) {}
+      possible_(can_record(cache.device()) && FixedStep::supports(model.config(), kFirstSeen)) {}
 
 bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
   if (begins != begins_ || moves_ != cache_.moves()) {
-    graph_.reset();
+    launch_ = nullptr;
     begins_ = begins;
     moves_ = cache_.moves();
     calm_ = 0;
@@ -81,9 +83,9 @@ bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
 at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_t>& begins) {
   if (!possible_ || !is_ready(begins)) return {};
   const std::int64_t position = cache_.length();
-  const bool records = !graph_ || position >= seen_;
+  const bool records = !launch_ || position >= seen_;
   if (records) {
-    graph_.reset();
+    launch_ = nullptr;
     seen_ = std::min(cache_.capacity(), std::max(kFirstSeen, static_cast<std::int64_t>(std::bit_ceil(
                                                                  static_cast<std::uint64_t>(position) + 1))));
     possible_ = FixedStep::supports(model_.config(), seen_);
@@ -92,12 +94,12 @@ at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_
   }
   step_->set(ids, position);
   try {
-    if (records) graph_ = std::make_unique<DeviceGraph>(cache_.device(), [this] { step_->run(); });
+    if (records) launch_ = recorded(cache_.device(), [this] { step_->run(); });
   } catch (const c10::Error&) {  // the device or a library refuses: the usual way gives the same logits
     possible_ = false;
     return {};
   }
-  graph_->replay();
+  launch_();
   cache_.advance(1);
   return step_->logits();
 }

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <vector>
 
-#include "models/generation/graphs/device_graph.h"
 #include "models/layers/attention/key_value_cache.h"
 #include "models/model.h"
 #include "tokenizer/token_id.h"
@@ -66,7 +65,7 @@ class GraphedSteps {
   std::vector<std::int64_t> begins_;
   std::int64_t moves_ = -1, seen_ = 0, calm_ = 0;  // calm_: steps since the rows changed
   std::optional<FixedStep> step_;
-  std::unique_ptr<DeviceGraph> graph_;
+  std::function<void()> launch_;  // the recorded step
 };
 
 }  // namespace zoo

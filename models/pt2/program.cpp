@@ -75,7 +75,7 @@ std::string identifier(std::string text) {
 
 class Program {
  public:
-  explicit Program(const Graph& graph) : graph_(graph), point_(graph.sample) {}
+  explicit Program(const Graph& graph) : graph_(graph) {}
 
   Json json() {
     name_values();
@@ -158,8 +158,8 @@ class Program {
   }
 
   Json size_json(const Size& size) const {
-    if (size.is_constant()) return {{"as_int", size.value(point_)}};
-    return {{"as_expr", {{"expr_str", expression(size)}, {"hint", {{"as_int", size.value(point_)}}}}}};
+    if (size.is_constant()) return {{"as_int", size.value(graph_.sample)}};
+    return {{"as_expr", {{"expr_str", expression(size)}, {"hint", {{"as_int", size.value(graph_.sample)}}}}}};
   }
 
   Json meta(const Value& value) const {
@@ -188,7 +188,7 @@ class Program {
 
   // SymIntArgument of a size, for which nodes are added once: products of its symbols, then their sum.
   Json symbolic(const Size& size) {
-    if (size.is_constant()) return {{"as_int", size.value(point_)}};
+    if (size.is_constant()) return {{"as_int", size.value(graph_.sample)}};
     return {{"as_name", computed(size)}};
   }
 
@@ -197,8 +197,8 @@ class Program {
     const auto combine = [&](const char* op, const Size& a, const Size& b, const Size& result) {
       Json inputs = Json::array();
       for (const auto& [side, operand] : {std::pair("a", a), std::pair("b", b)}) {
-        const Json argument = operand.is_constant() ? Json{{"as_int", operand.value(point_)}}
-                                                    : Json{{"as_sym_int", {{"as_name", computed(operand)}}}};
+        const Json argument =
+            operand.is_constant() ? symbolic(operand) : Json{{"as_sym_int", symbolic(operand)}};
         inputs.push_back({{"name", side}, {"arg", argument}, {"kind", kPositional}});
       }
       add_size_node(op, inputs, "size_" + std::to_string(size_names_.size()), result);
@@ -225,7 +225,7 @@ class Program {
       case Argument::Kind::kInteger: {
         const Size& size = argument.integers[0];
         if (!size.is_constant()) return {{"as_sym_int", symbolic(size)}};
-        const std::int64_t number = size.value(point_);
+        const std::int64_t number = size.value(graph_.sample);
         if (has("ScalarType")) return {{"as_scalar_type", dtype_number(static_cast<at::ScalarType>(number))}};
         if (has("Layout") && number == static_cast<std::int64_t>(at::kStrided))
           return {{"as_layout", kStrided}};
@@ -255,7 +255,7 @@ class Program {
     for (const Size& size : argument.integers) {
       constant = constant && size.is_constant();
       symbols.push_back(symbolic(size));
-      numbers.push_back(size.value(point_));
+      numbers.push_back(size.value(graph_.sample));
     }
     return constant ? Json{{"as_ints", numbers}} : Json{{"as_sym_ints", symbols}};
   }
@@ -347,7 +347,6 @@ class Program {
   }
 
   const Graph& graph_;
-  const std::vector<std::int64_t>& point_;
   std::vector<std::string> names_;  // of values
   Json nodes_ = Json::array(), size_nodes_ = Json::array(), size_values_ = Json::object();
   std::map<Size, std::string> size_names_;

@@ -5,21 +5,13 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 
 namespace zoo {
 namespace {
 
 // The file may differ from float64 by this many times the model's own difference.
 constexpr double kRoundings = 6;
-
-// The first row begins with hidden positions, the last one ends with them.
-at::Tensor padding_mask(std::int64_t batch, std::int64_t length) {
-  at::Tensor mask = at::ones({batch, length}, at::kLong);
-  mask[0].slice(0, 0, length / 3).zero_();
-  mask[-1].slice(0, length - length / 4).zero_();
-  return mask;
-}
 
 double largest(const at::Tensor& x) { return x.to(at::kDouble).abs().max().item<double>(); }
 
@@ -48,7 +40,11 @@ ModelInputs inputs_of(const VerifyReport::Comparison& entry, const TransformerCo
                       const at::Device& device) {
   const at::Tensor ids = ids_to_verify(entry.batch, entry.length, config.vocab_size).to(device);
   ModelInputs inputs{.input_ids = ids};
-  if (entry.padded) inputs.attention_mask = padding_mask(entry.batch, entry.length).to(device);
+  if (entry.padded) {  // the first row begins with hidden positions, the last one ends with them
+    inputs.attention_mask = at::ones_like(ids);
+    inputs.attention_mask[0].slice(0, 0, entry.length / 3).zero_();
+    inputs.attention_mask[-1].slice(0, entry.length - entry.length / 4).zero_();
+  }
   if (config.shape == Shape::kEncoderDecoder)
     inputs.decoder_input_ids = ids.slice(1, ids.size(1) / 2);  // of another length than the encoder's
   return inputs;

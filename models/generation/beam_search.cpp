@@ -102,16 +102,6 @@ class PromptBeams {
   bool done_ = false;
 };
 
-void check(const BeamOptions& options, double temperature) {
-  if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
-    throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
-                options.num_return_sequences);
-  if (!std::isfinite(options.length_penalty))
-    throw Error("length_penalty must be a number, got ", options.length_penalty);
-  if (options.sample && temperature == 0)
-    throw Error("beams that sample need a positive temperature, got ", temperature);
-}
-
 class BeamSearch : public TokenLoop {
  public:
   explicit BeamSearch(GenerationTask& task)
@@ -254,7 +244,15 @@ class BeamSearch : public TokenLoop {
 }  // namespace
 
 std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task) {
-  check(task.options.beams, task.options.sampling.temperature);
+  const BeamOptions& options = task.options.beams;
+  const double temperature = task.options.sampling.temperature;
+  if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
+    throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
+                options.num_return_sequences);
+  if (!std::isfinite(options.length_penalty))
+    throw Error("length_penalty must be a number, got ", options.length_penalty);
+  if (options.sample && temperature == 0)
+    throw Error("beams that sample need a positive temperature, got ", temperature);
   return std::make_unique<BeamSearch>(task);
 }
 

@@ -207,15 +207,6 @@ class DraftedRow {
   std::optional<RowSession> draft_;
 };
 
-void check(DecodingModel& model, const GenerationOptions& options) {
-  const TransformerConfig &own = model.config(), &draft = options.draft->config();
-  if (own.vocab_size != draft.vocab_size)
-    throw Error("the draft model has a vocabulary of ", draft.vocab_size, " ids, the model one of ",
-                own.vocab_size);
-  if (own.shape != draft.shape)
-    throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
-}
-
 class DraftingLoop : public TokenLoop {
  public:
   explicit DraftingLoop(GenerationTask& task)
@@ -265,7 +256,14 @@ class DraftingLoop : public TokenLoop {
 }  // namespace
 
 std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task) {
-  if (task.options.draft != nullptr) check(task.model, task.options);
+  if (task.options.draft != nullptr) {
+    const TransformerConfig &own = task.model.config(), &draft = task.options.draft->config();
+    if (own.vocab_size != draft.vocab_size)
+      throw Error("the draft model has a vocabulary of ", draft.vocab_size, " ids, the model one of ",
+                  own.vocab_size);
+    if (own.shape != draft.shape)
+      throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
+  }
   return std::make_unique<DraftingLoop>(task);
 }
 

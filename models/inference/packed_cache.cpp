@@ -8,17 +8,13 @@
 #include "data/base/sizes.h"
 
 namespace zoo::inference {
-namespace {
-
-constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // half of the addresses of a process
-
-}  // namespace
 
 PackedCache::PackedCache(const CacheShape& shape)
     : shape_(shape),
       panels_(kernels::panel_count(shape.capacity)),
       keys_(kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs)),
       values_(kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs)) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // half of the addresses of a process
   const auto bytes = checked_product({panels_, keys_ + values_, shape.heads, shape.slots, shape.layers});
   TORCH_CHECK(bytes && *bytes <= kMostBytes, "a KV cache of ", shape.slots, " rows of ", shape.capacity,
               " tokens is too large: take a smaller max_new_tokens, max_length or context");

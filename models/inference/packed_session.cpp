@@ -11,15 +11,6 @@
 #include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {
-namespace {
-
-// Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
-constexpr std::size_t kRowsAtOnce = 512;
-
-// Slots for what is held of rows that have left: at most so many, and address space for so many times it.
-constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
-
-}  // namespace
 
 struct HeldToken {
   std::uint64_t writing;  // slots with the same number at a position hold the same keys and values there
@@ -249,6 +240,11 @@ class PackedSession : public DecodingSession {
   }
 
  private:
+  // Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
+  static constexpr std::size_t kRowsAtOnce = 512;
+  // Slots for what is held of rows that have left: at most so many, and address space for so many times it.
+  static constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
+
   struct Row {
     std::size_t slot = 0, source = 0, length = 0;
     const PackedAdapter* adapter = nullptr;

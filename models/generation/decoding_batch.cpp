@@ -63,12 +63,11 @@ class Division {
   std::vector<std::size_t> order_;
 };
 
-// An encoder without a position table accepts any source, but its time grows with the length squared.
-constexpr std::int64_t kLongestSource = 8192;
-
 void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
                    std::int64_t context) {
-  // An encoder cannot slide over its source.
+  // An encoder cannot slide over its source. Without a position table it accepts any, but its time grows with
+  // the length squared.
+  constexpr std::int64_t kLongestSource = 8192;
   const std::int64_t limit = config.shape == Shape::kEncoderDecoder
                                  ? std::min(context_limit(config), kLongestSource)
                                  : context_limit(config, context);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -19,9 +18,6 @@
 namespace zoo {
 namespace {
 
-// Id at cache positions without a token; a mask hides them.
-constexpr std::int64_t kPadding = 0;
-
 enum class Side { kLeft, kRight };
 
 std::int64_t longest_of(const std::vector<TokenIds>& rows) {
@@ -30,10 +26,10 @@ std::int64_t longest_of(const std::vector<TokenIds>& rows) {
   return longest;
 }
 
-// [B, longest], padded on `side`.
+// [B, longest], padded on `side` with 0, which a mask hides.
 at::Tensor pad(const std::vector<TokenIds>& rows, Side side) {
   const std::int64_t width = longest_of(rows);
-  at::Tensor padded = at::full({static_cast<std::int64_t>(rows.size()), width}, kPadding, at::kLong);
+  at::Tensor padded = at::zeros({std::ssize(rows), width}, at::kLong);
   auto* place = padded.mutable_data_ptr<std::int64_t>();
   for (const TokenIds& row : rows) {
     std::copy(row.begin(), row.end(), place + (side == Side::kLeft ? width - std::ssize(row) : 0));

@@ -27,9 +27,8 @@ void free_pages(std::uintptr_t first, std::uintptr_t last) {
 struct MemoryBlock {
   // `data` is null if the system refuses.
   explicit MemoryBlock(std::size_t bytes, int flags = 0) : mapped(bytes) {
-    mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    if (mapping == MAP_FAILED) mapping = nullptr;
-    data = static_cast<std::byte*>(mapping);
+    void* got = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (got != MAP_FAILED) data = mapping = static_cast<std::byte*>(got);
   }
   ~MemoryBlock() {
     if (mapping != nullptr) munmap(mapping, mapped);
@@ -37,11 +36,9 @@ struct MemoryBlock {
   MemoryBlock(const MemoryBlock&) = delete;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
 
-  std::size_t left() const {
-    return static_cast<std::size_t>(static_cast<std::byte*>(mapping) + mapped - data) - used;
-  }
+  std::size_t left() const { return static_cast<std::size_t>(mapping + mapped - data) - used; }
 
-  void* mapping = nullptr;
+  std::byte* mapping = nullptr;
   std::size_t mapped;
   std::byte* data = nullptr;  // start of the first part
   std::size_t used = 0;

@@ -74,4 +74,17 @@ class Model : public torch::nn::Module {
   void predict_tokens(const HeadParts& head, const ModelInputs& inputs, ModelOutput& output) const;
 };
 
+/// Keeps a model in evaluation mode while it lives, and then restores its mode.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
 }  // namespace zoo

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 namespace zoo {
 
@@ -17,6 +19,13 @@ inline std::optional<std::size_t> checked_product(std::initializer_list<std::siz
   for (const std::size_t count : counts)
     if (__builtin_mul_overflow(product, count, &product) || product > PTRDIFF_MAX) return std::nullopt;
   return product;
+}
+
+/// 0, 1, … count - 1.
+template <class Index = std::size_t> std::vector<Index> indices_below(std::size_t count) {
+  std::vector<Index> indices(count);
+  std::iota(indices.begin(), indices.end(), Index{0});
+  return indices;
 }
 
 }  // namespace zoo

@@ -66,8 +66,7 @@ struct Readout {
   at::Tensor operator()(const at::Tensor& part) const { return norm(part).matmul(direction); }
 };
 
-// [H]: contributions of the heads' outputs [H, D] at the position to the logit, through projection and end
-// norm.
+// [H]: shares of the heads' outputs [H, D] at the position in the logit, by projection and end norm.
 at::Tensor head_shares(const at::Tensor& outputs, const LinearImpl& out, const Norm& end_norm,
                        const TransformerConfig& config, const Readout& readout) {
   const std::int64_t heads = outputs.size(0);

@@ -28,8 +28,7 @@ struct LogitAttribution {
 /// Direct logit attribution (Elhage et al., 2021, "A Mathematical Framework for Transformer Circuits"): the
 /// residual stream is the sum of the sublayers' outputs, and the logit is linear in it if the norms' means
 /// and scales are fixed to those of this pass. Uses the first row. Throws c10::Error if there is no such sum:
-/// in post-LN, which normalises it after each sublayer, and for a head with its own layer before the
-/// projection.
+/// in post-LN, which normalises it after each sublayer, and for a head with a layer of its own.
 LogitAttribution attribute_logit(const Model& model, const Run& run, const LogitTarget& target);
 
 }  // namespace zoo::analysis

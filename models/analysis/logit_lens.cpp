@@ -16,15 +16,6 @@ namespace {
 constexpr double kNatsPerBit = 0.69314718055994530942;
 constexpr std::int64_t kRowsTogether = 64;  // of logits
 
-HeadParts head_of_every_position(const Model& model) {
-  HeadParts head = model.parts().head;
-  TORCH_CHECK(
-      has_lens(model),
-      "the logit lens needs a head that gives logits at every position: that of a language model or of "
-      "a token classifier");
-  return head;
-}
-
 // [P] of the run's first row.
 at::Tensor chosen_positions(const at::Tensor& states, const std::vector<std::int64_t>& positions) {
   const std::int64_t length = states.size(1);
@@ -36,22 +27,26 @@ at::Tensor chosen_positions(const at::Tensor& states, const std::vector<std::int
   return at::tensor(positions, options).to(states.device());
 }
 
-at::Tensor entropy(const at::Tensor& log_p) {
+// Mean of log-probabilities or differences of them [*, V] under p, in bits: [*].
+at::Tensor mean_bits(const at::Tensor& log_p, const at::Tensor& nats) {
   const at::Tensor p = log_p.exp();
-  return -(p * log_p).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
+  return (p * nats).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
 }
 
 }  // namespace
 
 at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
-  const at::Tensor p = log_p.exp();
-  return (p * (log_p - log_q)).masked_fill(p.eq(0), 0.0).sum(-1) / kNatsPerBit;
+  return mean_bits(log_p, log_p - log_q);
 }
 
 bool has_lens(const Model& model) { return model.parts().head.is_at_every_position(); }
 
 at::Tensor lens_logits(const Model& model, const at::Tensor& states) {
-  const HeadParts head = head_of_every_position(model);
+  TORCH_CHECK(
+      has_lens(model),
+      "the logit lens needs a head that gives logits at every position: that of a language model or of "
+      "a token classifier");
+  const HeadParts head = model.parts().head;
   const Norm& final_norm = head_stack(model).final_norm;
   return head.logits(head.transformed(final_norm ? final_norm->forward(states) : states));
 }
@@ -78,7 +73,7 @@ LogitLens logit_lens(const Model& model, const Run& run, const LensOptions& opti
     const auto [values, indices] = log_p.topk(std::min(options.top_k, size));
     ids.push_back(indices);
     probabilities.push_back(values.exp());
-    entropies.push_back(entropy(log_p));
+    entropies.push_back(-mean_bits(log_p, log_p));
     divergences.push_back(divergence(last, log_p));
     if (!options.token) continue;
     const at::Tensor own = log_p.select(-1, *options.token);

@@ -36,9 +36,8 @@ at::Tensor divergence(const at::Tensor& log_p, const at::Tensor& log_q);
 /// True for a head that gives logits at every position.
 bool has_lens(const Model& model);
 
-/// Logits [B, T, V] of the model's head for the states [B, T, C] after a layer: the final norm, if the model
-/// has one, and the head with its dense layer, norm, scale and softcap. Throws c10::Error for a head that
-/// does not give logits at every position.
+/// Logits [B, T, V] for the states [B, T, C] after a layer, by the final norm and the head with its dense
+/// layer, norm, scale and softcap. Throws c10::Error for a head that does not give logits at every position.
 at::Tensor lens_logits(const Model& model, const at::Tensor& states);
 
 /// The logit lens (nostalgebraist, 2020): the head's answer for the residual stream after each layer. The

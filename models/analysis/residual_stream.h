@@ -27,8 +27,7 @@ struct Run {
 /// Runs the model, with inputs.interventions. The model must be in evaluation mode.
 Run run(Model& model, ModelInputs inputs);
 
-/// Output of a site in the run: [B, T, C], for a head [B, T, D]. Throws c10::Error for a site that the model
-/// lacks.
+/// Output of a site in the run: [B, T, C], for a head [B, T, D]. Throws c10::Error if there is no such site.
 at::Tensor activation_at(const Model& model, const Run& run, const Site& site);
 
 /// Euclidean lengths [num_layers + 1, B, T] of the residual stream.

@@ -1,11 +1,11 @@
 #include "models/analysis/sweep.h"
 
-#include <numeric>
 #include <optional>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
+#include "data/base/sizes.h"
 #include "models/layers/stack.h"
 
 namespace zoo::analysis {
@@ -18,13 +18,7 @@ std::int64_t layers_of(const Model& model, Shape stack) {
   return found->config().num_layers;
 }
 
-// Mask of the unpadded positions of a stack's sequence, [B, T]; undefined: all.
-at::Tensor mask_of(const ModelInputs& inputs, const Model& model, Shape stack) {
-  const bool second = model.config().shape == Shape::kEncoderDecoder && stack == Shape::kDecoder;
-  return second ? inputs.decoder_attention_mask : inputs.attention_mask;
-}
-
-// [B, T, W] to [B, 1, W].
+// [B, T, W] to [B, 1, W]. An undefined mask [B, T] hides nothing.
 at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask) {
   if (!mask.defined()) return values.mean(1, /*keepdim=*/true);
   const at::Tensor kept = mask.to(values.device()).ne(0).unsqueeze(-1);
@@ -41,7 +35,9 @@ void check_mean(const Site& site, Ablation ablation) {
 Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* clean, const Site& site) {
   if (clean == nullptr) return {.site = site};
   const at::Tensor values = activation_at(model, *clean, site);
-  return {.site = site, .value = mean_over_positions(values, mask_of(inputs, model, site.stack))};
+  const bool second = model.config().shape == Shape::kEncoderDecoder && site.stack == Shape::kDecoder;
+  const at::Tensor& mask = second ? inputs.decoder_attention_mask : inputs.attention_mask;
+  return {.site = site, .value = mean_over_positions(values, mask)};
 }
 
 void check_same_length(const char* name, const at::Tensor& clean, const at::Tensor& corrupted) {
@@ -51,12 +47,6 @@ void check_same_length(const char* name, const at::Tensor& clean, const at::Tens
       "patching needs two inputs of one sequence and one length, got ", name, " ",
       clean.defined() ? clean.sizes() : at::IntArrayRef(), " and ",
       corrupted.defined() ? corrupted.sizes() : at::IntArrayRef());
-}
-
-std::vector<std::int64_t> numbers_to(std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
 }
 
 }  // namespace
@@ -137,10 +127,9 @@ PatchEffects patch_sweep(Model& model, const ModelInputs& clean, const ModelInpu
   const ModelInputs start = answering_inputs(model, corrupted, options.target);
   const Run source = run(model, answering_inputs(model, clean, options.target));
   const Site first{.stack = options.stack, .part = options.part, .head = options.heads ? 0 : -1};
-  const std::int64_t length = activation_at(model, source, first).size(1);
-  const auto places = options.positions.empty() ? numbers_to(length) : options.positions;
-  const auto columns =
-      options.heads ? head_stack(model).config().num_heads : static_cast<std::int64_t>(places.size());
+  const auto length = static_cast<std::size_t>(activation_at(model, source, first).size(1));
+  const auto places = options.positions.empty() ? indices_below<std::int64_t>(length) : options.positions;
+  const std::int64_t columns = options.heads ? head_stack(model).config().num_heads : std::ssize(places);
   const auto cell = [&](const Site& site, std::int64_t column) {
     if (options.heads) return patches(model, source, {site}, options.positions);
     return patches(model, source, {site}, {places[static_cast<std::size_t>(column)]});

@@ -17,8 +17,7 @@
 
 namespace zoo::analysis {
 
-/// The cells of a sweep: a part of each layer at each position; or each of its heads, at all chosen positions
-/// together.
+/// The cells of a sweep: a part of each layer at each position, or each of its heads at all of them together.
 struct SweepOptions {
   Shape stack = Shape::kDecoder;
   LayerPart part = LayerPart::kResidual;
@@ -33,7 +32,6 @@ struct SweepOptions {
 /// target's position is then -1. Logits take most of a small model's time.
 ModelInputs answering_inputs(const Model& model, const ModelInputs& inputs, LogitTarget& target);
 
-/// Makes the interventions of one cell.
 using CellInterventions = std::function<std::vector<Intervention>(const Site& site, std::int64_t column)>;
 
 /// measure() of the target under the interventions of each cell: [L, columns], float64, by one forward pass
@@ -46,8 +44,7 @@ at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& op
 /// removes only the differences between positions.
 enum class Ablation { kZero, kMean };
 
-/// Interventions that switch the sites off at all positions. kMean runs the model once; it throws c10::Error
-/// for a layer.
+/// Interventions that switch the sites off everywhere. kMean runs the model; throws c10::Error for a layer.
 std::vector<Intervention> ablated(Model& model, const ModelInputs& inputs, const std::vector<Site>& sites,
                                   Ablation ablation);
 
@@ -59,7 +56,6 @@ struct AblationEffects {
 AblationEffects ablation_sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options,
                                Ablation ablation);
 
-/// measure() of a sweep's target.
 struct PatchEffects {
   double clean = 0, corrupted = 0;  // of the two runs
   at::Tensor patched;               // [L, P] or [L, H], float64: of the corrupted run with one patch

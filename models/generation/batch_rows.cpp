@@ -6,9 +6,6 @@
 namespace zoo {
 namespace {
 
-// Log-probabilities of kept scores: some tens of MB.
-constexpr std::size_t kMostKeptNumbers = std::size_t{1} << 20;
-
 ScoredToken scored(const at::Tensor& log_probabilities, TokenId id, std::int64_t likeliest) {
   ScoredToken token{id, log_probabilities[id].item<double>(), {}};
   const auto [values, ids] = log_probabilities.topk(std::min(likeliest, log_probabilities.size(0)));
@@ -77,7 +74,8 @@ void ScoredPrompts::keep(const BatchRow& row) {
                   {row.tokens.begin(), row.tokens.begin() + static_cast<std::ptrdiff_t>(row.given)},
                   row.scores});
   numbers_ += all_.back().numbers();
-  for (; numbers_ > kMostKeptNumbers; all_.pop_front()) numbers_ -= all_.front().numbers();
+  constexpr std::size_t kMostNumbers = std::size_t{1} << 20;  // log-probabilities: some tens of MB
+  for (; numbers_ > kMostNumbers; all_.pop_front()) numbers_ -= all_.front().numbers();
 }
 
 void write_tokens(BatchWork& work, const std::vector<BatchRow*>& rows, const at::Tensor& logits) {

@@ -13,7 +13,6 @@
 namespace zoo {
 namespace {
 
-// One beam found for a prompt.
 struct FoundBeam {
   TokenIds ids;
   std::vector<double> log_probabilities;  // of each token, if asked for
@@ -27,6 +26,11 @@ struct Beam {
   std::int64_t state = 0;  // state of the constraint
   bool ends = false;
 };
+
+// In float32, like Hugging Face: rounding decides between close scores.
+float penalized(double score, std::int64_t length, double penalty) {
+  return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
+}
 
 // Beams of one prompt, as in Hugging Face's `generate`: there are more candidates than beams; those that end
 // compete with the finished ones, and the best of the others continue.
@@ -42,21 +46,53 @@ class PromptBeams {
   std::size_t prompt() const { return prompt_; }
   const std::vector<Beam>& running() const { return running_; }
 
-  // Continues the running beams with `candidates`, in order of choice; each has `length` of `max_length` new
-  // tokens.
-  void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length);
+  // Continues the running beams with `candidates`, in their order, of `length` of `max_length` new tokens.
+  void advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
+    finish(candidates, length);
+    const bool all_end = std::ranges::all_of(candidates, &Beam::ends);
+    std::ranges::stable_sort(candidates, [](const Beam& a, const Beam& b) {
+      return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
+    });
+    candidates.resize(beams_, candidates.back());
+    for (Beam& beam : candidates) {
+      // Too few candidates continue.
+      if (beam.ends) beam.found.score = kHopeless;
+      beam.ends = false;
+    }
+    running_ = std::move(candidates);
+    const double going = running_.front().found.score;
+    done_ = all_end || !std::isfinite(going) || !can_improve(going, length, max_length) ||
+            (options_.early_stopping == EarlyStopping::kFull && full());
+  }
 
   bool done() const { return done_; }
 
   // Finished beams, best first.
-  std::vector<FoundBeam> finished() const { return finished_; }
+  const std::vector<FoundBeam>& finished() const { return finished_; }
 
  private:
   static constexpr double kHopeless = -1e9;  // score of a beam that cannot win
 
-  void finish(const std::vector<Beam>& candidates, std::int64_t length);
+  // Finishes those of the first `beams_` candidates that end.
+  void finish(const std::vector<Beam>& candidates, std::int64_t length) {
+    for (std::size_t c = 0; c < std::min(candidates.size(), beams_); ++c) {
+      FoundBeam found = candidates[c].found;
+      if (!candidates[c].ends || !(found.score > kHopeless / 2)) continue;
+      found.score = penalized(found.score, length, options_.length_penalty);
+      finished_.push_back(std::move(found));
+    }
+    std::ranges::stable_sort(finished_, std::greater<>(), &FoundBeam::score);
+    if (finished_.size() > beams_) finished_.resize(beams_);
+  }
+
   // `score`: the best sum of a candidate.
-  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const;
+  bool can_improve(double score, std::int64_t length, std::int64_t max_length) const {
+    if (!full()) return true;
+    const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
+    const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
+    return best > static_cast<float>(finished_.back().score);
+  }
+
   bool full() const { return finished_.size() == beams_; }
 
   std::size_t prompt_, beams_;
@@ -66,81 +102,17 @@ class PromptBeams {
   bool done_ = false;
 };
 
-// In float32, like Hugging Face: rounding decides between close scores.
-float penalized(double score, std::int64_t length, double penalty) {
-  return static_cast<float>(score) / static_cast<float>(std::pow(static_cast<double>(length), penalty));
-}
-
-void PromptBeams::advance(std::vector<Beam> candidates, std::int64_t length, std::int64_t max_length) {
-  finish(candidates, length);
-  const bool all_end =
-      std::all_of(candidates.begin(), candidates.end(), [](const Beam& beam) { return beam.ends; });
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Beam& a, const Beam& b) {
-    return a.ends != b.ends ? b.ends : a.found.score > b.found.score;
-  });
-  candidates.resize(beams_, candidates.back());
-  for (Beam& beam : candidates) {
-    // Too few candidates continue.
-    if (beam.ends) beam.found.score = kHopeless;
-    beam.ends = false;
-  }
-  running_ = std::move(candidates);
-  const double going = running_.front().found.score;
-  done_ = all_end || !std::isfinite(going) || !can_improve(going, length, max_length) ||
-          (options_.early_stopping == EarlyStopping::kFull && full());
-}
-
-// Finishes those of the first `beams_` candidates that end.
-void PromptBeams::finish(const std::vector<Beam>& candidates, std::int64_t length) {
-  for (std::size_t c = 0; c < std::min(candidates.size(), beams_); ++c) {
-    FoundBeam found = candidates[c].found;
-    if (!candidates[c].ends || !(found.score > kHopeless / 2)) continue;
-    found.score = penalized(found.score, length, options_.length_penalty);
-    finished_.push_back(std::move(found));
-  }
-  std::stable_sort(finished_.begin(), finished_.end(),
-                   [](const FoundBeam& a, const FoundBeam& b) { return a.score > b.score; });
-  if (finished_.size() > beams_) finished_.resize(beams_);
-}
-
-bool PromptBeams::can_improve(double score, std::int64_t length, std::int64_t max_length) const {
-  if (!full()) return true;
-  const bool longest = options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
-  const float best = penalized(score, longest ? max_length : length, options_.length_penalty);
-  return best > static_cast<float>(finished_.back().score);
-}
-
-void check(const BeamOptions& options, double temperature) {
-  if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
-    throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
-                options.num_return_sequences);
-  if (!std::isfinite(options.length_penalty))
-    throw Error("length_penalty must be a number, got ", options.length_penalty);
-  if (options.sample && temperature == 0)
-    throw Error("beams that sample need a positive temperature, got ", temperature);
-}
-
-// A beam without an allowed continuation keeps its -inf.
-at::Tensor renormalized(const at::Tensor& scores) {
-  return at::log_softmax(scores, -1).masked_fill_(scores.isneginf(), -INFINITY);
-}
-
 class BeamSearch : public TokenLoop {
  public:
   explicit BeamSearch(GenerationTask& task)
       : task_(task),
         options_(task.options),
         rules_(options_, task.model.config().vocab_size),
-        rows_(task.model, repeated(task.prompts, options_.beams.num_beams),
-              {.max_new_tokens = options_.max_new_tokens,
-               .context = options_.context,
-               .decoder_start_token_id = options_.decoder_start_token_id}) {
+        rows_(task.model, repeated(task.prompts, options_.beams.num_beams), options_) {
     const std::size_t prompts = task.prompts.size();
     for (const auto prompt : c10::irange(prompts)) searches_.emplace_back(prompt, options_.beams);
-    for (const auto row : c10::irange(rows_.size())) {
-      given_.push_back(rows_.tokens(row).size());
-      states_.push_back(rules_.first_state(given_.back()));
-    }
+    for (const auto row : c10::irange(rows_.size()))
+      states_.push_back(rules_.first_state(rows_.tokens(row).size()));
     found_.resize(prompts);
     if (options_.beams.sample) sampler_.emplace(options_.sampling, prompts, candidates_per_beam());
   }
@@ -150,14 +122,15 @@ class BeamSearch : public TokenLoop {
     const at::Tensor logits = rows_.next_logits();
     const at::Tensor own = log_probabilities_of(logits);
     if (options_.log_probabilities) own_ = own.to(at::kCPU);
-    const at::Tensor allowed = rules_.apply(own, histories(), states_);
+    const at::Tensor allowed = rules_.apply(own, rows_.histories(), states_);
     const at::Tensor scores = sampler_ ? sampler_->filtered(allowed) : allowed;
     ++length_;
     std::vector<PromptBeams> going;
     std::int64_t first = 0;
     for (PromptBeams& search : searches_) {
       at::Tensor own_scores = scores.slice(0, first, first + options_.beams.num_beams);
-      if (options_.beams.renormalize_logits) own_scores = renormalized(own_scores);
+      if (options_.beams.renormalize_logits)  // a beam without an allowed continuation keeps its -inf
+        own_scores = at::log_softmax(own_scores, -1).masked_fill_(own_scores.isneginf(), -INFINITY);
       search.advance(candidates(search, own_scores, first), length_, options_.max_new_tokens);
       first += options_.beams.num_beams;
       if (search.done()) {
@@ -203,12 +176,6 @@ class BeamSearch : public TokenLoop {
     return std::max<std::int64_t>(2, 1 + static_cast<std::int64_t>(options_.eos_token_ids.size()));
   }
 
-  RowHistories histories() const {
-    RowHistories histories;
-    for (const auto row : c10::irange(rows_.size())) histories.push_back({&rows_.tokens(row), given_[row]});
-    return histories;
-  }
-
   // Most likely, or drawn, continuations of a prompt's beams, whose scores [beams, V] start at row `first`.
   std::vector<Beam> candidates(const PromptBeams& search, const at::Tensor& scores, std::int64_t first) {
     std::vector<float> sums;
@@ -236,24 +203,20 @@ class BeamSearch : public TokenLoop {
     return found;
   }
 
-  // Selects the rows of the beams that continue.
   void keep(const std::vector<PromptBeams>& going) {
     if (going.empty()) return;
     std::vector<std::int64_t> rows, states;
     TokenIds ids;
-    std::vector<std::size_t> given;
     for (const PromptBeams& search : going) {
       for (const Beam& beam : search.running()) {
         rows.push_back(beam.row);
         ids.push_back(beam.found.ids.back());
         states.push_back(beam.state);
-        given.push_back(given_[static_cast<std::size_t>(beam.row)]);
       }
     }
     rows_.select(rows);
     for (const auto b : c10::irange(ids.size())) rows_.append(b, ids[b]);
     states_ = std::move(states);
-    given_ = std::move(given);
   }
 
   // Takes the best beams; an interrupted search without finished ones gives its first running beam.
@@ -272,9 +235,8 @@ class BeamSearch : public TokenLoop {
   std::optional<TokenSampler> sampler_;  // of beams that sample; a row is a prompt
   DecodingBatch rows_;
   std::vector<PromptBeams> searches_;  // prompts that are not done
-  std::vector<std::int64_t> states_;   // of the constraint, one per row, like given_
-  std::vector<std::size_t> given_;
-  at::Tensor own_;  // the model's log-probabilities of the step, if asked for
+  std::vector<std::int64_t> states_;   // of the constraint, one per row
+  at::Tensor own_;                     // the model's log-probabilities of the step, if asked for
   std::vector<std::vector<FoundBeam>> found_;
   std::int64_t length_ = 0;  // new tokens
 };
@@ -282,7 +244,15 @@ class BeamSearch : public TokenLoop {
 }  // namespace
 
 std::unique_ptr<TokenLoop> beam_loop(GenerationTask& task) {
-  check(task.options.beams, task.options.sampling.temperature);
+  const BeamOptions& options = task.options.beams;
+  const double temperature = task.options.sampling.temperature;
+  if (options.num_return_sequences < 1 || options.num_return_sequences > options.num_beams)
+    throw Error("num_return_sequences must be from 1 to num_beams, which is ", options.num_beams, ", got ",
+                options.num_return_sequences);
+  if (!std::isfinite(options.length_penalty))
+    throw Error("length_penalty must be a number, got ", options.length_penalty);
+  if (options.sample && temperature == 0)
+    throw Error("beams that sample need a positive temperature, got ", temperature);
   return std::make_unique<BeamSearch>(task);
 }
 

@@ -1,13 +1,13 @@
 #include "models/generation/continuous_batch.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
 #include "data/base/field_error.h"
+#include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
 #include "models/model.h"
 
@@ -19,8 +19,6 @@ constexpr std::int64_t kPieceAlone = 512;
 constexpr std::int64_t kRequestsOfPiece = 4;
 // Maximum number of logits per row in a step that scores prompts, which computes logits for every token.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
-
-std::int64_t count_of(const TokenIds& ids) { return static_cast<std::int64_t>(ids.size()); }
 
 }  // namespace
 
@@ -54,12 +52,12 @@ void ContinuousBatch::check(const BatchRequest& request) const {
     throw Error("beam search, drafts and a context of their own do not share a batch");
   for (const TokenIds& prompt : request.prompts) {
     const std::int64_t writes = request.only_prompt ? 0 : options.max_new_tokens;
-    if (count_of(prompt) > options_.context - writes)
+    if (std::ssize(prompt) > options_.context - writes)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes, " new ones exceed the context of ",
                   options_.context, " tokens");
     // Prompts are read in pieces, and each piece would be rotated by its own length.
     const RopeScaling& scaling = model_.config().rope_scaling;
-    if (scaling.depends_on_length() && count_of(prompt) + writes > scaling.original_max_positions)
+    if (scaling.depends_on_length() && std::ssize(prompt) + writes > scaling.original_max_positions)
       throw Error("a prompt of ", prompt.size(), " tokens and ", writes,
                   " new ones exceed the original context of ", scaling.original_max_positions,
                   " tokens, beyond which rotary positions depend on the length: no shared batch has them");
@@ -116,21 +114,11 @@ void ContinuousBatch::drop_cancelled() {
   running_ = rows_.size();
 }
 
-bool ContinuousBatch::writes() const {
-  return std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) { return !row.reads(); });
-}
-
-// If many requests wait, their prompts are read faster, in larger passes; generating rows wait a little
-// longer.
+// Prompts of many waiting requests are read in larger passes; generating rows wait a little longer.
 std::int64_t ContinuousBatch::prompt_tokens_at_once() const {
-  if (!writes()) return std::max(options_.piece, kPieceAlone);
+  if (std::ranges::all_of(rows_, &BatchRow::reads)) return std::max(options_.piece, kPieceAlone);
   const std::int64_t enter = std::min(static_cast<std::int64_t>(waiting()), free_slots());
   return std::max(options_.piece, std::min(kPieceAlone, options_.piece * (1 + enter / kRequestsOfPiece)));
-}
-
-// Tokens that a row may read in a step that scores prompts.
-std::int64_t ContinuousBatch::most_scored() const {
-  return std::max<std::int64_t>(1, kScoredLogits / model_.config().vocab_size);
 }
 
 // Slots without a row and not reserved for a sample.
@@ -181,17 +169,19 @@ void ContinuousBatch::enter(std::shared_ptr<BatchWork> work) {
   running_ = rows_.size();
 }
 
-// True while a row reads, and scores, most of what the work's next prompt would read: it waits for the
-// scores.
+// True while a row reads, and scores, most of what the work's next prompt would read.
 bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
   const BatchRequest& request = *work.request;
   if (!request.scores_prompt) return false;
   const TokenIds& prompt = request.prompts[work.entered / static_cast<std::size_t>(request.samples)];
   const auto known = std::ssize(scored_.beginning(request, prompt));
   return std::ranges::any_of(rows_, [&](const BatchRow& row) {
-    if (!row.reads() || !row.work->request->has_scores_of(request)) return false;
+    const BatchRequest& other = *row.work->request;
+    if (!row.reads() || !other.scores_prompt || other.adapter != request.adapter ||
+        other.likeliest != request.likeliest)
+      return false;
     const auto alike = std::ranges::mismatch(row.tokens, prompt).in1 - row.tokens.begin();
-    return 2 * (alike - known) > count_of(prompt) - known;
+    return 2 * (alike - known) > std::ssize(prompt) - known;
   });
 }
 
@@ -208,7 +198,8 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   const auto read_next = [&](BatchRow& row) {
     std::int64_t count = row.unread();
     if (row.reads()) {
-      const std::int64_t most = scoring ? std::min(budget, most_scored()) : budget;
+      const std::int64_t most =
+          scoring ? std::min(budget, kScoredLogits / model_.config().vocab_size) : budget;
       count = std::clamp<std::int64_t>(most, 1, count);
       budget -= count;
     }
@@ -222,9 +213,8 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
       enter(next);
     } catch (const Error& error) {  // the model has no such adapter
       fail(*next, error);
-      std::vector<std::int64_t> kept(rows_.size());  // not the row that was added for it
-      std::iota(kept.begin(), kept.end(), 0);
-      if (!kept.empty()) session_->select(kept);
+      if (!rows_.empty())  // not the row that was added for it
+        session_->select(indices_below<std::int64_t>(rows_.size()));
       continue;
     }
     read_next(rows_.back());
@@ -247,11 +237,11 @@ void ContinuousBatch::read() {
     return keep_running_rows();
   }
   for (std::size_t b = 0; b < rows_.size(); ++b)
-    if (rows_[b].reads()) read_ += count_of(tokens[b]);
+    if (rows_[b].reads()) read_ += std::ssize(tokens[b]);
   if (scoring) {
     std::vector<at::Tensor> last;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
-      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, count_of(tokens[b]));
+      const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, std::ssize(tokens[b]));
       if (rows_[b].reads() && rows_[b].work->request->scores_prompt) {
         rows_[b].score_prompt(own);
         if (rows_[b].read == rows_[b].given) scored_.keep(rows_[b]);

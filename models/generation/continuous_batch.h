@@ -31,13 +31,11 @@ struct ScoredToken {
   std::vector<std::pair<TokenId, double>> likeliest;  // the most probable ids, best first
 };
 
-/// Reason why a row has ended: an end token, a complete constraint or `row_ends`; max_new_tokens; the
-/// request.
+/// Why a row has ended: an end token, a complete constraint or `row_ends`; max_new_tokens; the request.
 enum class RowEnd { kStop, kLength, kCancelled };
 
-/// Prompts that a ContinuousBatch continues with the same options, and callbacks for the results, which run
-/// on the thread of step(). Row p * samples + s is sample s of prompt p, as if generate() were given each
-/// prompt `samples` times.
+/// Prompts that a ContinuousBatch continues with the same options, with callbacks, which run on the thread of
+/// step(). Row p * samples + s is sample s of prompt p, as if generate() were given each prompt so often.
 struct BatchRequest {
   std::vector<TokenIds> prompts;
   /// Rows per prompt. The prompt is read once if enough slots are free, else again for rows that enter later.
@@ -49,27 +47,20 @@ struct BatchRequest {
   bool scores_prompt = false;             // also for the prompt's tokens
   std::atomic<bool> cancelled = false;    // any thread may set it: the rows leave before the next step
 
-  /// True if it scores its prompts, and another request's tokens have the same scores.
-  bool has_scores_of(const BatchRequest& other) const {
-    return scores_prompt && adapter == other.adapter && likeliest == other.likeliest;
-  }
-
   /// Scores of a prompt's tokens after its first one; only with scores_prompt.
   std::function<void(std::size_t prompt, const std::vector<ScoredToken>& scores)> on_prompt;
   /// Number of a prompt's tokens that were not read because the session held them.
   std::function<void(std::size_t prompt, std::int64_t tokens)> on_reuse;
   std::function<void(std::size_t row, const ScoredToken& token)> on_token;
   std::function<void(std::size_t row, RowEnd end)> on_end;
-  /// Instead of on_end for the remaining rows. Unless the request itself is at fault, the machine lacks what
-  /// a step needs.
+  /// Instead of on_end for the remaining rows. Unless the request is at fault, the machine lacks something.
   std::function<void(const std::string& message, bool is_its_fault)> on_failure;
 };
 
 struct BatchRow;
 struct BatchWork;
 
-/// Scores of the last prompts that were scored. A later prompt that begins alike has the same ones, so that
-/// it need not read these tokens to score them.
+/// Scores of the last prompts that were scored. A later prompt that begins alike need not read these tokens.
 class ScoredPrompts {
  public:
   /// The scores of `tokens` after the first one, as far as a kept prompt with equal scores begins like them.
@@ -109,8 +100,7 @@ class ContinuousBatch {
     /// that a free slot awaits, up to 512.
     std::int64_t piece = 64;
     std::size_t queue = 64;  // requests that wait
-    /// KV cache beyond the slots' own for ended rows, which later prompts may begin with; the oldest go
-    /// first.
+    /// KV cache beyond the slots' own for ended rows, with which later prompts begin; the oldest go first.
     std::size_t held_bytes = std::size_t{512} << 20;
   };
 
@@ -136,9 +126,7 @@ class ContinuousBatch {
 
   void check(const BatchRequest& request) const;
   void drop_cancelled();
-  bool writes() const;
   std::int64_t prompt_tokens_at_once() const;
-  std::int64_t most_scored() const;
   std::int64_t free_slots() const;
   std::shared_ptr<BatchWork> next_work() const;
   void enter(std::shared_ptr<BatchWork> work);
@@ -159,8 +147,7 @@ class ContinuousBatch {
   std::vector<BatchRow> rows_;  // in the session's order; without rows, the session has an empty one
 
   mutable std::mutex mutex_;
-  std::deque<std::shared_ptr<BatchWork>>
-      queue_;  // works with prompts that have not entered; guarded by mutex_
+  std::deque<std::shared_ptr<BatchWork>> queue_;  // that have prompts left to enter; guarded by mutex_
   std::atomic<std::size_t> running_ = 0;
   std::atomic<std::int64_t> read_ = 0, reused_ = 0, written_ = 0;
 };
@@ -194,16 +181,14 @@ struct BatchRow {
   bool reads() const { return !was_read; }
   std::int64_t unread() const { return static_cast<std::int64_t>(tokens.size() - read); }
 
-  /// Adds the scores of the tokens that follow those just read, whose logits are [T, V]. After the prompt's
-  /// last token, calls on_prompt.
+  /// Adds the scores of the tokens that follow those just read, by logits [T, V]; at the end calls on_prompt.
   void score_prompt(const at::Tensor& logits);
 
   /// Reports once that the row, or all samples that it represents, has ended.
   void end(RowEnd reason);
 };
 
-/// Chooses a token for each of a request's rows, whose logits are [rows, V], and ends rows. Throws Error if
-/// the rules leave a row no token.
+/// Chooses tokens for a request's rows by logits [rows, V], and ends rows. Throws Error if none is allowed.
 void write_tokens(BatchWork& work, const std::vector<BatchRow*>& rows, const at::Tensor& logits);
 
 }  // namespace zoo

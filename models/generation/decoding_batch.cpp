@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <string>
+#include <type_traits>
 
 #include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -19,8 +20,7 @@ constexpr std::size_t kWorthwhile = 16;
 
 class Division {
  public:
-  explicit Division(const std::vector<TokenIds>& rows) : rows_(rows), order_(rows.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
+  explicit Division(const std::vector<TokenIds>& rows) : rows_(rows), order_(indices_below(rows.size())) {
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
   }
 
@@ -32,7 +32,7 @@ class Division {
     }
     // The common prefix of the first and the last row is common to all; only the first may end there.
     const TokenIds &least = row(first), &greatest = row(last - 1);
-    const auto parting = std::mismatch(least.begin(), least.end(), greatest.begin(), greatest.end()).first;
+    const auto parting = std::ranges::mismatch(least, greatest).in1;
     const auto alike = static_cast<std::size_t>(parting - least.begin());
     const std::size_t shared = std::min(alike, least.size() - 1);
     const std::size_t together = (last - first - 1) * shared;
@@ -63,20 +63,18 @@ class Division {
   std::vector<std::size_t> order_;
 };
 
-// An encoder without a position table accepts any source, but its time grows with the length squared.
-constexpr std::int64_t kLongestSource = 8192;
-
 void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
                    std::int64_t context) {
-  // An encoder cannot slide over its source.
+  // An encoder cannot slide over its source. Without a position table it accepts any, but its time grows with
+  // the length squared.
+  constexpr std::int64_t kLongestSource = 8192;
   const std::int64_t limit = config.shape == Shape::kEncoderDecoder
                                  ? std::min(context_limit(config), kLongestSource)
                                  : context_limit(config, context);
   for (const TokenIds& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt is empty: there is nothing to continue");
-    const auto length = static_cast<std::int64_t>(prompt.size());
-    if (length > limit)
-      throw Error("a prompt of ", length, " tokens is longer than the context of ", limit, " tokens");
+    if (std::ssize(prompt) > limit)
+      throw Error("a prompt of ", prompt.size(), " tokens is longer than the context of ", limit, " tokens");
     for (const TokenId id : prompt) require_model_id("", id, config.vocab_size);
   }
 }
@@ -87,6 +85,13 @@ TokenId start_token(const TransformerConfig& config, std::int64_t given) {
     throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
                 config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
   return static_cast<TokenId>(start);
+}
+
+// Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
+std::int64_t longrope_limit(const TransformerConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  return scaling.kind == RopeScalingKind::kLongRope ? scaling.original_max_positions
+                                                    : std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace
@@ -104,12 +109,6 @@ std::int64_t context_limit(const TransformerConfig& config, std::int64_t context
                   context == 0 ? kUnlimited : context);
 }
 
-std::int64_t longrope_limit(const TransformerConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  return scaling.kind == RopeScalingKind::kLongRope ? scaling.original_max_positions
-                                                    : std::numeric_limits<std::int64_t>::max();
-}
-
 std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::vector<TokenIds>& prompts,
                                    std::int64_t decoder_start_token_id, std::int64_t context) {
   check_prompts(prompts, config, context);
@@ -118,7 +117,7 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
 }
 
 DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts,
-                             const Options& options)
+                             const GenerationOptions& options)
     : tokens_(first_tokens(model.config(), prompts, options.decoder_start_token_id, options.context)),
       starts_(prompts.size(), 0),
       limit_(context_limit(model.config(), options.context)),
@@ -126,7 +125,10 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
   if (prompts.empty()) return;
   const bool has_encoder = model.config().shape == Shape::kEncoderDecoder;
   std::size_t longest = 0;
-  for (const TokenIds& row : tokens_) longest = std::max(longest, row.size());
+  for (const TokenIds& row : tokens_) {
+    given_.push_back(row.size());
+    longest = std::max(longest, row.size());
+  }
   const auto begin = static_cast<std::int64_t>(longest);
   const std::int64_t read = options.max_new_tokens - 1;  // not the last new token
   const std::int64_t capacity = begin + std::min(read, limit_ - begin);
@@ -134,7 +136,7 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
   std::vector<TokenIds> different;
   std::map<TokenIds, std::int64_t> places;
   for (const TokenIds& prompt : prompts) {
-    const auto [place, is_new] = places.emplace(prompt, static_cast<std::int64_t>(different.size()));
+    const auto [place, is_new] = places.emplace(prompt, std::ssize(different));
     if (is_new) different.push_back(prompt);
     first_equal_.push_back(place->second);
   }
@@ -144,9 +146,8 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
     beginnings_ = shared_prefixes(different);
     const bool by_length = model.config().rope_scaling.depends_on_length();
     if (by_length || beginnings_.size() == different.size()) beginnings_.clear();
-    session_ = model.begin(
-        static_cast<std::int64_t>((beginnings_.empty() ? different.size() : beginnings_.size())), capacity);
-    keeps_ = options.keep_cache && !by_length;
+    session_ = model.begin(beginnings_.empty() ? std::ssize(different) : std::ssize(beginnings_), capacity);
+    keeps_ = options.keep_cache && options.beams.num_beams == 1 && !by_length;
     if (keeps_) session_->keep();
   }
 }
@@ -175,8 +176,7 @@ at::Tensor DecodingBatch::read_unheld(const std::vector<TokenIds>& different) {
   return session_->read(rest);
 }
 
-// Reads shared prefixes, then the rest of each row. A row that shares none first reads all but its last
-// token.
+// Reads shared prefixes, then the rest of each row. One that shares none first reads all but its last token.
 at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different) {
   std::vector<TokenIds> beginnings;
   std::vector<std::int64_t> groups(different.size());  // group of each row
@@ -223,15 +223,21 @@ at::Tensor DecodingBatch::next_logits() {
   return session_->read(unread);
 }
 
+RowHistories DecodingBatch::histories() const {
+  RowHistories histories;
+  for (const auto row : c10::irange(size())) histories.push_back({&tokens_[row], given_[row]});
+  return histories;
+}
+
 void DecodingBatch::select(const std::vector<std::int64_t>& rows) {
-  std::vector<TokenIds> tokens;
-  std::vector<std::size_t> starts;
-  for (const std::int64_t row : rows) {
-    tokens.push_back(tokens_.at(static_cast<std::size_t>(row)));
-    starts.push_back(starts_[static_cast<std::size_t>(row)]);
-  }
-  tokens_ = std::move(tokens);
-  starts_ = std::move(starts);
+  const auto chosen = [&rows](const auto& all) {
+    std::remove_cvref_t<decltype(all)> some;
+    for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
+    return some;
+  };
+  tokens_ = chosen(tokens_);
+  given_ = chosen(given_);
+  starts_ = chosen(starts_);
   session_->select(rows);
 }
 

@@ -29,8 +29,7 @@ inline void require_model_id(std::string_view where, std::int64_t id, std::int64
     throw Error(where, "the id ", id, " is outside the model's vocabulary of ", vocab_size, " ids");
 }
 
-/// There is no memory for the tokens that DecodingSession::read() gives to a row. Nothing has been read, and
-/// the other rows can go on.
+/// There is no memory for the tokens that read() gives to a row. Nothing was read; the other rows can go on.
 struct RowMemoryError : std::runtime_error {
   RowMemoryError(std::size_t number, const std::string& message) : std::runtime_error(message), row(number) {}
   std::size_t row;
@@ -43,8 +42,7 @@ class DecodingSession {
   virtual ~DecodingSession() = default;
 
   /// Logits that read() returns. kLast: [B, V], of the token after each row's last one. kAll: [B, T, V], of
-  /// the token after each one read, T the longest of `tokens`; entries after a shorter row's tokens have no
-  /// meaning.
+  /// the token after each one read, T the longest of `tokens`; entries after a shorter row have no meaning.
   enum class Logits { kLast, kAll };
 
   /// Reads `tokens`[b], at least one, after the tokens that row b has read. Returns float32 in CPU memory or
@@ -60,8 +58,7 @@ class DecodingSession {
   virtual void add_row() { throw Error("this session takes no further rows"); }
 
   /// Drops all but the first `length` tokens of a row, or all of them if the session no longer has what a
-  /// window shows the next token: length() tells how many are left; read the following ones again. An
-  /// encoder-decoder keeps its source.
+  /// window shows the next token: length() tells how many are left; read the others again. Sources stay.
   virtual void rewind(std::int64_t row, std::int64_t length) = 0;
 
   /// The adapter that an empty row is read with: its number in the model, 0 for none. Rows with different
@@ -87,8 +84,7 @@ class DecodingSession {
   virtual std::int64_t length(std::int64_t row) const = 0;  // tokens that it has read
 };
 
-/// Decoding's interface to a decoder, or an encoder-decoder with its language model head: built from modules,
-/// or from weights packed for inference.
+/// Decoding's interface to a decoder or encoder-decoder with its language model head, of modules or packed.
 class DecodingModel {
  public:
   virtual ~DecodingModel() = default;
@@ -101,8 +97,7 @@ class DecodingModel {
   /// Starts empty rows with room for `capacity` tokens each.
   virtual std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) = 0;
 
-  /// The same for an encoder-decoder: the encoder reads one source per row; the decoder has not read its
-  /// start token yet.
+  /// The same for an encoder-decoder, whose encoder reads a source per row, and the decoder nothing yet.
   virtual std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>& sources,
                                                  std::int64_t capacity) = 0;
 };

@@ -63,8 +63,7 @@ class TextLookup {
  public:
   explicit TextLookup(std::int64_t most) : most_(static_cast<std::size_t>(most)), wanted_(most_) {}
 
-  // At most `most` tokens after the latest earlier place that ends like `tokens`, by three tokens if there is
-  // one, else by two or one.
+  // At most `most` tokens after the latest earlier place that ends like `tokens`, by three, else two or one.
   TokenIds find(const TokenIds& tokens, std::size_t most) {
     constexpr std::size_t kLongest = 3;
     most = std::min(most, wanted_);
@@ -79,8 +78,7 @@ class TextLookup {
     return {};
   }
 
-  // Rejected drafts cost time: their number halves, until none are tried for a while; accepted ones double
-  // it.
+  // Rejected drafts cost time: they halve the number, down to none for a while; accepted ones double it.
   void learn(std::size_t drafted, std::size_t accepted) {
     if (drafted == 0) return;
     wanted_ = accepted == drafted ? std::min(most_, 2 * wanted_) : std::min(wanted_ / 2 + accepted, most_);
@@ -109,8 +107,7 @@ class DraftedRow {
     if (options.draft != nullptr) draft_.emplace(*options.draft, prompt, most_tokens(), options);
   }
 
-  // Drafts, verifies and accepts tokens: returns at least one for the row, with log-probabilities if asked
-  // for.
+  // Drafts, verifies and accepts tokens: returns at least one, with log-probabilities if asked for.
   std::vector<NewToken> step(GenerationResult& result) {
     const std::size_t begin = tokens_.size(), written = begin - given_;
     // One token always comes from the model itself.
@@ -133,7 +130,8 @@ class DraftedRow {
     const std::size_t count = tokens_.size() - begin;
     const TokenIds drafts(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.end());
     const at::Tensor logits = target_.read(tokens_, count + 1);
-    cut(begin);
+    tokens_.resize(begin);
+    states_.resize(written + 1);
 
     std::vector<NewToken> got;
     for (std::size_t i = 0; i <= count; ++i) {
@@ -197,11 +195,6 @@ class DraftedRow {
     tokens_.push_back(id);
   }
 
-  void cut(std::size_t length) {
-    tokens_.resize(length);
-    states_.resize(length - given_ + 1);
-  }
-
   const GenerationOptions& options_;
   const LogitsRules& rules_;
   TokenSampler& sampler_;
@@ -213,15 +206,6 @@ class DraftedRow {
   RowSession target_;
   std::optional<RowSession> draft_;
 };
-
-void check(DecodingModel& model, const GenerationOptions& options) {
-  const TransformerConfig &own = model.config(), &draft = options.draft->config();
-  if (own.vocab_size != draft.vocab_size)
-    throw Error("the draft model has a vocabulary of ", draft.vocab_size, " ids, the model one of ",
-                own.vocab_size);
-  if (own.shape != draft.shape)
-    throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
-}
 
 class DraftingLoop : public TokenLoop {
  public:
@@ -272,7 +256,14 @@ class DraftingLoop : public TokenLoop {
 }  // namespace
 
 std::unique_ptr<TokenLoop> drafting_loop(GenerationTask& task) {
-  if (task.options.draft != nullptr) check(task.model, task.options);
+  if (task.options.draft != nullptr) {
+    const TransformerConfig &own = task.model.config(), &draft = task.options.draft->config();
+    if (own.vocab_size != draft.vocab_size)
+      throw Error("the draft model has a vocabulary of ", draft.vocab_size, " ids, the model one of ",
+                  own.vocab_size);
+    if (own.shape != draft.shape)
+      throw Error("the draft model must be a decoder, or an encoder-decoder, as the model is");
+  }
   return std::make_unique<DraftingLoop>(task);
 }
 

@@ -1,7 +1,8 @@
 #include "models/generation/generate.h"
 
-#include <numeric>
+#include <chrono>
 #include <set>
+#include <utility>
 
 #include <c10/core/InferenceMode.h>
 
@@ -20,18 +21,11 @@ class RowLoop : public TokenLoop {
   explicit RowLoop(GenerationTask& task)
       : task_(task),
         rules_(task.options, task.model.config().vocab_size),
-        rows_(task.model, task.prompts,
-              {.max_new_tokens = task.options.max_new_tokens,
-               .context = task.options.context,
-               .decoder_start_token_id = task.options.decoder_start_token_id,
-               .keep_cache = task.options.keep_cache}),
+        rows_(task.model, task.prompts, task.options),
         sampler_(task.options.sampling, task.prompts.size()),
-        numbers_(rows_.size()) {
-    std::iota(numbers_.begin(), numbers_.end(), 0);
-    for (std::size_t b = 0; b < rows_.size(); ++b) {
-      given_.push_back(rows_.tokens(b).size());
-      states_.push_back(rules_.first_state(given_[b]));
-    }
+        numbers_(indices_below(rows_.size())) {
+    for (std::size_t b = 0; b < rows_.size(); ++b)
+      states_.push_back(rules_.first_state(rows_.tokens(b).size()));
     task.result.ids.resize(rows_.size());
     if (task.options.log_probabilities) task.result.log_probabilities.resize(rows_.size());
   }
@@ -41,16 +35,13 @@ class RowLoop : public TokenLoop {
   bool step() override {
     ++steps_;
     const at::Tensor logits = rows_.next_logits();
-    RowHistories histories;
-    for (std::size_t b = 0; b < numbers_.size(); ++b) histories.push_back({&rows_.tokens(b), given_[b]});
-    const TokenIds chosen = sampler_.sample(rules_.apply(logits, histories, states_), numbers_);
+    const TokenIds chosen = sampler_.sample(rules_.apply(logits, rows_.histories(), states_), numbers_);
     for (std::size_t b = 0; b < chosen.size(); ++b) rows_.append(b, chosen[b]);
     return take(chosen, logits);
   }
 
  private:
-  // Records the token of each row, chosen by logits [B, V], and drops the rows that end. False if the
-  // callback asked to stop.
+  // Records the rows' tokens, chosen by logits [B, V], and drops rows that end. False if the callback stops.
   bool take(const TokenIds& chosen, const at::Tensor& logits) {
     GenerationResult& result = task_.result;
     const bool scores = task_.options.log_probabilities;
@@ -64,8 +55,8 @@ class RowLoop : public TokenLoop {
         result.log_probabilities[token.row].push_back(token.log_probability);
       }
       TokenIds& ids = result.ids[token.row];
-      states_[b] = rules_.next_state(states_[b], token.id, given_[b] + ids.size());
       ids.push_back(token.id);
+      states_[b] = rules_.next_state(states_[b], token.id, rows_.tokens(b).size() - 1);
       if (!rules_.ends(ids, states_[b])) going.push_back(static_cast<std::int64_t>(b));
       if (task_.on_token && !task_.on_token(token)) wanted = false;
     }
@@ -78,11 +69,9 @@ class RowLoop : public TokenLoop {
     for (std::size_t b = 0; b < going.size(); ++b) {
       const auto from = static_cast<std::size_t>(going[b]);
       numbers_[b] = numbers_[from];
-      given_[b] = given_[from];
       states_[b] = states_[from];
     }
     numbers_.resize(going.size());
-    given_.resize(going.size());
     states_.resize(going.size());
   }
 
@@ -91,8 +80,8 @@ class RowLoop : public TokenLoop {
   LogitsRules rules_;
   DecodingBatch rows_;
   TokenSampler sampler_;
-  std::vector<std::size_t> numbers_, given_;  // of each row its index in the result, and its tokens at first
-  std::vector<std::int64_t> states_;          // of the constraint
+  std::vector<std::size_t> numbers_;  // of each row its index in the result
+  std::vector<std::int64_t> states_;  // of the constraint
 };
 
 void check_counts(const GenerationOptions& options) {
@@ -135,9 +124,9 @@ double GenerationResult::tokens_per_second() const {
 
 struct GenerationRun::State {
   GenerationTask task;
-  GenerationWatch watch{task.result};
   std::unique_ptr<TokenLoop> loop;
-  bool ended = false;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  bool begun = false, ended = false;
 };
 
 GenerationRun::GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
@@ -163,7 +152,12 @@ bool GenerationRun::step() {
   const auto& interrupted = state_->task.options.interrupted;
   if (state_->ended || !state_->loop->going() || (interrupted && interrupted())) return false;
   state_->ended = !state_->loop->step();
-  state_->watch.step();
+  const auto now = std::chrono::steady_clock::now();
+  GenerationResult& result = state_->task.result;
+  const bool first = !std::exchange(state_->begun, true);
+  (first ? result.seconds_prefill : result.seconds_decode) =
+      std::chrono::duration<double>(now - state_->start).count();
+  if (first) state_->start = now;
   return true;
 }
 

@@ -72,8 +72,7 @@ struct GenerationOptions {
 };
 
 struct GenerationResult {
-  /// New tokens only: a list per prompt, or num_return_sequences of them, best first; an end token closes its
-  /// row.
+  /// New tokens: a list per prompt, or num_return_sequences of them, best first; an end token closes its row.
   std::vector<TokenIds> ids;
   /// The model's log-probability of each token, before any filter; only if asked for.
   std::vector<std::vector<double>> log_probabilities;
@@ -87,15 +86,13 @@ struct GenerationResult {
   double tokens_per_second() const;  // over both times; 0 if no time was measured
 };
 
-/// A newly chosen token.
 struct NewToken {
   std::size_t row = 0;  // index of its row in the result
   TokenId id = 0;
   double log_probability = 0;  // if asked for
 };
 
-/// Called for every new token at once; false ends the generation of all rows. Beam search calls it at the
-/// end, when the beams are known.
+/// Called for every new token at once, by beam search at the end; false ends the generation of all rows.
 using TokenCallback = std::function<bool(const NewToken& token)>;
 
 /// Continues each prompt with a decoder, in whatever format its weights are stored. A row's result does not
@@ -127,12 +124,9 @@ class GenerationRun {
   GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
                 TokenCallback on_token = {});
   ~GenerationRun();
-  GenerationRun(const GenerationRun&) = delete;
-  GenerationRun& operator=(const GenerationRun&) = delete;
 
-  /// Adds a token to each row that has not ended (with drafts: some to one row). False, without a
-  /// step, once none is left or options.interrupted or the callback has ended the generation. Throws Error as
-  /// generate() does.
+  /// Adds a token to each row that has not ended (with drafts: some to one row). False, without a step, once
+  /// none is left or options.interrupted or the callback has ended it. Throws Error as generate().
   bool step();
 
   /// The result; called once, after the last step.

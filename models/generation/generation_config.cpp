@@ -21,21 +21,15 @@ bool is_none(const nlohmann::json& id) {
   return id.is_null() || (id.is_number_integer() && !id.is_number_unsigned() && id == -1);
 }
 
-std::optional<TokenId> read_id(const nlohmann::json& json, const char* key, const fs::path& path) {
-  const auto found = json.find(key);
-  if (found == json.end() || is_none(*found)) return std::nullopt;
-  if (!is_id(*found)) throw Error(path.string(), ": '", key, "' must be an id, got ", found->dump());
-  return found->get<TokenId>();
-}
-
-TokenIds read_ids(const nlohmann::json& json, const char* key, const fs::path& path) {
-  const auto found = json.find(key);
-  if (found == json.end() || is_none(*found)) return {};
-  const nlohmann::json list = found->is_array() ? *found : nlohmann::json::array({*found});
+TokenIds read_ids(const GenerationConfig& config, const char* key, bool may_be_list) {
+  const auto found = config.values->find(key);
+  if (found == config.values->end() || is_none(*found)) return {};
   TokenIds ids;
-  for (const nlohmann::json& id : list) {
+  for (const nlohmann::json& id :
+       may_be_list && found->is_array() ? *found : nlohmann::json::array({*found})) {
     if (!is_id(id))
-      throw Error(path.string(), ": '", key, "' must be an id or a list of ids, got ", found->dump());
+      throw Error(config.path.string(), ": '", key, "' must be an id", may_be_list ? " or a list of ids" : "",
+                  ", got ", found->dump());
     ids.push_back(id.get<TokenId>());
   }
   return ids;
@@ -58,13 +52,14 @@ std::int64_t decoder_start(const GenerationDefaults& defaults, const Transformer
 }
 
 GenerationDefaults defaults_of(const GenerationConfig& config) {
-  const auto& [path, values] = config;
-  GenerationDefaults defaults;
-  defaults.eos_token_ids = read_ids(*values, "eos_token_id", path);
-  defaults.pad_token_id = read_id(*values, "pad_token_id", path);
-  defaults.bos_token_id = read_id(*values, "bos_token_id", path);
-  defaults.decoder_start_token_id = read_id(*values, "decoder_start_token_id", path);
-  return defaults;
+  const auto id = [&config](const char* key) {
+    const TokenIds ids = read_ids(config, key, /*may_be_list=*/false);
+    return ids.empty() ? std::nullopt : std::optional(ids[0]);
+  };
+  return {.eos_token_ids = read_ids(config, "eos_token_id", /*may_be_list=*/true),
+          .pad_token_id = id("pad_token_id"),
+          .bos_token_id = id("bos_token_id"),
+          .decoder_start_token_id = id("decoder_start_token_id")};
 }
 
 }  // namespace zoo

@@ -20,14 +20,12 @@
 
 namespace zoo {
 
-/// A checkpoint's defaults for generation.
 struct GenerationDefaults {
   TokenIds eos_token_ids;  // each of them ends a text; empty: none
   std::optional<TokenId> pad_token_id, bos_token_id, decoder_start_token_id;
 };
 
-/// The directory's generation_config.json or, if it is missing, its config.json; as in Hugging Face, only one
-/// file.
+/// The directory's generation_config.json or, if it is missing, its config.json, as in Hugging Face.
 struct GenerationConfig {
   std::filesystem::path path;
   std::shared_ptr<const nlohmann::json> values;

@@ -60,23 +60,20 @@ RowRule presence_and_frequency(double presence, double frequency) {
   };
 }
 
-// True if the tokens before `end` end with `words` without its last token.
-bool ends_with_beginning(const TokenIds& tokens, std::size_t end, const TokenIds& words) {
-  const std::size_t length = words.size() - 1;
-  return length <= end && std::equal(words.begin(), words.end() - 1,
-                                     tokens.begin() + static_cast<std::ptrdiff_t>(end - length));
+// True if the tokens end with `words` without its last token.
+bool end_with_beginning(const TokenIds& tokens, const TokenIds& words) {
+  const auto length = std::ssize(words) - 1;
+  return length <= std::ssize(tokens) && std::equal(words.begin(), words.end() - 1, tokens.end() - length);
 }
 
-RowRule no_repeat_ngram(std::int64_t given) {
-  if (given < 0) throw Error("no_repeat_ngram_size must not be negative, got ", given);
-  return [size = static_cast<std::size_t>(given)](float* logits, std::int64_t, const RowHistory& row) {
+RowRule no_repeat_ngram(std::int64_t size) {
+  if (size < 0) throw Error("no_repeat_ngram_size must not be negative, got ", size);
+  return [size](float* logits, std::int64_t, const RowHistory& row) {
     const TokenIds& tokens = *row.tokens;
-    if (tokens.size() < size) return;
-    const auto last = tokens.end() - static_cast<std::ptrdiff_t>(size - 1);
-    for (std::size_t i = 0; i + size <= tokens.size(); ++i) {
-      const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::equal(last, tokens.end(), first)) logits[tokens[i + size - 1]] = kForbidden;
-    }
+    if (std::ssize(tokens) < size) return;
+    const auto last = tokens.end() - (size - 1);
+    for (auto first = tokens.begin(); first != last; ++first)
+      if (std::equal(last, tokens.end(), first)) logits[first[size - 1]] = kForbidden;
   };
 }
 
@@ -86,15 +83,12 @@ RowRule bad_words(std::vector<TokenIds> words, const HistoryContext& context) {
     if (word.empty()) throw Error("bad_words: a sequence is empty");
     for (const TokenId id : word) require_model_id("bad_words: ", id, context.vocab_size);
   }
-  words.erase(std::remove_if(words.begin(), words.end(),
-                             [&](const TokenIds& word) {
-                               return word.size() == 1 &&
-                                      std::find(ends.begin(), ends.end(), word[0]) != ends.end();
-                             }),
-              words.end());
+  std::erase_if(words, [&](const TokenIds& word) {
+    return word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end();
+  });
   return [words](float* logits, std::int64_t, const RowHistory& row) {
     for (const TokenIds& word : words)
-      if (ends_with_beginning(*row.tokens, row.tokens->size(), word)) logits[word.back()] = kForbidden;
+      if (end_with_beginning(*row.tokens, word)) logits[word.back()] = kForbidden;
   };
 }
 

@@ -35,7 +35,6 @@ using RowHistories = std::vector<RowHistory>;
 using LogitsFilter = std::function<at::Tensor(const at::Tensor& logits, const RowHistories& rows)>;
 using LogitsFilters = std::vector<LogitsFilter>;
 
-/// Applies them in order.
 inline at::Tensor apply_filters(const LogitsFilters& filters, at::Tensor logits,
                                 const RowHistories& rows = {}) {
   for (const LogitsFilter& filter : filters) logits = filter(logits, rows);
@@ -50,19 +49,16 @@ struct HistoryOptions {
   /// Keskar et al. (2019): divides the logit of every token in the row, given tokens included, by this, or
   /// multiplies it if it is negative. Positive; 1 is off.
   double repetition_penalty = 1.0;
-  /// As in OpenAI's API: subtracted from the logit of each new token in the row, once, and once per
-  /// occurrence.
+  /// As in OpenAI's API: subtracted from the logit of each new token, once, and once per occurrence.
   double presence_penalty = 0.0, frequency_penalty = 0.0;
   /// No n-gram of this length occurs twice in a row, given tokens included. 0 is off.
   std::int64_t no_repeat_ngram_size = 0;
-  /// Forbidden sequences: the last token is forbidden after the others. As in Hugging Face, a single end
-  /// token is not forbidden.
+  /// Sequences whose last token is forbidden after the others. As in Hugging Face, a single end token is not.
   std::vector<TokenIds> bad_words;
   /// Minimum number of tokens before an end token: min_length counts given ones; min_new_tokens, if positive,
   /// counts only new ones and overrides min_length.
   std::int64_t min_length = 0, min_new_tokens = 0;
-  /// Token forced after a row's only token (an encoder-decoder's start token), and tokens forced as the last
-  /// one that max_new_tokens allows.
+  /// Forced after a row's only token (an encoder-decoder's start token), and as the last of max_new_tokens.
   std::optional<std::int64_t> forced_bos_token_id;
   TokenIds forced_eos_token_ids;
   /// Ids that are forbidden always, and as the first new token (the first after a forced one).

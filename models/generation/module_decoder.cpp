@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -12,32 +11,28 @@
 #include <c10/util/irange.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/generation/graphs/graphed_steps.h"
 #include "models/layers/attention/positions.h"
 
 namespace zoo {
 namespace {
 
-// Id at cache positions without a token; a mask hides them.
-constexpr std::int64_t kPadding = 0;
-
 enum class Side { kLeft, kRight };
-
-std::int64_t size_of(const TokenIds& ids) { return static_cast<std::int64_t>(ids.size()); }
 
 std::int64_t longest_of(const std::vector<TokenIds>& rows) {
   std::int64_t longest = 0;
-  for (const TokenIds& row : rows) longest = std::max(longest, size_of(row));
+  for (const TokenIds& row : rows) longest = std::max(longest, std::ssize(row));
   return longest;
 }
 
-// [B, longest], padded on `side`.
+// [B, longest], padded on `side` with 0, which a mask hides.
 at::Tensor pad(const std::vector<TokenIds>& rows, Side side) {
   const std::int64_t width = longest_of(rows);
-  at::Tensor padded = at::full({static_cast<std::int64_t>(rows.size()), width}, kPadding, at::kLong);
+  at::Tensor padded = at::zeros({std::ssize(rows), width}, at::kLong);
   auto* place = padded.mutable_data_ptr<std::int64_t>();
   for (const TokenIds& row : rows) {
-    std::copy(row.begin(), row.end(), place + (side == Side::kLeft ? width - size_of(row) : 0));
+    std::copy(row.begin(), row.end(), place + (side == Side::kLeft ? width - std::ssize(row) : 0));
     place += width;
   }
   return padded;
@@ -64,8 +59,7 @@ class ModuleSession : public DecodingSession {
   ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
       : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {
     source_.ids = pad(sources, Side::kRight).to(device());
-    source_.rows.resize(sources.size());
-    std::iota(source_.rows.begin(), source_.rows.end(), 0);
+    source_.rows = indices_below<std::int64_t>(sources.size());
     std::vector<TokenIds> ones;
     for (const TokenIds& source : sources) ones.emplace_back(source.size(), 1);
     const bool padded = std::any_of(ones.begin(), ones.end(),
@@ -85,21 +79,22 @@ class ModuleSession : public DecodingSession {
     // and the new tokens.
     const Side side = cache_.length() == 0 ? Side::kLeft : Side::kRight;
     const std::int64_t width = longest_of(tokens);
-    const bool ragged =
-        std::any_of(tokens.begin(), tokens.end(), [&](const TokenIds& row) { return size_of(row) < width; });
+    const bool ragged = std::any_of(tokens.begin(), tokens.end(),
+                                    [&](const TokenIds& row) { return std::ssize(row) < width; });
     begin_rows(tokens, side);
     hide_places(cache_.length() + width);
     cache_.reserve(cache_.length() + width);
     const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
     const at::Tensor logits = forward(tokens, side, last_only).to(at::kFloat);
-    for (const auto b : c10::irange(tokens.size())) lengths_[b] += size_of(tokens[b]);
-    // Start of each row's tokens.
-    TokenIds begins(tokens.size(), 0);
+    std::vector<std::int64_t> begins(tokens.size(), 0);  // of each row's tokens among the logits
     const bool moved = ragged && side == Side::kLeft;
-    for (const auto b : c10::irange(tokens.size())) begins[b] = moved ? width - size_of(tokens[b]) : 0;
+    for (const auto b : c10::irange(tokens.size())) {
+      lengths_[b] += std::ssize(tokens[b]);
+      if (moved) begins[b] = width - std::ssize(tokens[b]);
+    }
     if (last_only) return logits.select(1, -1);
     if (wanted == Logits::kAll) return moved ? gathered(logits, begins, width) : logits;
-    for (const auto b : c10::irange(tokens.size())) begins[b] += size_of(tokens[b]) - 1;
+    for (const auto b : c10::irange(tokens.size())) begins[b] += std::ssize(tokens[b]) - 1;
     return gathered(logits, begins, 1).select(1, 0);
   }
 
@@ -111,9 +106,7 @@ class ModuleSession : public DecodingSession {
       for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
       return some;
     };
-    std::vector<std::int64_t> same(lengths_.size());
-    std::iota(same.begin(), same.end(), 0);
-    if (rows == same) return;
+    if (rows == indices_below<std::int64_t>(lengths_.size())) return;
     begins_ = chosen(begins_);
     lengths_ = chosen(lengths_);
     const at::Tensor index = at::tensor(rows, at::kLong).to(device());
@@ -126,13 +119,13 @@ class ModuleSession : public DecodingSession {
     cache_.select(index, new_sources);
     for (at::Tensor* all : {&source_.ids, &source_.mask, &source_.memory})
       if (new_sources && all->defined()) *all = all->index_select(0, index);
-    first_places_ = mask_ = at::Tensor();
+    mask_ = at::Tensor();
   }
 
   void add_row() override {
     if (source_.ids.defined()) return DecodingSession::add_row();
-    std::vector<std::int64_t> some(lengths_.size() + 1, 0);
-    std::iota(some.begin(), some.end() - 1, 0);
+    std::vector<std::int64_t> some = indices_below<std::int64_t>(lengths_.size());
+    some.push_back(0);
     select(some);
     begins_.back() = lengths_.back() = 0;
   }
@@ -154,7 +147,7 @@ class ModuleSession : public DecodingSession {
       throw Error("a session of ", lengths_.size(), " rows was given tokens of ", tokens.size());
     for (const auto b : c10::irange(tokens.size())) {
       if (tokens[b].empty()) throw Error("a session has nothing to read for row ", b);
-      const std::int64_t length = lengths_[b] + size_of(tokens[b]);
+      const std::int64_t length = lengths_[b] + std::ssize(tokens[b]);
       if (length > capacity_)
         throw Error("a session has room for ", capacity_, " tokens a row, and row ", b, " would hold ",
                     length);
@@ -183,7 +176,7 @@ class ModuleSession : public DecodingSession {
       place += width;
     }
     cache_.rearrange(from.to(device()));
-    first_places_ = mask_ = at::Tensor();
+    mask_ = at::Tensor();
   }
 
   // Starts the rows that have no token yet.
@@ -191,8 +184,8 @@ class ModuleSession : public DecodingSession {
     const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
     for (const auto b : c10::irange(begins_.size())) {
       if (lengths_[b] > 0) continue;
-      begins_[b] = side == Side::kLeft ? end - size_of(tokens[b]) : past;
-      first_places_ = mask_ = at::Tensor();
+      begins_[b] = side == Side::kLeft ? end - std::ssize(tokens[b]) : past;
+      mask_ = at::Tensor();
     }
   }
 
@@ -201,19 +194,22 @@ class ModuleSession : public DecodingSession {
     constexpr std::int64_t kToCome = 64;
     if (mask_.defined() && mask_.size(1) >= end) return;
     if (*std::max_element(begins_.begin(), begins_.end()) == 0) return;
-    first_places_ = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
-    mask_ = places(0, end + kToCome).ge(first_places_);
+    mask_ = places(0, end + kToCome).ge(column(begins_));
+  }
+
+  // A number for each row, [B, 1].
+  at::Tensor column(const std::vector<std::int64_t>& numbers) const {
+    return at::tensor(numbers, at::kLong).unsqueeze(1).to(device());
   }
 
   at::Tensor places(std::int64_t begin, std::int64_t end) const {
     return at::arange(begin, end, at::TensorOptions().dtype(at::kLong).device(device()));
   }
 
-  // Gathers `count` positions of each row of [B, T, N], starting at firsts[b]; indices past the end give the
-  // last one.
-  at::Tensor gathered(const at::Tensor& all, const TokenIds& firsts, std::int64_t count) const {
-    const at::Tensor begins = at::tensor(firsts, at::kLong).to(device()).unsqueeze(1);
-    const at::Tensor index = (begins + places(0, count)).clamp_max_(all.size(1) - 1);
+  // `count` positions of each row of [B, T, N], from firsts[b] on; those past the end are the last one.
+  at::Tensor gathered(const at::Tensor& all, const std::vector<std::int64_t>& firsts,
+                      std::int64_t count) const {
+    const at::Tensor index = (column(firsts) + places(0, count)).clamp_max_(all.size(1) - 1);
     return all.gather(1, index.unsqueeze(-1).expand({-1, -1, all.size(2)}));
   }
 
@@ -227,11 +223,9 @@ class ModuleSession : public DecodingSession {
     if (config.takes_positions() && (mask.defined() || config.rope_scaling.depends_on_length())) {
       // Positions of padding have no meaning, but must be valid, and no row must look longer by them.
       std::vector<std::int64_t> last;
-      for (const auto b : c10::irange(tokens.size())) last.push_back(lengths_[b] + size_of(tokens[b]) - 1);
-      const at::Tensor first = at::tensor(begins_, at::kLong).unsqueeze(1).to(device());
-      inputs.position_ids = at::minimum(places(past, end).unsqueeze(0) - first,
-                                        at::tensor(last, at::kLong).unsqueeze(1).to(device()))
-                                .clamp_min_(0);
+      for (const auto b : c10::irange(tokens.size())) last.push_back(lengths_[b] + std::ssize(tokens[b]) - 1);
+      inputs.position_ids =
+          at::minimum(places(past, end).unsqueeze(0) - column(begins_), column(last)).clamp_min_(0);
     }
     if (source_.ids.defined()) {
       inputs.input_ids = source_.ids;
@@ -264,23 +258,15 @@ class ModuleSession : public DecodingSession {
   Model& model_;
   at::TensorOptions weight_options_;  // stored, because a query walks over all modules
   std::int64_t capacity_;
-  // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache. When tokens are read, all rows end at
-  // the end of the cache.
+  // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache; read() first moves all rows to its end.
   std::vector<std::int64_t> begins_, lengths_;
   KeyValueCache cache_;
   GraphedSteps graphed_;
-  at::Tensor first_places_;  // [B, 1], begins_; undefined where all are 0
-  at::Tensor mask_;          // [B, length of the cache], 0 before a row begins; grows on demand
-  Source source_;            // of an encoder-decoder
+  at::Tensor mask_;  // [B, length of the cache], 0 before a row begins; undefined where all begin at 0; grows
+  Source source_;    // of an encoder-decoder
 };
 
 }  // namespace
-
-ModuleDecoder::ModuleDecoder(Model& model) : model_(model), was_training_(model.is_training()) {
-  model_.eval();
-}
-
-ModuleDecoder::~ModuleDecoder() { model_.train(was_training_); }
 
 std::unique_ptr<DecodingSession> ModuleDecoder::begin(std::int64_t rows, std::int64_t capacity) {
   TORCH_CHECK(config().shape == Shape::kDecoder, "an encoder-decoder needs sources to begin with");

@@ -6,22 +6,25 @@
 ///     zoo::ModuleDecoder decoder(model);
 ///     const zoo::GenerationResult result = zoo::generate(decoder, {ids}, {.max_new_tokens = 20});
 
+#include <memory>
+#include <utility>
+
 #include "models/generation/decoding_session.h"
 #include "models/model.h"
 
 namespace zoo {
 
-/// A DecodingModel for a decoder or encoder-decoder of modules. Keeps the model in evaluation mode while it
-/// lives and then restores its mode. Logits are on the model's device.
+/// A DecodingModel for a decoder or encoder-decoder of modules, in EvaluationMode. Logits are on the model's
+/// device.
 ///
 /// One KeyValueCache holds the keys and values of all rows. Each row is contiguous, and all end at the same
 /// index: a mask hides the padding before a shorter row, and positions count the row's own tokens.
 class ModuleDecoder : public DecodingModel {
  public:
-  explicit ModuleDecoder(Model& model);
-  ~ModuleDecoder() override;
-  ModuleDecoder(const ModuleDecoder&) = delete;
-  ModuleDecoder& operator=(const ModuleDecoder&) = delete;
+  /// `model` must outlive it.
+  explicit ModuleDecoder(Model& model) : model_(model), evaluation_(model) {}
+  explicit ModuleDecoder(std::shared_ptr<Model> model)
+      : held_(std::move(model)), model_(*held_), evaluation_(*held_) {}
 
   const TransformerConfig& config() const override { return model_.config(); }
   std::unique_ptr<DecodingSession> begin(std::int64_t rows, std::int64_t capacity) override;
@@ -29,8 +32,9 @@ class ModuleDecoder : public DecodingModel {
                                          std::int64_t capacity) override;
 
  private:
+  std::shared_ptr<Model> held_;  // null: somebody else holds the model
   Model& model_;
-  bool was_training_;
+  EvaluationMode evaluation_;
 };
 
 }  // namespace zoo

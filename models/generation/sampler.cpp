@@ -20,30 +20,11 @@ namespace {
 
 constexpr double kRemoved = -std::numeric_limits<double>::infinity();
 
-// A double in [0, 1) from the generator's upper 53 bits, because std's distributions differ between
-// libraries.
-double next_uniform(std::mt19937_64& generator) { return static_cast<double>(generator() >> 11) * 0x1.0p-53; }
-
 // Throws for `logits` [V] of a row without a possible token.
 [[noreturn]] void refuse(const at::Tensor& logits) {
   if (logits.isneginf().all().item<bool>())
     throw Error("no token can be chosen: the filters and the constraint allow none");
   throw Error("the model's logits are not finite numbers: no token can be chosen");
-}
-
-// First id whose cumulative weight exceeds `point` of the sum.
-TokenId draw_from(const float* weights, TokenId count, double point) {
-  double sum = 0;
-  for (const auto id : c10::irange(count)) sum += weights[id];
-  double rest = point * sum;
-  TokenId last = 0;
-  for (const auto id : c10::irange(count)) {
-    if (weights[id] <= 0) continue;
-    last = id;
-    rest -= weights[id];
-    if (rest < 0) break;
-  }
-  return last;
 }
 
 TokenIds largest(const at::Tensor& logits) {
@@ -79,8 +60,7 @@ LogitsFilter top_k_filter(std::int64_t k, std::int64_t least) {
 }
 
 // Nucleus sampling (Holtzman et al., 2020): keeps the most probable tokens whose probabilities reach p. Like
-// Hugging Face, removes tokens in ascending order while their cumulative probability is at most 1 - p, and
-// never the last `least`.
+// Hugging Face, removes tokens in ascending order while their sum is at most 1 - p, never the last `least`.
 LogitsFilter top_p_filter(double p, std::int64_t least) {
   if (!(p >= 0 && p <= 1)) throw Error("top_p must be in [0, 1], got ", p);
   return [=](const at::Tensor& logits, const RowHistories&) {
@@ -164,11 +144,27 @@ at::Tensor TokenSampler::draw_places(const at::Tensor& scores, std::int64_t coun
   return std::get<1>(at::topk(noisy, count));
 }
 
+// The first id whose cumulative weight exceeds a random share of the sum.
 TokenId TokenSampler::draw(const at::Tensor& weights, std::size_t row) {
-  return draw_from(weights.const_data_ptr<float>(), static_cast<TokenId>(weights.size(0)), uniform(row));
+  const auto* weight = weights.const_data_ptr<float>();
+  const auto count = static_cast<TokenId>(weights.size(0));
+  double sum = 0;
+  for (const auto id : c10::irange(count)) sum += weight[id];
+  double rest = uniform(row) * sum;
+  TokenId last = 0;
+  for (const auto id : c10::irange(count)) {
+    if (weight[id] <= 0) continue;
+    last = id;
+    rest -= weight[id];
+    if (rest < 0) break;
+  }
+  return last;
 }
 
-double TokenSampler::uniform(std::size_t row) { return next_uniform(generators_.at(row)); }
+// From the generator's upper 53 bits, because std's distributions differ between libraries.
+double TokenSampler::uniform(std::size_t row) {
+  return static_cast<double>(generators_.at(row)() >> 11) * 0x1.0p-53;
+}
 
 TokenIds TokenSampler::sample(const at::Tensor& logits, const std::vector<std::size_t>& rows) {
   if (greedy_) return largest(logits.to(at::kFloat));

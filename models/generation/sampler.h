@@ -16,7 +16,6 @@
 
 namespace zoo {
 
-/// Options for choosing the next token.
 struct SamplingOptions {
   double temperature = 1.0;  // 0: greedy, which ignores the rest
   std::int64_t top_k = 0;    // 0: all
@@ -47,8 +46,7 @@ class TokenSampler {
   at::Tensor filtered(const at::Tensor& logits) const { return apply_filters(filters_, logits); }
 
   /// Indices of `count` of the scores [N], drawn for row number `row` without replacement, in proportion to
-  /// the exponentials of the scores: the highest after adding Gumbel noise to each (Kool et al., 2019). In
-  /// CPU memory.
+  /// the exponentials of the scores: the highest with Gumbel noise (Kool et al., 2019). In CPU memory.
   at::Tensor draw_places(const at::Tensor& scores, std::int64_t count, std::size_t row);
 
   /// Sampling distribution: the softmax [B, V] of the filtered logits in CPU memory; for greedy, 1 at the

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -49,8 +48,7 @@ class LogitsRules {
   LogitsRules(const GenerationOptions& options, std::int64_t vocab_size);
 
   /// Scores [B, V] of the rows' next tokens, with -inf for forbidden tokens. states[b] is the constraint's
-  /// state after row b's tokens; may be empty without a constraint. A forced token is no part of the text
-  /// that the constraint sees.
+  /// state after row b's tokens, without the forced ones; may be empty without a constraint.
   at::Tensor apply(const at::Tensor& scores, const RowHistories& rows,
                    const std::vector<std::int64_t>& states) const;
 
@@ -74,25 +72,6 @@ class LogitsRules {
 
   const GenerationOptions& options_;
   LogitsFilters filters_;
-};
-
-/// Times the prompts and then the rest of a generation.
-class GenerationWatch {
- public:
-  explicit GenerationWatch(GenerationResult& result) : result_(result) {}
-
-  void step() {
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    (first_ ? result_.seconds_prefill : result_.seconds_decode) = seconds;
-    if (first_) start_ = now;
-    first_ = false;
-  }
-
- private:
-  GenerationResult& result_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool first_ = true;
 };
 
 /// Log-probabilities [B, V] of the logits (log-softmax), float32.

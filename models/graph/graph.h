@@ -26,13 +26,11 @@ class Size {
   static Size product(const std::vector<std::size_t>& symbols, std::int64_t coefficient);
 
   /// The polynomial of degree 1 in each symbol with `values` at all corners: value number i belongs to the
-  /// corner where symbol k has corners[k][1] if bit k of i is set, corners[k][0] otherwise. nullopt if its
-  /// coefficients are no integers.
+  /// corner where symbol k has corners[k][1] if bit k of i is set, else corners[k][0]. nullopt for fractions.
   static std::optional<Size> solve(const std::vector<std::vector<std::int64_t>>& corners,
                                    std::vector<std::int64_t> values);
 
   bool is_constant() const;
-  /// Its value where the symbols have these.
   std::int64_t value(const std::vector<std::int64_t>& symbols) const;
   const Terms& terms() const { return terms_; }
 

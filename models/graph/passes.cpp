@@ -42,7 +42,6 @@ std::vector<std::int64_t> reversed(std::vector<std::int64_t> lengths) {
 constexpr std::int64_t kAnyLength = 1 << 20;
 constexpr std::int64_t kPast = 13;  // first prime of caches, which a step's new positions do not reach
 
-// A request, put together.
 class Pass {
  public:
   explicit Pass(Model& model) : model_(model), config_(model.config()) { require_weights(model); }

@@ -4,15 +4,16 @@
 #include "models/graph/trace.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/library.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/ops/tracing.h"
 
 namespace zoo::graph {
@@ -118,10 +119,9 @@ class Recorder {
   // The operator itself, or the one that returns what this one writes into its first argument.
   c10::OperatorHandle functional(const c10::OperatorHandle& op, torch::jit::Stack::const_iterator arguments) {
     const auto& schema = op.schema();
-    const bool writes =
-        std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const auto& argument) {
-          return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-        });
+    const bool writes = std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+      return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    });
     if (!writes) return op;
     c10::OperatorName name = op.operator_name();
     if (name.name.ends_with("_") && arguments->isTensor()) {
@@ -143,26 +143,17 @@ class Recorder {
   std::unordered_map<const c10::TensorImpl*, ValueId> known_;
 };
 
-// The thread's recorder, until the end of the scope.
-struct Recording {
-  explicit Recording(Recorder& trace) { recorder = &trace; }
-  ~Recording() { recorder = nullptr; }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-};
-
 void record(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard inner(kKey);
   recorder->call(op, *stack);
 }
 
 void register_kernel() {
-  static torch::Library library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
-  static const bool once = [] {
-    library.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
-    return true;
+  static const torch::Library library = [] {
+    torch::Library made(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+    made.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
+    return made;
   }();
-  static_cast<void>(once);
 }
 
 Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
@@ -185,7 +176,8 @@ Graph trace_at(const torch::nn::Module& module, const TraceRequest& request,
     if (inputs.back().is_floating_point()) inputs.back().div_(input.bound);
     trace.graph.input_values.push_back(trace.add(inputs.back()));
   }
-  const Recording recording(trace);
+  recorder = &trace;
+  const auto recorded = c10::make_scope_exit([] { recorder = nullptr; });
   const ops::Tracing tracing;
   std::vector<at::Tensor> outputs;
   {
@@ -218,9 +210,7 @@ void check_same(const Graph& a, const Graph& b) {
       throw Error("the operators depend on the sizes of the inputs: number ", i, " is ", Graph::name_of(x),
                   " or ", Graph::name_of(y));
   }
-  bool equal =
-      a.nodes.size() == b.nodes.size() && a.outputs == b.outputs && a.weights.size() == b.weights.size();
-  if (!equal)
+  if (a.nodes.size() != b.nodes.size() || a.outputs != b.outputs || a.weights.size() != b.weights.size())
     throw Error("the operators depend on the sizes of the inputs: ", a.nodes.size(), " or ", b.nodes.size());
   for (std::size_t i = 0; i < a.weights.size(); ++i) {
     const at::Tensor &x = a.weights[i].tensor, &y = b.weights[i].tensor;
@@ -231,24 +221,19 @@ void check_same(const Graph& a, const Graph& b) {
 }
 
 // All traces; sizes of the first become polynomials.
-class Solver {
- public:
-  Solver(std::vector<std::vector<std::int64_t>> points, std::vector<std::vector<std::int64_t>> corners)
-      : points_(std::move(points)), corners_(std::move(corners)) {}
+struct Solver {
+  std::vector<std::vector<std::int64_t>> points, corners;
 
   std::optional<Size> solve(const std::vector<std::int64_t>& numbers) const {
-    std::optional<Size> size = Size::solve(corners_, {numbers.begin(), numbers.end() - 1});
-    return size && size->value(points_.back()) == numbers.back() ? size : std::nullopt;
+    std::optional<Size> size = Size::solve(corners, {numbers.begin(), numbers.end() - 1});
+    return size && size->value(points.back()) == numbers.back() ? size : std::nullopt;
   }
 
   bool fits(const Size& size, const std::vector<std::int64_t>& numbers) const {
-    for (std::size_t i = 0; i < points_.size(); ++i)
-      if (size.value(points_[i]) != numbers[i]) return false;
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (size.value(points[i]) != numbers[i]) return false;
     return true;
   }
-
- private:
-  std::vector<std::vector<std::int64_t>> points_, corners_;
 };
 
 // Number i of the vector that `of` finds in each graph.
@@ -262,10 +247,8 @@ std::vector<std::int64_t> numbers(const std::vector<Graph>& traces, std::size_t 
 // The stride of a dense tensor is the product of the sizes inside, of a degree that two points do not show.
 void solve_strides(const std::vector<Graph>& traces, const Solver& solver, std::size_t id, Value& value) {
   const std::vector<Size>& first = traces[0].values[id].strides;
-  std::vector<std::size_t> order(first.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return first[a].value({}) < first[b].value({}); });
+  std::vector<std::size_t> order = indices_below(first.size());
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return first[i].value({}); });
   Size inside = 1;
   for (const std::size_t i : order) {
     const auto found = numbers(traces, i, [&](const Graph& graph) { return graph.values[id].strides; });
@@ -324,7 +307,7 @@ Graph trace(const torch::nn::Module& module, const TraceRequest& request) {
   for (const auto& point : points) traces.push_back(trace_at(module, request, point));
   Graph graph = traces[0];
   for (const Graph& other : traces) check_same(graph, other);
-  solve(traces, Solver(points, corners), graph);
+  solve(traces, Solver{points, corners}, graph);
   graph.symbols = request.symbols;
   graph.sample = points[0];
   graph.inputs = request.inputs;

@@ -5,7 +5,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 
 namespace zoo {
 namespace {
@@ -13,31 +13,19 @@ namespace {
 // The file may differ from float64 by this many times the model's own difference.
 constexpr double kRoundings = 6;
 
-// The first row begins with hidden positions, the last one ends with them.
-at::Tensor padding_mask(std::int64_t batch, std::int64_t length) {
-  at::Tensor mask = at::ones({batch, length}, at::kLong);
-  mask[0].slice(0, 0, length / 3).zero_();
-  mask[-1].slice(0, length - length / 4).zero_();
-  return mask;
-}
-
 double largest(const at::Tensor& x) { return x.to(at::kDouble).abs().max().item<double>(); }
-
-double relative_error(const at::Tensor& found, const at::Tensor& expected, double scale) {
-  const double difference = largest(found.to(at::kDouble) - expected.to(at::kDouble));
-  // A NaN difference must not count as small.
-  return difference == 0 ? 0 : scale > 0 && difference == difference ? difference / scale : 1e9;
-}
-
-using Outputs = std::vector<std::vector<at::Tensor>>;  // by comparison
 
 double largest_error(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected) {
   if (found.size() != expected.size()) return 1e9;
   // One scale for a pair: a single start or end logit may be near zero.
   double scale = 0, error = 0;
   for (const at::Tensor& tensor : expected) scale = std::max(scale, largest(tensor));
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    error = std::max(error, relative_error(found[i], expected[i], scale));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = largest(found[i].to(at::kDouble) - expected[i].to(at::kDouble));
+    if (difference == 0) continue;
+    // A NaN difference must not count as small.
+    error = std::max(error, scale > 0 && difference == difference ? difference / scale : 1e9);
+  }
   return error;
 }
 
@@ -52,36 +40,21 @@ ModelInputs inputs_of(const VerifyReport::Comparison& entry, const TransformerCo
                       const at::Device& device) {
   const at::Tensor ids = ids_to_verify(entry.batch, entry.length, config.vocab_size).to(device);
   ModelInputs inputs{.input_ids = ids};
-  if (entry.padded) inputs.attention_mask = padding_mask(entry.batch, entry.length).to(device);
+  if (entry.padded) {  // the first row begins with hidden positions, the last one ends with them
+    inputs.attention_mask = at::ones_like(ids);
+    inputs.attention_mask[0].slice(0, 0, entry.length / 3).zero_();
+    inputs.attention_mask[-1].slice(0, entry.length - entry.length / 4).zero_();
+  }
   if (config.shape == Shape::kEncoderDecoder)
     inputs.decoder_input_ids = ids.slice(1, ids.size(1) / 2);  // of another length than the encoder's
   return inputs;
 }
 
-Outputs outputs_of(const Program& program, std::span<const ModelInputs> inputs) {
-  Outputs outputs;
+// By comparison.
+std::vector<std::vector<at::Tensor>> outputs_of(const Program& program, std::span<const ModelInputs> inputs) {
+  std::vector<std::vector<at::Tensor>> outputs;
   for (const ModelInputs& entry : inputs) outputs.push_back(program(entry));
   return outputs;
-}
-
-void compare_outputs(const Program& run, Model& model, const at::Device& device, VerifyReport& report) {
-  const TransformerConfig& config = model.config();
-  const Program forward = [&](const ModelInputs& entry) { return exported_outputs(model.forward(entry)); };
-  report.logits = comparisons(config, takes_one_row(model));
-  std::vector<ModelInputs> inputs;
-  for (const auto& entry : report.logits) inputs.push_back(inputs_of(entry, config, device));
-  const Outputs found = outputs_of(run, inputs), expected = outputs_of(forward, inputs);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    report.logits[i].error = largest_error(found[i], expected[i]);
-  if (!report.exact_tokens || report.largest_error() <= report.tolerance) return;
-  // Some weights amplify rounding; the model's own difference between float32 and float64 measures how much.
-  model.to(at::kDouble);
-  const Outputs exact = outputs_of(forward, inputs);
-  model.to(at::kFloat);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    report.logits[i].error = largest_error(found[i], exact[i]);
-    report.tolerance = std::max(report.tolerance, kRoundings * largest_error(expected[i], exact[i]));
-  }
 }
 
 }  // namespace
@@ -113,7 +86,22 @@ VerifyReport verify_outputs(const Program& run, Model& model) {
   report.exact_tokens = weight.scalar_type() == at::kFloat;
   report.tolerance = report.exact_tokens ? 1e-5 : 2e-2;
   const EvaluationMode evaluation(model);
-  compare_outputs(run, model, weight.device(), report);
+  const Program forward = [&](const ModelInputs& entry) { return exported_outputs(model.forward(entry)); };
+  report.logits = comparisons(model.config(), takes_one_row(model));
+  std::vector<ModelInputs> inputs;
+  for (const auto& entry : report.logits) inputs.push_back(inputs_of(entry, model.config(), weight.device()));
+  const auto found = outputs_of(run, inputs), expected = outputs_of(forward, inputs);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    report.logits[i].error = largest_error(found[i], expected[i]);
+  if (!report.exact_tokens || report.largest_error() <= report.tolerance) return report;
+  // Some weights amplify rounding; the model's own difference between float32 and float64 measures how much.
+  model.to(at::kDouble);
+  const auto exact = outputs_of(forward, inputs);
+  model.to(at::kFloat);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    report.logits[i].error = largest_error(found[i], exact[i]);
+    report.tolerance = std::max(report.tolerance, kRoundings * largest_error(expected[i], exact[i]));
+  }
   return report;
 }
 

@@ -33,19 +33,6 @@ struct VerifyReport {
 /// of words and sentences; of a bare model last_hidden_state.
 std::vector<at::Tensor> exported_outputs(const ModelOutput& output);
 
-/// EvaluationMode mode until the end of the scope.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
-  ~EvaluationMode() { model_.train(was_training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  Model& model_;
-  bool was_training_;
-};
-
 /// True if the head reads each row's last token and the configuration does not say what padding is.
 bool takes_one_row(const Model& model);
 

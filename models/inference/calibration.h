@@ -27,11 +27,9 @@ namespace zoo::inference {
 /// the mean square is added to the diagonal.
 ErrorFeedback error_feedback(const at::Tensor& moments);
 
-/// The inputs that each weight of a model multiplies on some texts. The experts of a layer share the inputs
-/// of all its tokens.
+/// The inputs that each weight multiplies on some texts. A layer's experts share those of all its tokens.
 class Calibration {
  public:
-  /// Called with the number of samples done and their total.
   using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
   /// Runs the model on the samples (an encoder-decoder takes each as source and target), with `weights` as

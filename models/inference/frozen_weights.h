@@ -13,7 +13,6 @@ namespace zoo::inference {
 /// Throws FieldError for a mixture of experts.
 void freeze_projections(Model& model, const StoredWeights& stored, kernels::WeightType type);
 
-/// Bytes of the frozen projections in the module.
 std::int64_t frozen_bytes(const torch::nn::Module& module);
 
 }  // namespace zoo::inference

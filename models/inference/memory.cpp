@@ -27,9 +27,8 @@ void free_pages(std::uintptr_t first, std::uintptr_t last) {
 struct MemoryBlock {
   // `data` is null if the system refuses.
   explicit MemoryBlock(std::size_t bytes, int flags = 0) : mapped(bytes) {
-    mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    if (mapping == MAP_FAILED) mapping = nullptr;
-    data = static_cast<std::byte*>(mapping);
+    void* got = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (got != MAP_FAILED) data = mapping = static_cast<std::byte*>(got);
   }
   ~MemoryBlock() {
     if (mapping != nullptr) munmap(mapping, mapped);
@@ -37,11 +36,9 @@ struct MemoryBlock {
   MemoryBlock(const MemoryBlock&) = delete;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
 
-  std::size_t left() const {
-    return static_cast<std::size_t>(static_cast<std::byte*>(mapping) + mapped - data) - used;
-  }
+  std::size_t left() const { return static_cast<std::size_t>(mapping + mapped - data) - used; }
 
-  void* mapping = nullptr;
+  std::byte* mapping = nullptr;
   std::size_t mapped;
   std::byte* data = nullptr;  // start of the first part
   std::size_t used = 0;
@@ -63,17 +60,6 @@ std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {
   return block;
 }
 
-// Block that new parts come from, while any of its parts is in use.
-struct OpenBlock {
-  std::mutex mutex;
-  std::weak_ptr<MemoryBlock> block;
-};
-
-OpenBlock& open_block() {
-  static OpenBlock open;
-  return open;
-}
-
 }  // namespace
 
 Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
@@ -82,11 +68,13 @@ Memory::Memory(std::size_t bytes, Pages pages) : size_(bytes) {
     block_ = std::make_shared<MemoryBlock>(bytes, MAP_NORESERVE);  // of a cache most is never touched
     data_ = block_->data;
   } else {
-    const std::lock_guard lock(open_block().mutex);
-    block_ = open_block().block.lock();
+    static std::mutex mutex;
+    static std::weak_ptr<MemoryBlock> open;  // that new parts come from, while any of its parts is in use
+    const std::lock_guard lock(mutex);
+    block_ = open.lock();
     if (block_ == nullptr || block_->left() < bytes) {
       block_ = block_of_huge_pages(bytes);
-      if (block_->data != nullptr) open_block().block = block_;
+      if (block_->data != nullptr) open = block_;
     }
     if (block_->data != nullptr) data_ = block_->data + block_->used;
     block_->used += round_up(bytes, kLine);

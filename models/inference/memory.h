@@ -20,8 +20,6 @@ class Memory {
   ~Memory();
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
   std::byte* data() const { return data_; }
   template <class T> T* as() const { return reinterpret_cast<T*>(data_); }
@@ -30,8 +28,7 @@ class Memory {
   /// Grows to at least `bytes`; growing loses the contents.
   void grow_to(std::size_t bytes);
 
-  /// Returns all complete pages in `bytes` of a Memory of normal pages to the system: they read as zeros
-  /// until they are written again.
+  /// Gives complete pages among these bytes of normal pages back: they read as zeros until they are written.
   static void give_back(std::byte* data, std::size_t bytes);
 
  private:

@@ -40,8 +40,10 @@ std::shared_ptr<const PackedAdapter> PackedStack::adapter(
 void PackedStack::add_terms(const Run& run, const PackedLinear& linear, const kernels::PackedProduct& product,
                             const kernels::Preparation& input, Team::Part outputs) const {
   const std::vector<SequenceRows>& all = run.pass.sequences;
-  const auto term_of = [&](const SequenceRows& rows) {
-    return rows.adapter != nullptr ? rows.adapter->find(linear) : nullptr;
+  const auto term_of = [&](const SequenceRows& rows) -> const PackedAdapter::Term* {
+    if (rows.adapter == nullptr) return nullptr;
+    const auto found = rows.adapter->terms.find(&linear);
+    return found == rows.adapter->terms.end() ? nullptr : &found->second;
   };
   const kernels::PreparedRows floats{.data = run.workspace.adapted.data(),
                                      .row_bytes = input.width * sizeof(float)};

@@ -7,7 +7,10 @@ namespace zoo::inference {
 void PackedStack::attend(const Run& run, std::size_t layer) const {
   const std::size_t heads = size(config_.num_heads), kv_heads = size(config_.kv_heads());
   const std::size_t group = heads / kv_heads, sequences = run.pass.sequences.size();
-  const bool divided = divides_groups(run);
+  // The threads divide a prompt's query heads one by one where its groups would leave some threads idle.
+  // Single queries of a group load their keys together.
+  const bool divided =
+      run.pass.cache != nullptr && run.pass.rows > sequences && sequences * kv_heads % run.team.size() != 0;
   const Team::Part part = run.team.part_of(sequences * kv_heads);
   for (std::size_t job = part.first; job < part.last; ++job) {
     const SequenceRows& rows = run.pass.sequences[job / kv_heads];
@@ -22,14 +25,6 @@ void PackedStack::attend(const Run& run, std::size_t layer) const {
       attend_heads(run, layer, run.pass.sequences[job / heads], {job % heads, job % heads + 1});
   }
   run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].out, run.pass.rows));
-}
-
-// True if the threads divide a prompt's query heads one by one, because its groups would leave some threads
-// idle. Single queries of a group load their keys together.
-bool PackedStack::divides_groups(const Run& run) const {
-  const std::size_t sequences = run.pass.sequences.size();
-  return run.pass.cache != nullptr && run.pass.rows > sequences &&
-         sequences * size(config_.kv_heads()) % run.team.size() != 0;
 }
 
 // Memory of a head's keys and values: in the pass's cache, or in this thread's.

@@ -8,51 +8,39 @@
 #include "data/base/sizes.h"
 
 namespace zoo::inference {
-namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // half of the addresses of a process
-
-}  // namespace
-
-PackedCache::PackedCache(const CacheShape& shape) : shape_(shape) {
-  const std::size_t panels = kernels::panel_count(shape.capacity);
-  const std::size_t keys = kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
-  const std::size_t values = kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs);
-  const auto bytes = checked_product({panels, keys + values, shape.heads, shape.slots, shape.layers});
+PackedCache::PackedCache(const CacheShape& shape)
+    : shape_(shape),
+      panels_(kernels::panel_count(shape.capacity)),
+      keys_(kernels::key_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs)),
+      values_(kernels::value_bytes(shape.type, shape.head_dim, kernels::kPanelOutputs)) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 46;  // half of the addresses of a process
+  const auto bytes = checked_product({panels_, keys_ + values_, shape.heads, shape.slots, shape.layers});
   TORCH_CHECK(bytes && *bytes <= kMostBytes, "a KV cache of ", shape.slots, " rows of ", shape.capacity,
               " tokens is too large: take a smaller max_new_tokens, max_length or context");
-  shape_.capacity = panels * kernels::kPanelOutputs;
-  key_bytes_ = panels * keys;
-  head_bytes_ = panels * (keys + values);
+  shape_.capacity = panels_ * kernels::kPanelOutputs;
   memory_ = Memory(*bytes);
   forgotten_.resize(shape.slots);
 }
 
 kernels::HeadCache PackedCache::head(std::size_t layer, std::size_t slot, std::size_t head) const {
-  std::byte* begin = memory_.data() + ((layer * shape_.slots + slot) * shape_.heads + head) * head_bytes_;
-  return {begin, begin + key_bytes_};
+  std::byte* begin = memory_.data() + ((layer * shape_.slots + slot) * shape_.heads + head) * head_bytes();
+  return {begin, begin + panels_ * keys_};
 }
 
 void PackedCache::copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first,
                        std::size_t last) {
-  const auto keys_before = [&](std::size_t panels) {
-    return kernels::key_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
-  };
-  const auto values_before = [&](std::size_t panels) {
-    return kernels::value_bytes(shape_.type, shape_.head_dim, panels * kernels::kPanelOutputs);
-  };
   const std::size_t forgotten = source.forgotten_[from];
   for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
     std::size_t begin = first;
     if (has_window(layer)) begin = forgotten_[to] > forgotten ? forgotten : std::max(first, forgotten);
     if (begin >= last) continue;
     // The panels that hold the positions.
-    const std::size_t panel = begin / kernels::kPanelOutputs, end = kernels::panel_count(last);
-    const std::size_t keys = keys_before(panel), values = values_before(panel);
+    const std::size_t panel = begin / kernels::kPanelOutputs, count = kernels::panel_count(last) - panel;
     for (std::size_t h = 0; h < shape_.heads; ++h) {
       const kernels::HeadCache read = source.head(layer, from, h), written = head(layer, to, h);
-      std::memcpy(written.keys + keys, read.keys + keys, keys_before(end) - keys);
-      std::memcpy(written.values + values, read.values + values, values_before(end) - values);
+      std::memcpy(written.keys + panel * keys_, read.keys + panel * keys_, count * keys_);
+      std::memcpy(written.values + panel * values_, read.values + panel * values_, count * values_);
     }
   }
   forgotten_[to] = forgotten;
@@ -67,15 +55,15 @@ void PackedCache::forget(std::size_t slot, std::size_t length) {
   for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
     for (std::size_t h = 0; has_window(layer) && h < shape_.heads; ++h) {
       const kernels::HeadCache cache = head(layer, slot, h);
-      Memory::give_back(cache.keys, kernels::key_bytes(shape_.type, shape_.head_dim, forgotten_[slot]));
-      Memory::give_back(cache.values, kernels::value_bytes(shape_.type, shape_.head_dim, forgotten_[slot]));
+      Memory::give_back(cache.keys, panels * keys_);
+      Memory::give_back(cache.values, panels * values_);
     }
   }
 }
 
 void PackedCache::clear(std::size_t slot) {
   for (std::size_t layer = 0; layer < shape_.layers; ++layer)
-    Memory::give_back(head(layer, slot, 0).keys, shape_.heads * head_bytes_);
+    Memory::give_back(head(layer, slot, 0).keys, shape_.heads * head_bytes());
   restart(slot);
 }
 

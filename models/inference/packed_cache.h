@@ -7,7 +7,6 @@
 
 namespace zoo::inference {
 
-/// Dimensions and storage type of a cache.
 struct CacheShape {
   std::size_t layers, slots, heads;  // slots: sequences; heads: of keys and values (Hkv)
   std::size_t head_dim, capacity;    // positions of a slot; rounded up to full panels
@@ -29,19 +28,16 @@ class PackedCache {
   kernels::HeadCache head(std::size_t layer, std::size_t slot, std::size_t head) const;
 
   /// Copies positions [first, last) of slot `from` of `source` to slot `to`, for all layers and heads. The
-  /// two caches may differ in their number of slots. Positions before `first` that both slots have are equal
-  /// already.
+  /// caches may differ in their number of slots. Earlier positions that both slots have are equal.
   void copy(const PackedCache& source, std::size_t from, std::size_t to, std::size_t first, std::size_t last);
 
-  /// In layers with a window, frees the positions that no token after the first `length` of a slot sees,
-  /// except the last kSpare of them.
+  /// In layers with a window, frees what no token after the first `length` of a slot sees, except kSpare.
   void forget(std::size_t slot, std::size_t length);
 
-  /// Frees all that a slot holds.
   void clear(std::size_t slot);
 
   /// Memory of a position of a slot, in all layers.
-  std::size_t position_bytes() const { return head_bytes_ / shape_.capacity * shape_.heads * shape_.layers; }
+  std::size_t position_bytes() const { return head_bytes() / shape_.capacity * shape_.heads * shape_.layers; }
 
   /// True if a slot still has all positions that the token after the first `length` sees.
   bool serves(std::size_t slot, std::size_t length) const;
@@ -54,8 +50,10 @@ class PackedCache {
  private:
   bool has_window(std::size_t layer) const { return !shape_.has_window.empty() && shape_.has_window[layer]; }
 
+  std::size_t head_bytes() const { return panels_ * (keys_ + values_); }
+
   CacheShape shape_{};
-  std::size_t key_bytes_ = 0, head_bytes_ = 0;
+  std::size_t panels_ = 0, keys_ = 0, values_ = 0;  // of a head; bytes of its keys and values in a panel
   Memory memory_;
   std::vector<std::size_t> forgotten_;  // per slot, positions that layers with a window no longer have
 };

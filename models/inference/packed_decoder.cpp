@@ -5,19 +5,13 @@
 
 namespace zoo {
 namespace inference {
-namespace {
 
-const EmbeddingsImpl& decoder_embeddings(const ModelParts& parts) {
-  TORCH_CHECK(parts.generates(), "only a language model can be packed");
-  return parts.decoder_embeddings ? *parts.decoder_embeddings : *parts.embeddings;
-}
-
-}  // namespace
-
-PackedDecoder::PackedDecoder(Model& model, const PackOptions& options)
-    : config_(model.config()), embeddings_(decoder_embeddings(model.parts()), config_, options) {
+PackedDecoder::PackedDecoder(Model& model, const PackOptions& options) : config_(model.config()) {
   const ModelParts parts = model.parts();
+  TORCH_CHECK(parts.generates(), "only a language model can be packed");
   TORCH_CHECK(can_pack(model), "a model of this kind cannot be packed");
+  embeddings_.emplace(parts.decoder_embeddings ? *parts.decoder_embeddings : *parts.embeddings, config_,
+                      options);
   if (parts.encoder) {
     encoder_ = std::make_unique<PackedStack>(*parts.encoder, options.for_whole_sequences());
     encoder_embeddings_.emplace(*parts.embeddings, config_, options);

@@ -34,16 +34,14 @@ class PackedDecoder : public DecodingModel {
   std::unique_ptr<DecodingSession> begin(const std::vector<TokenIds>& sources,
                                          std::int64_t capacity) override;
 
-  /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns the number
-  /// by which a session's rows choose it. Not while other threads use the model. Throws Error as
-  /// PackedStack::adapter().
+  /// Adds an adapter of the decoder's weights, by their names, beside the packed weights; returns its number,
+  /// for DecodingSession::adapt(). Not while other threads use the model. Throws as PackedStack::adapter().
   std::size_t add_adapter(const std::map<std::string, LowRankTerm>& terms);
 
   /// Bytes of all packed weights.
   std::size_t bytes() const;
   /// Bytes of the weights that a decoding step loads.
   std::size_t decoder_bytes() const { return head_.bytes() + stack_->bytes(); }
-  /// Bytes of a token's keys and values.
   std::size_t cache_bytes_per_token() const;
 
  private:
@@ -53,9 +51,8 @@ class PackedDecoder : public DecodingModel {
   void logits(const float* hidden, std::size_t rows, float* result) const;
 
   TransformerConfig config_;
-  PackedEmbeddings embeddings_;
-  std::optional<PackedEmbeddings> encoder_embeddings_;
-  std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only
+  std::optional<PackedEmbeddings> embeddings_, encoder_embeddings_;
+  std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only, like its embeddings
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   std::vector<std::shared_ptr<const PackedAdapter>> adapters_;
@@ -67,8 +64,7 @@ class PackedDecoder : public DecodingModel {
 
 }  // namespace inference
 
-/// True for a causal language model or encoder-decoder of the zoo's families, on the CPU, that the packed
-/// kernels support.
+/// True for a language model with a decoder, on the CPU, that the packed kernels support.
 bool can_pack(const Model& model);
 
 /// The same model with weights packed (quantized) according to `options`. With int4 weights, the output

@@ -8,8 +8,7 @@
 
 namespace zoo::inference {
 
-// Projects the distance vectors to queries and keys with each layer's packed weights. The results are
-// float32, whatever the weights are.
+// Projects the distance vectors to queries and keys with each layer's packed weights, always as float32.
 void PackedStack::pack_distances(TransformerStackImpl& stack) {
   const at::Tensor vectors =
       options_.rows_of(stack.distance_vectors->weight).all().to(at::kFloat).contiguous();

@@ -30,6 +30,14 @@ bool PackedEmbeddings::supports(const EmbeddingsImpl& embeddings) {
   return !embeddings.token_type && !embeddings.projection;
 }
 
+void PackedEmbeddings::embed(const TokenIds& tokens, std::size_t position, std::size_t first,
+                             std::size_t count, float* x) const {
+  for (std::size_t t = 0; t < first + count; ++t) {
+    if (t >= first) embed(tokens[t], position, x + (t - first) * static_cast<std::size_t>(token_.size(1)));
+    if (tokens[t] != skipped_id_) ++position;
+  }
+}
+
 void PackedEmbeddings::embed(std::int64_t id, std::size_t position, float* x) const {
   TORCH_CHECK(id >= 0 && id < token_.size(0), "the id ", id, " is outside the vocabulary of ", token_.size(0),
               " ids");

@@ -5,11 +5,11 @@
 
 #include "models/inference/packed_linear.h"
 #include "models/model.h"
+#include "tokenizer/token_id.h"
 
 namespace zoo::inference {
 
-/// Token and position embeddings of a decoder, or of an encoder-decoder's stack, loaded row by row. They stay
-/// in the mapped file, in its type.
+/// Token and position embeddings of a decoder or an encoder-decoder's stack. They stay in the mapped file.
 class PackedEmbeddings {
  public:
   PackedEmbeddings(const EmbeddingsImpl& embeddings, const TransformerConfig& config,
@@ -18,15 +18,14 @@ class PackedEmbeddings {
   /// False for segments and a projection.
   static bool supports(const EmbeddingsImpl& embeddings);
 
-  /// Position of the token after `id`, which has this position.
-  std::size_t next_position(std::int64_t id, std::size_t position) const {
-    return id == skipped_id_ ? position : position + 1;
-  }
-
-  /// Writes the embedding [C] of a token at a position to x. Throws c10::Error if either has no row.
-  void embed(std::int64_t id, std::size_t position, float* x) const;
+  /// Writes the embeddings of `count` of the tokens, those from number `first` on, to the rows x [count, C].
+  /// Token number 0 has this position. Throws c10::Error for a token or position without a row.
+  void embed(const TokenIds& tokens, std::size_t position, std::size_t first, std::size_t count,
+             float* x) const;
 
  private:
+  void embed(std::int64_t id, std::size_t position, float* x) const;
+
   WeightRows token_;                    // [V, C]
   std::optional<WeightRows> position_;  // a row for each position
   std::shared_ptr<NormImpl> norm_;      // null: none

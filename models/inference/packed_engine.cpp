@@ -155,15 +155,6 @@ std::vector<std::shared_ptr<TransformerStackImpl>> stacks_of(const Model& model)
   return stacks;
 }
 
-// Loads the weights of the modules around the stacks, which are not packed.
-void load_around_stacks(const Model& model, const StoredWeights& stored) {
-  std::set<const c10::TensorImpl*> packed;
-  for (const auto& stack : stacks_of(model))
-    for (const at::Tensor& parameter : stack->parameters()) packed.insert(parameter.unsafeGetTensorImpl());
-  for (const at::Tensor& parameter : model.parameters())
-    if (!packed.contains(parameter.unsafeGetTensorImpl())) stored.load(parameter);
-}
-
 }  // namespace
 }  // namespace inference
 
@@ -173,7 +164,7 @@ std::string lacking_kernels(const Model& model) {
   for (const auto& stack : stacks) {
     const std::vector<std::string> missing = inference::PackedStack::missing(stack->config());
     if (!missing.empty()) return "there are no packed kernels for " + joined(missing);
-    if (!inference::PackedStack::supports(*stack)) return "packed weights run on a CPU";
+    if (!stack->block(0).attention->qkv->weight.is_cpu()) return "packed weights run on a CPU";
   }
   const ModelParts parts = model.parts();
   if (parts.generates() && !inference::PackedEmbeddings::supports(*parts.embeddings))
@@ -184,8 +175,12 @@ std::string lacking_kernels(const Model& model) {
 void pack_stacks(Model& model, const inference::PackOptions& options) {
   const std::string lacking = lacking_kernels(model);
   TORCH_CHECK(lacking.empty(), lacking);
-  if (options.stored) inference::load_around_stacks(model, *options.stored);
   const auto stacks = inference::stacks_of(model);
+  std::set<const c10::TensorImpl*> packed;
+  for (const auto& stack : stacks)
+    for (const at::Tensor& parameter : stack->parameters()) packed.insert(parameter.unsafeGetTensorImpl());
+  for (const at::Tensor& parameter : model.parameters())
+    if (options.stored && !packed.contains(parameter.unsafeGetTensorImpl())) options.stored->load(parameter);
   std::vector<std::shared_ptr<StackEngine>> engines;
   for (const auto& stack : stacks)
     engines.push_back(std::make_shared<inference::PackedEngine>(*stack, options));

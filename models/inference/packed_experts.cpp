@@ -5,8 +5,7 @@
 
 #include "models/inference/packed_stack.h"
 
-// Mixtures of experts of a PackedStack. Idea: sort the tokens' choices by expert, so that each expert
-// multiplies all of its tokens in one product.
+// Mixtures of experts. Idea: tokens' choices sorted by expert, which multiplies all of its tokens at once.
 
 namespace zoo::inference {
 
@@ -133,7 +132,6 @@ void PackedStack::sort_choices(const Run& run) const {
 
 namespace {
 
-// Rows from `first` on.
 kernels::PreparedRows rows_from(kernels::PreparedRows rows, std::size_t first, std::size_t inputs) {
   rows.data += first * rows.row_bytes;
   if (rows.scales != nullptr) rows.scales += first * kernels::scales_in_row(rows.type, inputs);

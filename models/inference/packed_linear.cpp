@@ -33,8 +33,7 @@ kernels::BlockFormat format_of(const std::set<std::string>& types) {
 }
 
 void pack_with_feedback(const at::Tensor& rows, const ErrorFeedback& errors, std::byte* panel) {
-  const at::Tensor weights =
-      at::zeros({rows.size(1), static_cast<std::int64_t>(kernels::kPanelOutputs)}, at::kFloat);
+  const at::Tensor weights = at::zeros({rows.size(1), kPanel}, at::kFloat);
   weights.narrow(1, 0, rows.size(0)).copy_(rows.t());
   kernels::pack_int4_panel({.weights = weights.mutable_data_ptr<float>(),
                             .inputs = static_cast<std::size_t>(rows.size(1)),
@@ -72,12 +71,11 @@ void PackOptions::require_all_taken() const {
 std::pair<at::ScalarType, std::vector<std::int64_t>> panel_layout(const kernels::PackedWeight& weight) {
   const auto panels = static_cast<std::int64_t>(kernels::panel_count(weight.outputs)),
              bytes = static_cast<std::int64_t>(kernels::panel_bytes(weight.type, weight.inputs));
-  constexpr auto kOutputs = static_cast<std::int64_t>(kernels::kPanelOutputs),
-                 kGroup = static_cast<std::int64_t>(kernels::kGroupBytes);
+  constexpr auto kGroup = static_cast<std::int64_t>(kernels::kGroupBytes);
   switch (weight.type) {
-    case WeightType::kFloat32: return {at::kFloat, {panels, bytes / (4 * kOutputs), kOutputs, 1}};
-    case WeightType::kBfloat16: return {at::kBFloat16, {panels, bytes / (4 * kOutputs), kOutputs, 2}};
-    case WeightType::kInt8: return {at::kByte, {panels, bytes / (4 * kOutputs), kOutputs, 4}};
+    case WeightType::kFloat32: return {at::kFloat, {panels, bytes / (4 * kPanel), kPanel, 1}};
+    case WeightType::kBfloat16: return {at::kBFloat16, {panels, bytes / (4 * kPanel), kPanel, 2}};
+    case WeightType::kInt8: return {at::kByte, {panels, bytes / (4 * kPanel), kPanel, 4}};
     case WeightType::kInt4: return {at::kByte, {panels, bytes / kGroup, kGroup}};
     case WeightType::kBlocks: TORCH_CHECK(false, "no file holds packed blocks");
   }

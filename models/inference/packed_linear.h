@@ -107,8 +107,8 @@ void release(LinearImpl& linear, const PackOptions& options);
 /// Outputs that a thread of the team computes: complete panels if there are enough of them.
 Team::Part outputs_of(const Team& team, const kernels::PackedWeight& weight);
 
-/// Bytes of a weight that this thread loads next, for prefetching in Team::wait(). Empty without a weight,
-/// and for many rows, which do not wait for memory.
+/// Bytes of the weight, if any, that this thread loads next, for Team::wait(); none for many rows, which need
+/// not wait for memory.
 std::span<const std::byte> ahead(const Team& team, const PackedLinear* linear, std::size_t rows);
 
 /// Elements of a tensor as float32; empty for an undefined one.

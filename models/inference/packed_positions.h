@@ -9,8 +9,7 @@
 
 namespace zoo::inference {
 
-/// Tables of a packed stack that depend only on positions: angles of rotary positions, biases of scores, and
-/// rows of distance vectors.
+/// Tables by positions alone: angles of rotary positions, biases of scores, and rows of distance vectors.
 class PackedPositions {
  public:
   /// Cosines and sines [positions, P] of rotary positions.
@@ -23,8 +22,7 @@ class PackedPositions {
   /// Adds a table [buckets, H] of position biases (T5): one for all layers, or one for each.
   void add_bias_table(const at::Tensor& table) { bias_tables_.push_back(table); }
 
-  /// Makes the tables at least this long. Doubles them, so that a growing sequence does not need new ones at
-  /// each step.
+  /// Makes the tables at least this long; twice as long, so that a growing sequence seldom needs new ones.
   void grow_to(std::size_t positions);
 
   /// Angles of a sequence of `length` positions, in layers with or without a window. They stay the same for a

@@ -11,15 +11,6 @@
 #include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {
-namespace {
-
-// Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
-constexpr std::size_t kRowsAtOnce = 512;
-
-// Slots for what is held of rows that have left: at most so many, and address space for so many times it.
-constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
-
-}  // namespace
 
 struct HeldToken {
   std::uint64_t writing;  // slots with the same number at a position hold the same keys and values there
@@ -68,11 +59,8 @@ class PackedSession : public DecodingSession {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       pass.sequences.push_back({.first_row = row, .count = sources[i].size(), .slot = i, .source = i});
       memory_lengths_.push_back(sources[i].size());
-      std::size_t position = 0;
-      for (const std::int64_t id : sources[i]) {
-        model_.encoder_embeddings_->embed(id, position, pass.x + row++ * width);
-        position = model_.encoder_embeddings_->next_position(id, position);
-      }
+      model_.encoder_embeddings_->embed(sources[i], 0, 0, sources[i].size(), pass.x + row * width);
+      row += sources[i].size();
     }
     memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
     const std::lock_guard turn(model_.turn_);
@@ -114,15 +102,10 @@ class PackedSession : public DecodingSession {
       x_.grow_to(pass.rows * width * sizeof(float));
       pass.x = x_.as<float>();
       for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const auto& [number, first, count] = pieces[i];
         const SequenceRows& rows = pass.sequences[i];
-        const TokenIds& read = tokens[pieces[i].row];
-        const std::size_t first = pieces[i].first;
-        std::size_t position = rows.past - first;
-        for (std::size_t t = 0; t < first + rows.count; ++t) {
-          if (t >= first)
-            model_.embeddings_.embed(read[t], position, pass.x + (rows.first_row + t - first) * width);
-          position = model_.embeddings_.next_position(read[t], position);
-        }
+        model_.embeddings_->embed(tokens[number], rows.past - first, first, count,
+                                  pass.x + rows.first_row * width);
       }
       {
         const std::lock_guard turn(model_.turn_);
@@ -214,8 +197,7 @@ class PackedSession : public DecodingSession {
         most = common;
       }
     }
-    // A slot that no other row has, and that would lose less than it gives, is taken over. Otherwise the
-    // oldest one is.
+    // A slot that no other row has and that loses less than it gives is taken over, otherwise the oldest one.
     std::vector<bool> taken = taken_slots();
     taken[row.slot] = false;
     const bool takes_over = most > 0 && !taken[best] && 2 * most >= held_.tokens[best].size();
@@ -258,6 +240,11 @@ class PackedSession : public DecodingSession {
   }
 
  private:
+  // Maximum rows of a pass: a long prompt is processed in parts, which keeps the buffers small.
+  static constexpr std::size_t kRowsAtOnce = 512;
+  // Slots for what is held of rows that have left: at most so many, and address space for so many times it.
+  static constexpr std::size_t kHeldSlots = 64, kHeldShare = 8;
+
   struct Row {
     std::size_t slot = 0, source = 0, length = 0;
     const PackedAdapter* adapter = nullptr;

@@ -1,6 +1,5 @@
 #include "models/inference/packed_stack.h"
 
-#include "data/base/lines.h"
 #include "models/kernels/spinning.h"
 #include "models/layers/config_fields.h"
 
@@ -11,11 +10,6 @@ std::vector<std::string> PackedStack::missing(const TransformerConfig& config) {
   if (pointwise(gate_of(config.activation)) == kernels::Pointwise::kNone)
     features.push_back("activation = " + std::string(name_of(config.activation)));
   return features;
-}
-
-bool PackedStack::supports(const TransformerStackImpl& stack) {
-  const TransformerConfig& config = stack.config();
-  return missing(config).empty() && stack.block(0).attention->qkv->weight.is_cpu();
 }
 
 PackedStack::PackedNorm PackedStack::norm_of(const Norm& norm) const {
@@ -34,9 +28,6 @@ PackedStack::SublayerNorms PackedStack::sublayer_norms(const Norm& norm, const N
 
 PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options)
     : config_(stack.config()), options_(options), positions_(stack.config()) {
-  const TransformerConfig& config = config_;
-  TORCH_CHECK(missing(config).empty(), "there are no packed kernels for ", joined(missing(config)));
-  TORCH_CHECK(supports(stack), "packed kernels run on a CPU");
   keep_spin_watch();
   for (const auto& module : *stack.blocks) {
     auto& block = *module->as<BlockImpl>();
@@ -47,7 +38,7 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
     layer.attention_norms = sublayer_norms(block.attention_norm, block.attention_end_norm);
     layer.query_norm = norm_of(block.attention->query_norm);
     layer.key_norm = norm_of(block.attention->key_norm);
-    if (config.cross_attention) {
+    if (config_.cross_attention) {
       layer.cross_q = pack(block.cross_attention->q);
       layer.cross_kv = pack(block.cross_attention->kv);
       layer.cross_out = pack(block.cross_attention->out);
@@ -90,14 +81,13 @@ std::size_t PackedStack::bytes() const {
   std::size_t sum = 0;
   for (const Layer& layer : layers_) {
     for (const PackedLinear* linear :
-         {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down})
+         {&layer.qkv, &layer.out, &layer.cross_q, &layer.cross_kv, &layer.cross_out, &layer.up, &layer.down,
+          &layer.experts.router, &layer.experts.shared_up, &layer.experts.shared_down,
+          &layer.experts.shared_gate})
       sum += linear->bytes();
     for (const std::vector<PackedLinear>* several :
          {&layer.experts.up, &layer.experts.down, &layer.distance_queries, &layer.distance_keys})
       for (const PackedLinear& each : *several) sum += each.bytes();
-    for (const PackedLinear* linear : {&layer.experts.router, &layer.experts.shared_up,
-                                       &layer.experts.shared_down, &layer.experts.shared_gate})
-      sum += linear->bytes();
   }
   return sum;
 }
@@ -298,7 +288,7 @@ void PackedStack::project(const Run& run, const float* input, const PackedNorm& 
                           const PackedLinear* next) const {
   const kernels::Preparation what = normalized(input, norm, linear.weight().inputs);
   multiply(run, linear,
-           {.rows = prepare(run, linear, what),
+           {.rows = prepare(run, linear, what, run.pass.rows),
             .result = result,
             .result_row = linear.weight().outputs,
             .adds = adds},
@@ -313,7 +303,7 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
   const std::size_t width = size(config_.hidden_size), up = network.up.weight().outputs;
   const kernels::Preparation read = normalized(network.input, network.norm, width);
   multiply(run, network.up,
-           {.rows = prepare(run, network.up, read),
+           {.rows = prepare(run, network.up, read, run.pass.rows),
             .result = inner,
             .result_row = up,
             .pointwise = gated ? kernels::Pointwise::kNone : f},
@@ -323,7 +313,7 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
                                   .width = network.down.weight().inputs,
                                   .gate = gated ? f : kernels::Pointwise::kNone};
   multiply(run, network.down,
-           {.rows = prepare(run, network.down, what),
+           {.rows = prepare(run, network.down, what, run.pass.rows),
             .result = result,
             .result_row = width,
             .adds = result == run.pass.x},

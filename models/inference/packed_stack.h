@@ -14,7 +14,6 @@
 
 namespace zoo::inference {
 
-// Converts a configuration's dimension to a buffer size.
 inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// Low-rank terms of a stack's weights (LoRA: Hu et al., 2022), in float32 whatever the weights are. A pass
@@ -26,12 +25,6 @@ struct PackedAdapter {
   };
   std::map<const PackedLinear*, Term> terms;  // by the stack's weight
   std::size_t rank = 0;                       // the largest
-
-  /// Null if the weight has none.
-  const Term* find(const PackedLinear& weight) const {
-    const auto found = terms.find(&weight);
-    return found == terms.end() ? nullptr : &found->second;
-  }
 };
 
 /// Tokens of one sequence among the rows of a pass.
@@ -40,8 +33,7 @@ struct SequenceRows {
   std::size_t past = 0;    // positions before them in the cache
   std::size_t slot = 0;    // of the cache
   std::size_t source = 0;  // slot of the memory, for a decoder with cross-attention
-  /// Positions of the sequence after all of its present tokens, which may need several passes; 0: after this
-  /// pass.
+  /// Positions of the sequence after all present tokens, which may take several passes; 0: after this one.
   std::size_t length = 0;
   const PackedAdapter* adapter = nullptr;
 
@@ -49,8 +41,7 @@ struct SequenceRows {
   std::size_t final_length() const { return std::max(length, end()); }
 };
 
-/// Rows [rows, C] of several sequences, concatenated without padding. The stack overwrites them with its
-/// output.
+/// Rows [rows, C] of several sequences, without padding. The stack overwrites them with its output.
 struct Pass {
   float* x;
   std::size_t rows;
@@ -78,20 +69,16 @@ struct Workspace {
 /// each step; while a thread waits, it prefetches the next weight.
 class PackedStack {
  public:
-  /// Throws c10::Error unless supports(stack).
+  /// A stack of a model without lacking_kernels().
   PackedStack(TransformerStackImpl& stack, const PackOptions& options);
 
   /// Features of the configuration that the kernels lack (see missing_features).
   static std::vector<std::string> missing(const TransformerConfig& config);
 
-  /// False for features that the kernels lack and devices other than a CPU.
-  static bool supports(const TransformerStackImpl& stack);
-
   /// The terms of these weights, by their names in the model, for SequenceRows::adapter. Throws Error naming
   /// one that no layer has, such as an expert's.
   std::shared_ptr<const PackedAdapter> adapter(const std::map<std::string, LowRankTerm>& terms) const;
 
-  /// Runs all layers and the final norm.
   void run(const Pass& pass, Workspace& workspace);
 
   /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
@@ -137,7 +124,6 @@ class PackedStack {
     const kernels::InferenceKernels& kernels;
   };
 
-  // A feed-forward network and its input.
   struct Network {
     const PackedLinear &up, &down;
     const float* input;
@@ -185,15 +171,11 @@ class PackedStack {
   void pack_distances(TransformerStackImpl& stack);
   const float* distance_scores(const Run& run, const Layer& layer, std::size_t head,
                                const SequenceRows& rows) const;
-  bool divides_groups(const Run& run) const;
   kernels::HeadCache head_cache(const Run& run, std::size_t layer, const SequenceRows& rows,
                                 std::size_t head) const;
   void append_head(const Run& run, std::size_t layer, const SequenceRows& rows, std::size_t head) const;
   void attend_heads(const Run& run, std::size_t layer, const SequenceRows& rows,
                     Team::Part query_heads) const;
-  kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what) const {
-    return prepare(run, next, what, run.pass.rows);
-  }
   kernels::PreparedRows prepare(const Run& run, const PackedLinear& next, kernels::Preparation what,
                                 std::size_t rows) const;
   kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;

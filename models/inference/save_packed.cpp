@@ -30,8 +30,7 @@ void add_packed(const PackedPart& part, const std::string& name, NamedTensors& t
                        view_of(part.weight.scales, {panels * outputs}, at::kFloat));
 }
 
-// First the packed weights, whose sizes are multiples of 64 bytes, so that each begins at one, then the
-// others.
+// First the packed weights, of multiples of 64 bytes, so that each begins at one, then the others.
 NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
                         const std::vector<PackedPart>& made) {
   const auto weights = weights_in(*loaded.model, table);
@@ -55,14 +54,6 @@ NamedTensors tensors_of(const LoadedModel& loaded, const WeightTable& table,
     if (beside.contains(weight.unsafeGetTensorImpl()))
       tensors.emplace_back(name, weight.dim() == 2 ? loaded.stored->rows_of(weight).all() : weight);
   return tensors;
-}
-
-// Some keys are completed by the names of the tensors (Family::complete_config), which the packed file lacks.
-nlohmann::json complete_json(const CheckpointConfig& checkpoint) {
-  nlohmann::json json = *checkpoint.json;
-  if (checkpoint.family->complete_config != nullptr)
-    json.update(checkpoint.family->write_config(checkpoint.config));
-  return json;
 }
 
 }  // namespace
@@ -96,7 +87,11 @@ void save_packed(const CheckpointConfig& checkpoint, kernels::WeightType type, c
   } else {
     pack_stacks(*loaded.model, options);
   }
-  write_json(directory / "config.json", complete_json(checkpoint));
+  nlohmann::json json = *checkpoint.json;
+  // Some keys are completed by the names of the tensors, which the packed file lacks.
+  if (checkpoint.family->complete_config != nullptr)
+    json.update(checkpoint.family->write_config(checkpoint.config));
+  write_json(directory / "config.json", json);
   const WeightTable table = checkpoint.family->weight_table(checkpoint.config);
   std::map<std::string, std::string> metadata{{"format", PackedParts::kFormat},
                                               {"layout", PackedParts::kLayout},

@@ -16,12 +16,6 @@ void add_caches(Names& names, std::int64_t layers, const std::string& owner = ""
   }
 }
 
-// Optimum's decoders call their ids input_ids.
-graph::Graph with_plain_ids(graph::Graph graph) {
-  graph.inputs[0].name = "input_ids";
-  return graph;
-}
-
 // Optimum gives the caches of each layer together: its own, then those of the memory.
 void order_by_layer(std::vector<onnx::Port>& inputs, std::int64_t layers) {
   const auto first = static_cast<std::int64_t>(inputs.size()) - 4 * layers;
@@ -70,13 +64,14 @@ void export_onnx(Model& model, const std::filesystem::path& directory) {
         translate(graph::decoding_passes(model, /*all_logits=*/true).step, "model.onnx", outputs));
   } else {
     graph::DecodingPasses passes = graph::decoding_passes(model);
+    passes.start->inputs[0].name = passes.step.inputs[0].name = "input_ids";  // as Optimum calls them
     files.push_back(translate(*passes.encode, "encoder_model.onnx", {"last_hidden_state"}));
     Names outputs{"logits"};
     add_caches(outputs, config.decoder_layers(), "decoder.");
     const Names step = outputs;
     add_caches(outputs, config.decoder_layers(), "encoder.");
-    files.push_back(translate(with_plain_ids(std::move(*passes.start)), "decoder_model.onnx", outputs));
-    files.push_back(translate(with_plain_ids(std::move(passes.step)), "decoder_with_past_model.onnx", step));
+    files.push_back(translate(*passes.start, "decoder_model.onnx", outputs));
+    files.push_back(translate(passes.step, "decoder_with_past_model.onnx", step));
     order_by_layer(files.back().inputs, config.decoder_layers());
   }
   onnx::write(files, directory);

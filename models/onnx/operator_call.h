@@ -80,8 +80,7 @@ class Call {
  private:
   const graph::Argument* find(const char* name) const {
     const auto& declared = node_.op.schema().arguments();
-    const auto found =
-        std::find_if(declared.begin(), declared.end(), [&](const auto& one) { return one.name() == name; });
+    const auto found = std::ranges::find(declared, std::string_view(name), &c10::Argument::name);
     return found == declared.end() ? nullptr
                                    : &node_.arguments[static_cast<std::size_t>(found - declared.begin())];
   }

@@ -2,12 +2,12 @@
 // cast to the type of the result; and its sizes are tensors, computed from the shapes of the inputs.
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include <ATen/ops/ones.h>
 #include <c10/core/ScalarType.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/onnx/file_builder.h"
 #include "models/onnx/operator_call.h"
 
@@ -109,8 +109,7 @@ std::string transpose(const Call& call, Numbers order) {
 }
 
 std::string swapped(const Call& call, std::int64_t a, std::int64_t b) {
-  Numbers order(call.value("self").sizes.size());
-  std::iota(order.begin(), order.end(), 0);
+  Numbers order = indices_below<std::int64_t>(call.value("self").sizes.size());
   std::swap(order.at(static_cast<std::size_t>(a)), order.at(static_cast<std::size_t>(b)));
   return transpose(call, order);
 }

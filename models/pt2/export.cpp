@@ -65,8 +65,7 @@ void write_tensors(Writer& writer, const NamedGraph& program, bool constants, Pa
       Json{{"config", config}}.dump());
 }
 
-// What torch.save writes. torch::jit::pickle_save adds the types of containers, which torch.load does not
-// trust.
+// What torch.save writes. torch::jit::pickle_save adds types of containers, which torch.load mistrusts.
 std::vector<char> torch_save(const c10::IValue& value) {
   std::vector<char> bytes;
   const auto append = [&](const void* data, std::size_t size) {

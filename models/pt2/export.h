@@ -27,8 +27,7 @@ namespace zoo {
 /// With `decoding` the file also has the programs "step" and, of an encoder-decoder, "encode" and "start"
 /// (graph::DecodingPasses), for torch.export.pt2_archive.load_pt2(file).exported_programs.
 ///
-/// Throws Error naming the part of the forward pass that no such program can express (graph::trace), or a
-/// file that cannot be written.
+/// Throws Error naming what no such program can express (graph::trace), or a file that cannot be written.
 graph::Graph export_pt2(Model& model, const std::filesystem::path& file, bool decoding = false);
 
 /// Runs the graph by LibTorch's dispatcher, at shapes that were not traced, beside the model.

@@ -1,6 +1,7 @@
 #include "models/pt2/program.h"
 
 #include <cmath>
+#include <map>
 
 #include <caffe2/serialize/versions.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,15 @@ using Json = nlohmann::ordered_json;
 // Numbers of the schema's enums.
 constexpr int kPositional = 1, kKeyword = 2, kStrided = 7;
 constexpr int kMajor = 8, kMinor = 8;  // readers compare the major version
+
+int dtype_number(at::ScalarType dtype) {
+  static const std::map<at::ScalarType, int> numbers{
+      {at::kByte, 1}, {at::kChar, 2},  {at::kShort, 3},  {at::kInt, 4},   {at::kLong, 5},
+      {at::kHalf, 6}, {at::kFloat, 7}, {at::kDouble, 8}, {at::kBool, 12}, {at::kBFloat16, 13}};
+  const auto found = numbers.find(dtype);
+  if (found == numbers.end()) throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
+  return found->second;
+}
 
 Json device_json(const at::Device& device) {
   return {{"type", c10::DeviceTypeName(device.type(), /*lower_case=*/true)},
@@ -65,7 +75,7 @@ std::string identifier(std::string text) {
 
 class Program {
  public:
-  explicit Program(const Graph& graph) : graph_(graph), point_(graph.sample) {}
+  explicit Program(const Graph& graph) : graph_(graph) {}
 
   Json json() {
     name_values();
@@ -148,8 +158,8 @@ class Program {
   }
 
   Json size_json(const Size& size) const {
-    if (size.is_constant()) return {{"as_int", size.value(point_)}};
-    return {{"as_expr", {{"expr_str", expression(size)}, {"hint", {{"as_int", size.value(point_)}}}}}};
+    if (size.is_constant()) return {{"as_int", size.value(graph_.sample)}};
+    return {{"as_expr", {{"expr_str", expression(size)}, {"hint", {{"as_int", size.value(graph_.sample)}}}}}};
   }
 
   Json meta(const Value& value) const {
@@ -178,7 +188,7 @@ class Program {
 
   // SymIntArgument of a size, for which nodes are added once: products of its symbols, then their sum.
   Json symbolic(const Size& size) {
-    if (size.is_constant()) return {{"as_int", size.value(point_)}};
+    if (size.is_constant()) return {{"as_int", size.value(graph_.sample)}};
     return {{"as_name", computed(size)}};
   }
 
@@ -187,8 +197,8 @@ class Program {
     const auto combine = [&](const char* op, const Size& a, const Size& b, const Size& result) {
       Json inputs = Json::array();
       for (const auto& [side, operand] : {std::pair("a", a), std::pair("b", b)}) {
-        const Json argument = operand.is_constant() ? Json{{"as_int", operand.value(point_)}}
-                                                    : Json{{"as_sym_int", {{"as_name", computed(operand)}}}};
+        const Json argument =
+            operand.is_constant() ? symbolic(operand) : Json{{"as_sym_int", symbolic(operand)}};
         inputs.push_back({{"name", side}, {"arg", argument}, {"kind", kPositional}});
       }
       add_size_node(op, inputs, "size_" + std::to_string(size_names_.size()), result);
@@ -215,7 +225,7 @@ class Program {
       case Argument::Kind::kInteger: {
         const Size& size = argument.integers[0];
         if (!size.is_constant()) return {{"as_sym_int", symbolic(size)}};
-        const std::int64_t number = size.value(point_);
+        const std::int64_t number = size.value(graph_.sample);
         if (has("ScalarType")) return {{"as_scalar_type", dtype_number(static_cast<at::ScalarType>(number))}};
         if (has("Layout") && number == static_cast<std::int64_t>(at::kStrided))
           return {{"as_layout", kStrided}};
@@ -245,7 +255,7 @@ class Program {
     for (const Size& size : argument.integers) {
       constant = constant && size.is_constant();
       symbols.push_back(symbolic(size));
-      numbers.push_back(size.value(point_));
+      numbers.push_back(size.value(graph_.sample));
     }
     return constant ? Json{{"as_ints", numbers}} : Json{{"as_sym_ints", symbols}};
   }
@@ -337,29 +347,12 @@ class Program {
   }
 
   const Graph& graph_;
-  const std::vector<std::int64_t>& point_;
   std::vector<std::string> names_;  // of values
   Json nodes_ = Json::array(), size_nodes_ = Json::array(), size_values_ = Json::object();
   std::map<Size, std::string> size_names_;
 };
 
 }  // namespace
-
-int dtype_number(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kByte: return 1;
-    case at::kChar: return 2;
-    case at::kShort: return 3;
-    case at::kInt: return 4;
-    case at::kLong: return 5;
-    case at::kHalf: return 6;
-    case at::kFloat: return 7;
-    case at::kDouble: return 8;
-    case at::kBool: return 12;
-    case at::kBFloat16: return 13;
-    default: throw Error("tensors of ", c10::toString(dtype), " cannot be written as .pt2");
-  }
-}
 
 Json tensor_meta(const at::Tensor& tensor, bool requires_grad) {
   Json sizes = Json::array(), strides = Json::array();

@@ -6,14 +6,10 @@
 
 namespace zoo::pt2 {
 
-/// Number of an at::ScalarType in torch.export's schema. Throws Error for a type that it lacks.
-int dtype_number(at::ScalarType dtype);
-
-/// TensorMeta of a tensor that is in the file.
+/// TensorMeta of a tensor that is in the file. Throws Error for a type that the schema lacks.
 nlohmann::ordered_json tensor_meta(const at::Tensor& tensor, bool requires_grad);
 
-/// The ExportedProgram of torch/_export/serde/schema.py, version 8. Throws Error naming an operator or
-/// argument that the schema lacks.
+/// The ExportedProgram of torch/_export/serde/schema.py, version 8. Throws Error naming what that lacks.
 nlohmann::ordered_json program(const graph::Graph& graph);
 
 }  // namespace zoo::pt2

@@ -23,15 +23,12 @@ extern const std::string_view kScriptMethods;  // methods.py.in
 namespace zoo {
 namespace {
 
-using Values = std::vector<std::pair<std::string_view, std::string>>;
-
-// A section of methods.py.in.
 std::string section(const std::string& name) {
   return std::string(text_section(embedded::kScriptMethods, name));
 }
 
 // Replaces each "$name". All names are known.
-std::string fill(std::string text, const Values& values) {
+std::string fill(std::string text, const std::vector<std::pair<std::string_view, std::string>>& values) {
   for (const auto& [name, value] : values) {
     for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), value);
   }
@@ -94,10 +91,6 @@ std::string generate_source(const Model& model) {
 // Increased when the meaning of a method or attribute changes.
 constexpr std::int64_t kFormatVersion = 1;
 
-void save(const torch::jit::Module& module, const std::filesystem::path& path) {
-  write_torch_file(path, [&](const TorchFileWriter& writer) { torch::jit::ExportModule(module, writer); });
-}
-
 // The model reads the id in the rows that it fills, so the vocabulary must contain it.
 std::int64_t filling_id(const ScriptOptions& options, std::int64_t vocab_size) {
   TokenIds candidates = options.eos_ids;
@@ -142,7 +135,7 @@ void export_torchscript(Model& model, const Family& family, Head head, const std
     script::add_method(module, "traced_step", passes.step, positioned ? 3 : 2, 1);
     module.define(generate_source(model));
   }
-  save(module, file);
+  write_torch_file(file, [&](const TorchFileWriter& writer) { torch::jit::ExportModule(module, writer); });
 }
 
 }  // namespace zoo

@@ -13,8 +13,7 @@ using graph::Size;
 using graph::ValueId;
 using torch::jit::Value;
 
-// The writer saves a tensor's complete storage, so it must hold nothing else: a weight may be a view of a
-// file.
+// The writer saves a tensor's complete storage: that of a weight may be a whole file.
 at::Tensor stored(const at::Tensor& tensor) {
   const at::Tensor copy = tensor.detach().to(at::kCPU).contiguous();
   return copy.storage().nbytes() == copy.nbytes() ? copy : copy.clone();

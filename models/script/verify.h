@@ -13,8 +13,7 @@
 namespace zoo {
 
 /// Loads the file as a program without the zoo would. Compares its outputs (verify_outputs()), and its
-/// generate(), if any, with the greedy tokens of models/generation. Throws Error if the file cannot be
-/// loaded.
+/// generate(), if any, with models/generation, greedily. Throws Error if it cannot be loaded.
 VerifyReport verify_torchscript(const std::filesystem::path& file, Model& model);
 
 }  // namespace zoo

@@ -25,8 +25,7 @@ template <class Scored> void keep_best(std::vector<Scored>& all, std::int64_t mo
   all.resize(std::min(all.size(), static_cast<std::size_t>(most)));
 }
 
-// Bytes of the context from the first token to the last, or from the first one's word to the last one's as
-// far as they lie in the window.
+// Bytes of the context from the first token to the last, or those of their words that lie in the window.
 ByteRange range_of(const Encoding& window, Span span, bool align_to_words) {
   if (align_to_words && !window.words.empty()) {
     const auto same_word = [&window](std::size_t a, std::size_t b) {
@@ -38,59 +37,31 @@ ByteRange range_of(const Encoding& window, Span span, bool align_to_words) {
   return {window.offsets[span.first].begin, window.offsets[span.last].end};
 }
 
-// Collects the answers of all windows on a context.
-class AnswerCollector {
- public:
-  /// The position of `cls` stands for "no answer": it takes part in the softmax.
-  AnswerCollector(const AnswerRules& rules, std::optional<TokenId> cls) : rules_(rules), cls_(cls) {}
-
-  /// Adds the best spans of a window, whose second text is the context, by its logits [T].
-  void add(const Encoding& window, const at::Tensor& start_logits, const at::Tensor& end_logits) {
-    const std::vector<float> start = probabilities(start_logits, window);
-    const std::vector<float> end = probabilities(end_logits, window);
-    null_score_ = std::min(null_score_, start[0] * end[0]);
-    std::vector<Span> spans;
-    for (std::size_t i = 1; i < window.size(); ++i) {
-      const std::size_t stop =
-          std::min(window.size(), i + static_cast<std::size_t>(rules_.max_answer_length));
-      for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j)
-        if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
-    }
-    keep_best(spans, rules_.top_k);
-    for (const Span& span : spans)
-      answers_.push_back({range_of(window, span, rules_.align_to_words), span.score});
+// Of the context's tokens and of `cls`, whose position stands for "no answer", by the logits [T] of a window,
+// whose second text is the context. Other tokens get -10000, as in the pipeline: unlike -inf, it gives
+// numbers if nothing is left.
+std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window,
+                                 std::optional<TokenId> cls) {
+  const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    const bool is_cls = cls && window.ids[i] == *cls;
+    if (window.texts[i] != 1 && !is_cls) scores[static_cast<std::int64_t>(i)].fill_(-10000.0);
   }
+  const at::Tensor row = at::softmax(scores, 0).contiguous();
+  return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
+}
 
-  /// The best answers, best first. Windows that overlap may give the same one twice.
-  std::vector<Answer> best() const {
-    std::vector<Answer> answers = answers_;
-    if (rules_.impossible) {
-      answers.push_back({{}, null_score_});
-    } else if (answers.empty()) {
-      answers.push_back({});  // [CLS] takes all probability in every window
-    }
-    keep_best(answers, rules_.top_k);
-    return answers;
+std::vector<Span> best_spans(const Encoding& window, const std::vector<float>& start,
+                             const std::vector<float>& end, const AnswerRules& rules) {
+  std::vector<Span> spans;
+  for (std::size_t i = 1; i < window.size(); ++i) {
+    const std::size_t stop = std::min(window.size(), i + static_cast<std::size_t>(rules.max_answer_length));
+    for (std::size_t j = i; j < stop && window.texts[i] == 1 && window.texts[j] == 1; ++j)
+      if (start[i] * end[j] > 0) spans.push_back({i, j, start[i] * end[j]});
   }
-
- private:
-  // The other tokens' logits become -10000, as in the pipeline: unlike -inf, it gives numbers if nothing is
-  // left.
-  std::vector<float> probabilities(const at::Tensor& logits, const Encoding& window) const {
-    const at::Tensor scores = logits.to(at::kCPU, at::kFloat).clone();
-    for (std::size_t i = 0; i < window.size(); ++i) {
-      const bool is_cls = cls_ && window.ids[i] == *cls_;
-      if (window.texts[i] != 1 && !is_cls) scores[static_cast<std::int64_t>(i)].fill_(-10000.0);
-    }
-    const at::Tensor row = at::softmax(scores, 0).contiguous();
-    return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
-  }
-
-  AnswerRules rules_;
-  std::optional<TokenId> cls_;
-  std::vector<Answer> answers_;
-  float null_score_ = 1.0F;
-};
+  keep_best(spans, rules.top_k);
+  return spans;
+}
 
 // Windows over the context, of tokens of one encoding.
 std::vector<Encoding> windows_of(const TextModel& model, const AnswerRequest& asked) {
@@ -127,9 +98,24 @@ std::vector<Answer> answer_question(const TextModel& model, const AnswerRequest&
   };
   const std::vector<at::Tensor> logits =
       run({.compute = logits_of, .model = model.model.get(), .most_texts = kWindowsAtOnce}, windows);
-  AnswerCollector collector(asked.rules, model.tokenizer->special_id(SpecialToken::cls));
-  for (std::size_t i = 0; i < windows.size(); ++i) collector.add(windows[i], logits[i][0], logits[i][1]);
-  return collector.best();
+  const auto cls = model.tokenizer->special_id(SpecialToken::cls);
+  std::vector<Answer> answers;  // windows that overlap may give the same one twice
+  float null_score = 1.0F;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const Encoding& window = windows[i];
+    const std::vector<float> start = probabilities(logits[i][0], window, cls);
+    const std::vector<float> end = probabilities(logits[i][1], window, cls);
+    null_score = std::min(null_score, start[0] * end[0]);
+    for (const Span& span : best_spans(window, start, end, asked.rules))
+      answers.push_back({range_of(window, span, asked.rules.align_to_words), span.score});
+  }
+  if (asked.rules.impossible) {
+    answers.push_back({{}, null_score});
+  } else if (answers.empty()) {
+    answers.push_back({});  // [CLS] takes all probability in every window
+  }
+  keep_best(answers, asked.rules.top_k);
+  return answers;
 }
 
 }  // namespace zoo

@@ -1,7 +1,5 @@
 #include "models/tasks/classify.h"
 
-#include <algorithm>
-
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
@@ -14,15 +12,7 @@
 namespace zoo {
 namespace {
 
-constexpr const char* kOutside = "O";
-
-struct Scored {
-  std::string label;
-  float score;
-  ByteRange range;
-};
-
-Scored scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
+LabelledSpan scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
   const auto best = scores.argmax().item<std::int64_t>();
   return {label_name(config, best), scores[best].item<float>(), range};
 }
@@ -65,14 +55,8 @@ std::string kind_of(const std::string& label) {
   return label.starts_with("B-") || label.starts_with("I-") ? label.substr(2) : label;
 }
 
-// Name of a group: what follows the first hyphen, whatever stands before it.
-std::string group_name(const std::string& label) {
-  const std::size_t hyphen = label.find('-');
-  return hyphen == std::string::npos ? label : label.substr(hyphen + 1);
-}
-
 // Neighbours of one kind form an entity, unless the next one begins a new one.
-std::vector<LabelledSpan> grouped(const std::vector<Scored>& parts) {
+std::vector<LabelledSpan> grouped(const std::vector<LabelledSpan>& parts) {
   std::vector<LabelledSpan> entities;
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     double sum = 0;
@@ -80,20 +64,21 @@ std::vector<LabelledSpan> grouped(const std::vector<Scored>& parts) {
       sum += parts[end++].score;
     } while (end < parts.size() && kind_of(parts[end].label) == kind_of(parts[end - 1].label) &&
              !parts[end].label.starts_with("B-"));
-    entities.push_back({group_name(parts[begin].label),
-                        static_cast<float>(sum / static_cast<double>(end - begin)),
-                        {parts[begin].range.begin, parts[end - 1].range.end}});
+    const std::string& label = parts[begin].label;
+    entities.push_back(
+        {label.substr(label.find('-') + 1),  // what follows a hyphen, whatever stands before it
+         static_cast<float>(sum / static_cast<double>(end - begin)),
+         {parts[begin].range.begin, parts[end - 1].range.end}});
   }
   return entities;
 }
 
-// The entities of a text, in order; those labelled "O" are left out. scores [T, num_labels] are
-// probabilities.
+// The entities of a text, in order, without those labelled "O". scores [T, num_labels]: probabilities.
 std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tokenizer& tokenizer,
                                       const std::string& text, const Encoding& encoding,
                                       const at::Tensor& scores, Aggregation aggregation) {
   const bool by_token = aggregation == Aggregation::kNone || aggregation == Aggregation::kSimple;
-  std::vector<Scored> parts;
+  std::vector<LabelledSpan> parts;
   for (const Rows& word : words_of(tokenizer, text, encoding)) {
     const auto offsets = [&](std::int64_t row) { return encoding.offsets[static_cast<std::size_t>(row)]; };
     if (by_token) {
@@ -103,13 +88,8 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
                              {offsets(word.front()).begin, offsets(word.back()).end}));
     }
   }
-  std::vector<LabelledSpan> entities;
-  if (aggregation == Aggregation::kNone) {
-    for (const Scored& part : parts) entities.push_back({part.label, part.score, part.range});
-  } else {
-    entities = grouped(parts);
-  }
-  std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == kOutside; });
+  std::vector<LabelledSpan> entities = aggregation == Aggregation::kNone ? parts : grouped(parts);
+  std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == "O"; });
   return entities;
 }
 
@@ -133,8 +113,7 @@ TextLabels sequence_labels(const TransformerConfig& config, const at::Tensor& lo
   return labels;
 }
 
-// A decoder finds the last token of each row by pad_token_id; where padding cannot be told by it, rows go one
-// by one.
+// A decoder finds the last token of each row by pad_token_id; where that does not tell, rows go one by one.
 std::size_t rows_at_once(const TextModel& model, std::int64_t batch_size) {
   const TransformerConfig& config = model.model->config();
   const bool finds_padding = config.pad_token_id >= 0 && config.pad_token_id < config.vocab_size;

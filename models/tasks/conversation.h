@@ -58,8 +58,7 @@ class Conversation {
 
   /// Adds a message of the user and the model's answer, which it returns. The oldest turns are dropped until
   /// the prompt leaves room for max_new_tokens or a quarter of the context, whichever is smaller. If anything
-  /// throws, the conversation is as it was. Throws Error for a message that is too long by itself or not
-  /// UTF-8.
+  /// throws, nothing has changed. Throws Error for a message that is too long by itself or not UTF-8.
   const std::string& ask(const std::string& message, const Reader& reader);
 
   const ChatFormat& format() const { return format_; }
@@ -75,8 +74,7 @@ class Conversation {
   std::vector<ChatMessage> messages_;
 };
 
-/// Reader::context of a model: `context` tokens, or, if it is 0, as many as the model knows positions of; and
-/// at most `max_length`, as in GenerationSettings.
+/// Reader::context of a model: `context` tokens; 0: as many as it knows positions of; at most `max_length`.
 std::int64_t conversation_context(const TransformerConfig& config, std::int64_t context,
                                   std::optional<std::int64_t> max_length);
 

@@ -1,12 +1,13 @@
 #include "models/tasks/encoding_batch.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -56,10 +57,8 @@ void require_fit(Tokenizer& tokenizer, const TransformerConfig& config,
 }
 
 std::vector<std::size_t> by_length(std::span<const Encoding> encodings) {
-  std::vector<std::size_t> order(encodings.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return encodings[a].size() > encodings[b].size(); });
+  std::vector<std::size_t> order = indices_below(encodings.size());
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return encodings[i].size(); });
   return order;
 }
 

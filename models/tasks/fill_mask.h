@@ -19,7 +19,6 @@ struct FillMaskRequest {
   std::int64_t top_k = 5;  // guesses for each mask
 };
 
-/// A token that a masked language model puts in the place of a mask.
 struct MaskGuess {
   TokenId id = 0;
   float probability = 0.0F;

@@ -121,23 +121,23 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format) {
 
 std::string RowText::push(TokenId id) {
   if (stopped_ || !ids_.contains(id)) return {};
-  return release(pieces_ ? piece(id) : decoder_.push(id));
+  return release(session_.pieces ? piece(id) : decoder_.push(id));
 }
 
 std::string RowText::piece(TokenId id) {
-  std::string text = (*pieces_)[static_cast<std::size_t>(id)];
+  std::string text = (*session_.pieces)[static_cast<std::size_t>(id)];
   // Some tokenizers drop a space at the beginning of a text.
   if (!std::exchange(started_, started_ || !text.empty()) && text.starts_with(' ') &&
-      !tokenizer_.decode(TokenIds{id}).starts_with(' '))
+      !session_.tokenizer->decode(TokenIds{id}).starts_with(' '))
     text.erase(0, 1);
   return text;
 }
 
 std::string RowText::release(const std::string& text) {
   held_ += text;
-  const auto stop = stop_.find(held_);
+  const auto stop = session_.stop.find(held_);
   stopped_ = stop.has_value();
-  const std::size_t undecided = std::max(stop_.undecided(held_), incomplete_utf8_tail(held_));
+  const std::size_t undecided = std::max(session_.stop.undecided(held_), incomplete_utf8_tail(held_));
   const std::size_t certain = stop ? *stop : held_.size() - undecided;
   const std::string released = replace_invalid_utf8(held_.substr(0, certain));
   held_.erase(0, certain);

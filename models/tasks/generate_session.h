@@ -10,7 +10,6 @@
 ///     std::cout << zoo::text_of_row(result.ids[0], session) << "\n";
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,8 +48,8 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
 /// options.row_ends, so that a row also ends at a stop string of the session, which must outlive the options.
 void complete(GenerationOptions& options, const GenerateSession& session);
 
-/// Ids that decode to text: neither end tokens nor ids beyond the tokenizer's vocabulary. The session must
-/// have a tokenizer and outlive this object.
+/// Ids with text: no end tokens and none beyond the vocabulary. The session has a tokenizer and outlives
+/// this.
 class TextIds {
  public:
   explicit TextIds(const GenerateSession& session)
@@ -72,8 +71,7 @@ class TextIds {
 /// The text of a row of new ids, up to the first stop string.
 std::string text_of_row(const TokenIds& ids, const GenerateSession& session);
 
-/// An answer ends at generation_config.json's end tokens, the tokenizer's and the template's: adds the latter
-/// two.
+/// Adds the tokenizer's and the template's end tokens, at which an answer ends, too.
 void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 
 /// The text of a row that is being written: whole characters, up to the first stop string. The session must
@@ -81,11 +79,7 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format);
 class RowText {
  public:
   explicit RowText(const GenerateSession& session)
-      : ids_(session),
-        stop_(session.stop),
-        pieces_(session.pieces),
-        tokenizer_(*session.tokenizer),
-        decoder_(tokenizer_) {}
+      : session_(session), ids_(session), decoder_(*session.tokenizer) {}
 
   /// The text of a token of the prompt, in which stop strings have no effect.
   std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
@@ -95,17 +89,14 @@ class RowText {
   std::string finish();
   /// The rest of the text from the stop string on that has ended it; empty: none has.
   std::string_view stop() const { return stopped_ ? std::string_view(held_) : std::string_view(); }
-  /// Number of bytes that are held back.
   std::size_t held() const { return held_.size(); }
 
  private:
   std::string piece(TokenId id);
   std::string release(const std::string& text);
 
+  const GenerateSession& session_;
   TextIds ids_;
-  const StopStrings& stop_;
-  std::shared_ptr<const std::vector<std::string>> pieces_;
-  const Tokenizer& tokenizer_;
   StreamDecoder decoder_;
   std::string held_;  // may be the beginning of a stop string
   bool started_ = false, stopped_ = false;

@@ -225,8 +225,7 @@ std::vector<GenerationField> fields_of(GenerationSettings& settings) {
       {"draft_tokens", &options.draft_tokens, at_least(1), "number of tokens drafted at a time"},
       {"prompt_lookup_num_tokens", &options.prompt_lookup_num_tokens, at_least(0),
        "without a draft model: most tokens to draft from the text so far, where its last tokens stood "
-       "before; "
-       "faster for answers that repeat their prompt, with the same distribution; 0: off"},
+       "before; faster for answers that repeat their prompt, with the same distribution; 0: off"},
   };
 }
 

@@ -49,8 +49,7 @@ void apply_generation_config(GenerationSettings& settings, const GenerationConfi
 TokenIds parse_ids(const std::string& field, const std::string& text);
 std::vector<TokenIds> parse_id_rows(const std::string& field, const std::string& text);
 
-/// A number of GenerationSettings, stated once: the flags of the command line, the fields of HTTP and the
-/// keys of generation_config.json are read by it.
+/// A number of GenerationSettings, stated once for flags, fields of HTTP and keys of generation_config.json.
 struct GenerationField {
   std::string_view name;
   std::variant<double*, std::int64_t*, std::optional<double>*, std::optional<std::int64_t>*> member;

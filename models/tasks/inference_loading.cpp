@@ -64,16 +64,6 @@ std::optional<PackOptions> options_for(const LoadedModel& loaded, const ComputeO
       .stored = loaded.stored};
 }
 
-struct ModelHolder {
-  std::shared_ptr<Model> held;
-};
-
-class OwningDecoder : private ModelHolder, public ModuleDecoder {
- public:
-  explicit OwningDecoder(std::shared_ptr<Model> model)
-      : ModelHolder{std::move(model)}, ModuleDecoder(*held) {}
-};
-
 // The reason why modules run the model.
 std::string no_kernels(const Model& model, const ComputeOptions& compute) {
   if (!device_with(compute, false).is_cpu()) return "packed weights run on a CPU";
@@ -148,7 +138,7 @@ std::unique_ptr<DecodingModel> decoding_model(const LoadedModel& loaded, const C
   check_modules_fit(model, compute);
   if (loaded.stored) loaded.stored->load_all();
   model.to(dtype_of(compute));
-  return std::make_unique<OwningDecoder>(loaded.model);
+  return std::make_unique<ModuleDecoder>(loaded.model);
 }
 
 CheckpointConfig read_writing_checkpoint(const ModelPath& directory) {

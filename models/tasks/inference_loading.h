@@ -21,7 +21,6 @@ c10::Device device_of(const ComputeOptions& compute);
 /// has, or the directory holds packed weights, since their kernels run there alone.
 c10::Device device_of(const ComputeOptions& compute, const CheckpointConfig& checkpoint);
 
-/// LibTorch's type of `dtype`.
 c10::ScalarType dtype_of(const ComputeOptions& compute);
 
 /// The type of this name; none for "auto", "modules" and others.
@@ -51,8 +50,7 @@ std::unique_ptr<DecodingModel> load_decoding_model(const CheckpointConfig& check
                                                    const ComputeOptions& compute);
 
 /// Makes a model ready for whole passes: on packed stacks as the options say, or as modules if no packing was
-/// asked for or the kernels do not support it. Throws FieldError for weights that only packing has, and for a
-/// cache.
+/// asked for or the kernels do not support it. Throws FieldError for weights of packing alone, and a cache.
 void make_ready(const LoadedModel& loaded, const ComputeOptions& compute);
 
 /// Loads a directory's packed weights as inference does. Throws Error unless they fit config.json.

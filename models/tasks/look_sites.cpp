@@ -44,18 +44,16 @@ std::pair<std::string, std::string> halves(const std::string& field, const std::
   return {item.substr(0, point), item.substr(point + 1)};
 }
 
-std::vector<Site> layer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack) {
-  std::vector<Site> sites;
+void add_layers(const std::vector<std::string>& texts, const TransformerConfig& stack,
+                std::vector<Site>& sites) {
   for (const std::string& item : items_of("layers", texts)) {
     const std::int64_t layer = number_below("layers", item, item, stack.num_layers, "layer");
     sites.push_back({.stack = stack.shape, .layer = layer});
   }
-  return sites;
 }
 
-std::vector<Site> head_sites(const std::string& field, const std::vector<std::string>& texts, LayerPart part,
-                             const TransformerConfig& stack) {
-  std::vector<Site> sites;
+void add_heads(const std::string& field, const std::vector<std::string>& texts, LayerPart part,
+               const TransformerConfig& stack, std::vector<Site>& sites) {
   for (const std::string& item : items_of(field, texts)) {
     check_part(field, item, part, stack);
     const auto [layer, head] = halves(field, item, "LAYER.HEAD, such as 3.5");
@@ -64,11 +62,10 @@ std::vector<Site> head_sites(const std::string& field, const std::vector<std::st
                      .part = part,
                      .head = number_below(field, item, head, stack.num_heads, "head")});
   }
-  return sites;
 }
 
-std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const TransformerConfig& stack) {
-  std::vector<Site> sites;
+void add_sublayers(const std::vector<std::string>& texts, const TransformerConfig& stack,
+                   std::vector<Site>& sites) {
   for (const std::string& item : items_of("sublayers", texts)) {
     const auto [layer, name] = halves("sublayers", item, "LAYER.NAME, such as 3.attention");
     const SiteKind kind = site_kind(name);
@@ -80,7 +77,6 @@ std::vector<Site> sublayer_sites(const std::vector<std::string>& texts, const Tr
                      .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
                      .part = kind.part});
   }
-  return sites;
 }
 
 }  // namespace
@@ -132,11 +128,11 @@ std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, s
 }
 
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack) {
-  std::vector<Site> sites = layer_sites(names.layers, stack);
-  for (const auto& more : {sublayer_sites(names.sublayers, stack),
-                           head_sites("heads", names.heads, LayerPart::kAttention, stack),
-                           head_sites("cross_heads", names.cross_heads, LayerPart::kCrossAttention, stack)})
-    sites.insert(sites.end(), more.begin(), more.end());
+  std::vector<Site> sites;
+  add_layers(names.layers, stack, sites);
+  add_sublayers(names.sublayers, stack, sites);
+  add_heads("heads", names.heads, LayerPart::kAttention, stack, sites);
+  add_heads("cross_heads", names.cross_heads, LayerPart::kCrossAttention, stack, sites);
   return sites;
 }
 

@@ -26,8 +26,7 @@ SiteKind site_kind(const std::string& name);
 /// Throws UnfitField naming `stack` for one that the model lacks.
 TransformerConfig stack_of(const Model& model, const std::optional<std::string>& name);
 
-/// Parts of a stack in words: layers "3", heads "3.5" (layer, head) and sublayers "3.attention", several of
-/// them with commas between them.
+/// Parts of a stack, with commas between: layers "3", heads "3.5" (layer, head), sublayers "3.attention".
 struct SiteNames {
   std::vector<std::string> layers, sublayers, heads, cross_heads;
 };
@@ -42,8 +41,7 @@ analysis::Ablation ablation_named(const std::string& name, const std::vector<Sit
 /// Throws UnfitField naming the member with a part that the stack lacks.
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack);
 
-/// Positions "2,5" of a sequence of `length` tokens, each once, in ascending order. Throws UnfitField naming
-/// `positions`.
+/// Positions "2,5" below `length`, each once, in ascending order. Throws UnfitField naming `positions`.
 std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, std::int64_t length);
 
 }  // namespace zoo

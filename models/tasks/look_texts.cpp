@@ -3,6 +3,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 #include "models/encoder_decoder/encoder_decoder.h"
 #include "models/generation/generate.h"
 #include "models/model.h"
@@ -114,13 +115,12 @@ void check_texts(const TextModel& model, const ModelTexts& texts) {
 
 NamedLogit label_named(const TextModel& model, const std::string& field, const std::string& word,
                        std::int64_t count) {
-  std::string names;
+  std::vector<std::string> names;
   for (std::int64_t label = 0; label < count; ++label) {
-    const std::string name = label_name(model.model->config(), label);
-    if (name == word) return {label, name};
-    names += (label > 0 ? ", " : "") + name;
+    names.push_back(label_name(model.model->config(), label));
+    if (names.back() == word) return {label, word};
   }
-  throw UnfitField(Field{field}, " ", word, ": the model's labels are ", names);
+  throw UnfitField(Field{field}, " ", word, ": the model's labels are ", joined(names));
 }
 
 TokenIds encode(const TextModel& model, const std::string& field, const std::string& word) {

@@ -10,7 +10,6 @@
 
 namespace zoo {
 
-/// Input texts of a model that is looked into.
 struct ModelTexts {
   std::string text;
   std::optional<std::string> text_pair;  // second text of an encoder
@@ -55,8 +54,7 @@ struct NamedLogit {
   std::string name;
 };
 
-/// True for an encoder-decoder whose decoder reads a target; that of a classifier reads the encoder's text,
-/// shifted right (BART).
+/// True for an encoder-decoder whose decoder reads a target; a classifier's reads the text, shifted (BART).
 bool reads_target(const TextModel& model);
 
 /// True for a head whose logits are those of labels.
@@ -69,7 +67,6 @@ bool gives_labels(const TextModel& model);
 std::int64_t answer_position(const TextModel& model, const TextInputs& read,
                              std::optional<std::int64_t> chosen, bool needs_mask = true);
 
-/// The answer with this number.
 NamedLogit answer_numbered(const TextModel& model, std::int64_t id);
 
 /// The answer that a field names; without one the best by `logits`: a classifier's label; else the one token

@@ -25,7 +25,7 @@ std::string type_of(const JsonSection& entry) {
   constexpr std::string_view kPackage = "sentence_transformers.";
   constexpr std::array kKnown{"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"};
   const std::string path = entry.text("type"), name = path.substr(path.rfind('.') + 1);
-  if (!path.starts_with(kPackage) || std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
+  if (!path.starts_with(kPackage) || std::ranges::find(kKnown, name) == kKnown.end())
     entry.fail("type", "is '", path,
                "', which tzoo cannot run; it runs Transformer, Pooling, Dense, Normalize, ",
                "LayerNorm and Dropout of sentence_transformers");
@@ -47,10 +47,14 @@ void read_modules(const ModelPath& directory, SentenceConfig& config) {
       config.modules.push_back({type, folder});
     }
   }
-  const bool pools =
-      std::any_of(config.modules.begin(), config.modules.end(),
-                  [](const SentenceConfig::Module& module) { return module.type == "Pooling"; });
-  if (!pools) throw Error(file, ": has no Pooling, so that a text has no vector");
+  if (std::ranges::find(config.modules, "Pooling", &SentenceConfig::Module::type) == config.modules.end())
+    throw Error(file, ": has no Pooling, so that a text has no vector");
+}
+
+// Throws for a text other than the only one that has a meaning here.
+void expect(const JsonSection& section, const char* key, const std::string& only) {
+  if (const std::string text = section.text(key, only); text != only)
+    section.fail(key, "is '", text, "': expected ", only);
 }
 
 // Throws for a value that changes what the transformer does.
@@ -59,20 +63,16 @@ void refuse_other_uses(const JsonSection& section) {
                              "module_output_name"};
   // These have no effect here: memory layout, and lengths of queries that only a task selects.
   constexpr std::array kIgnored{"unpad_inputs", "query_length", "document_length", "query_expansion"};
-  const auto among = [](const auto& names, const std::string& key) {
-    return std::find(names.begin(), names.end(), key) != names.end();
+  const auto is_among = [](const std::string& key, const auto& names) {
+    return std::ranges::find(names, key) != names.end();
   };
   for (const auto& [key, value] : section.object().items()) {
     const bool empty = value.is_null() || (value.is_structured() && value.empty());
-    if (!empty && !among(kUsed, key) && !among(kIgnored, key))
+    if (!empty && !is_among(key, kUsed) && !is_among(key, kIgnored))
       section.fail(key, "is ", value.dump(), ": tzoo does not know this setting");
   }
-  if (const std::string task = section.text("transformer_task", "feature-extraction");
-      task != "feature-extraction")
-    section.fail("transformer_task", "is '", task, "': expected feature-extraction");
-  if (const std::string name = section.text("module_output_name", "token_embeddings");
-      name != "token_embeddings")
-    section.fail("module_output_name", "is '", name, "': expected token_embeddings");
+  expect(section, "transformer_task", "feature-extraction");
+  expect(section, "module_output_name", "token_embeddings");
   if (section.find("modality_config") == nullptr) return;
   const JsonSection text = section.section("modality_config").section("text");
   const json expected{{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
@@ -120,9 +120,7 @@ void read_settings(const fs::path& directory, SentenceConfig& config) {
   if (!fs::exists(file)) return;
   const json root = read_json(file);
   const JsonSection section(file, "", root);
-  if (const std::string type = section.text("model_type", "SentenceTransformer");
-      type != "SentenceTransformer")
-    section.fail("model_type", "is '", type, "': expected SentenceTransformer");
+  expect(section, "model_type", "SentenceTransformer");
   if (section.find("truncate_dim") != nullptr)
     config.truncate_dim = static_cast<std::size_t>(section.count("truncate_dim", 0));
   config.similarity = section.text("similarity_fn_name", "cosine");
@@ -150,8 +148,8 @@ bool SentenceConfig::pools(const fs::path& directory) {
   if (!fs::exists(file)) return false;
   const json root{{"modules", read_json_array(file)}};
   const std::vector<JsonSection> entries = JsonSection(file, "", root).sections("modules");
-  return std::any_of(entries.begin(), entries.end(),
-                     [](const JsonSection& entry) { return entry.text("type").ends_with(".Pooling"); });
+  return std::ranges::any_of(
+      entries, [](const JsonSection& entry) { return entry.text("type").ends_with(".Pooling"); });
 }
 
 SentenceConfig SentenceConfig::read(const ModelPath& directory) {

@@ -17,8 +17,7 @@
 
 namespace zoo {
 
-/// Settings of a Sentence-Transformers directory (versions 2 to 6). A directory without
-/// modules.json is a model alone.
+/// Settings of a Sentence-Transformers directory (versions 2 to 6); without modules.json of a model alone.
 struct SentenceConfig {
   /// A module that modules.json lists after the transformer.
   struct Module {
@@ -37,8 +36,7 @@ struct SentenceConfig {
   std::string activation;                   // "activation_fn" of a CrossEncoder
   std::optional<std::size_t> truncate_dim;  // leading numbers of a vector that are kept
 
-  /// True if the directory's modules.json has a Pooling. Without one it may be a CrossEncoder, which is a
-  /// classifier of pairs.
+  /// True if modules.json has a Pooling. A directory without may be a CrossEncoder, a classifier of pairs.
   static bool pools(const std::filesystem::path& directory);
 
   /// Throws Error naming the file and the key or type that the zoo does not know.

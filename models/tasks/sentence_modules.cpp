@@ -82,67 +82,45 @@ struct Features {
   at::Tensor SentenceFeatures::*output = &SentenceFeatures::sentence;
 };
 
-class Pooling : public SentenceModule {
- public:
-  Pooling(std::vector<PoolingMode> modes, bool include_prompt)
-      : modes_(std::move(modes)), include_prompt_(include_prompt) {}
+using ModulePtr = std::unique_ptr<SentenceModule>;
 
-  void apply(SentenceFeatures& features) const override {
+// x [B, T, C], mask [B, T]. Returns [B, C].
+at::Tensor pooled(PoolingMode mode, const at::Tensor& x, const at::Tensor& mask) {
+  const at::Tensor kept = mask.to(at::kFloat).unsqueeze(-1);  // [B, T, 1]
+  const at::Tensor rows = at::arange(x.size(0), mask.options());
+  const at::Tensor positions = at::arange(1, x.size(1) + 1, kept.options()).unsqueeze(-1);  // [T, 1]
+  switch (mode) {
+    case PoolingMode::kCls: return x.index({rows, mask.argmax(1)});
+    case PoolingMode::kMax:
+      return x.masked_fill(kept.eq(0), -std::numeric_limits<double>::infinity()).amax(1);
+    case PoolingMode::kMean: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9);
+    case PoolingMode::kMeanSqrt: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9).sqrt();
+    case PoolingMode::kWeightedMean:
+      return (x * kept * positions).sum(1) / (kept * positions).sum(1).clamp_min(1e-9);
+    case PoolingMode::kLastToken: return (x * kept).index({rows, (kept * positions).squeeze(-1).argmax(1)});
+  }
+  return {};
+}
+
+ModulePtr make_pooling(const std::vector<PoolingMode>& modes, bool include_prompt) {
+  return std::make_unique<SentenceModule>([modes, include_prompt](SentenceFeatures& features) {
     at::Tensor mask = features.mask;
-    if (!include_prompt_ && features.prompt_length > 0) {
+    if (!include_prompt && features.prompt_length > 0) {
       mask = mask.clone();
       mask.slice(1, 0, features.prompt_length).zero_();
     }
     std::vector<at::Tensor> vectors;
-    for (const PoolingMode mode : modes_) vectors.push_back(pooled(mode, features.tokens, mask));
+    for (const PoolingMode mode : modes) vectors.push_back(pooled(mode, features.tokens, mask));
     features.sentence = at::cat(vectors, -1);
-  }
+  });
+}
 
- private:
-  // x [B, T, C], mask [B, T]. Returns [B, C].
-  static at::Tensor pooled(PoolingMode mode, const at::Tensor& x, const at::Tensor& mask) {
-    const at::Tensor kept = mask.to(at::kFloat).unsqueeze(-1);  // [B, T, 1]
-    const at::Tensor rows = at::arange(x.size(0), mask.options());
-    const at::Tensor positions = at::arange(1, x.size(1) + 1, kept.options()).unsqueeze(-1);  // [T, 1]
-    switch (mode) {
-      case PoolingMode::kCls: return x.index({rows, mask.argmax(1)});
-      case PoolingMode::kMax:
-        return x.masked_fill(kept.eq(0), -std::numeric_limits<double>::infinity()).amax(1);
-      case PoolingMode::kMean: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9);
-      case PoolingMode::kMeanSqrt: return (x * kept).sum(1) / kept.sum(1).clamp_min(1e-9).sqrt();
-      case PoolingMode::kWeightedMean:
-        return (x * kept * positions).sum(1) / (kept * positions).sum(1).clamp_min(1e-9);
-      case PoolingMode::kLastToken: return (x * kept).index({rows, (kept * positions).squeeze(-1).argmax(1)});
-    }
-    return {};
-  }
-
-  std::vector<PoolingMode> modes_;
-  bool include_prompt_;
-};
-
-class Normalize : public SentenceModule {
- public:
-  explicit Normalize(Features features) : features_(features) {}
-  void apply(SentenceFeatures& features) const override {
-    const at::Tensor& x = features.*features_.input;
-    if (x.defined()) features.*features_.output = features.normalizes ? unit_vectors(x) : x;
-  }
-
- private:
-  Features features_;
-};
-
-class Truncate : public SentenceModule {
- public:
-  explicit Truncate(std::size_t size) : size_(static_cast<std::int64_t>(size)) {}
-  void apply(SentenceFeatures& features) const override {
-    features.sentence = features.sentence.slice(-1, 0, size_);
-  }
-
- private:
-  std::int64_t size_;
-};
+ModulePtr make_normalize(const Features& own) {
+  return std::make_unique<SentenceModule>([own](SentenceFeatures& features) {
+    const at::Tensor& x = features.*own.input;
+    if (x.defined()) features.*own.output = features.normalizes ? unit_vectors(x) : x;
+  });
+}
 
 using Function = at::Tensor (*)(const at::Tensor&);
 
@@ -167,12 +145,10 @@ constexpr std::array<NamedFunction, 10> kFunctions{{
 // "torch.nn.modules.activation.Tanh"
 Function activation_of(const JsonSection& section) {
   const std::string path = section.text("activation_function", "torch.nn.Tanh");
-  std::string known;
-  for (const NamedFunction& entry : kFunctions) {
-    if (path.starts_with("torch.nn.") && path.ends_with(std::string(".") + entry.name)) return entry.function;
-    known += (known.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", known);
+  std::vector<std::string> known;
+  for (const auto& [name, function] : kFunctions)
+    if (path.starts_with("torch.nn.") && path.ends_with("." + known.emplace_back(name))) return function;
+  section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", joined(known));
 }
 
 void require_size(const at::Tensor& x, std::int64_t size, const fs::path& directory) {
@@ -181,69 +157,45 @@ void require_size(const at::Tensor& x, std::int64_t size, const fs::path& direct
                 "; several poolings are joined to one vector");
 }
 
-/// f(W x + b), to which x is added if "use_residual" says so.
-class Dense : public SentenceModule {
- public:
-  Dense(const fs::path& directory, c10::Device device) : directory_(directory) {
-    const ModuleFile file(directory);
-    const JsonSection section = file.section();
-    file.allow({"in_features", "out_features", "bias", "activation_function", "module_input_name",
-                "module_output_name", "use_residual"});
-    features_ = Features(section);
-    function_ = activation_of(section);
-    residual_ = section.flag("use_residual", false);
-    const std::int64_t in = section.count("in_features", 0), out = section.count("out_features", 0);
-    const ModuleWeights weights(directory, {"linear.weight", "linear.bias", "residual.weight"}, device);
-    weight_ = weights.tensor("linear.weight", {out, in});
-    if (section.flag("bias", true)) bias_ = weights.tensor("linear.bias", {out});
-    if (residual_ && in != out) projection_ = weights.tensor("residual.weight", {out, in});
-  }
+// f(W x + b), to which x is added if "use_residual" says so.
+ModulePtr load_dense(const fs::path& directory, c10::Device device) {
+  const ModuleFile file(directory);
+  const JsonSection section = file.section();
+  file.allow({"in_features", "out_features", "bias", "activation_function", "module_input_name",
+              "module_output_name", "use_residual"});
+  const Features own(section);
+  const Function function = activation_of(section);
+  const bool residual = section.flag("use_residual", false);
+  const std::int64_t in = section.count("in_features", 0), out = section.count("out_features", 0);
+  const ModuleWeights files(directory, {"linear.weight", "linear.bias", "residual.weight"}, device);
+  NamedTensors weights{{"linear.weight", files.tensor("linear.weight", {out, in})}};
+  at::Tensor bias, projection;
+  if (section.flag("bias", true))
+    bias = weights.emplace_back("linear.bias", files.tensor("linear.bias", {out})).second;
+  if (residual && in != out)
+    projection = weights.emplace_back("residual.weight", files.tensor("residual.weight", {out, in})).second;
+  const auto apply = [=, weight = weights[0].second](SentenceFeatures& features) {
+    const at::Tensor x = features.*own.input;
+    require_size(x, in, directory);
+    at::Tensor y = function(at::linear(x, weight, bias));
+    if (residual) y = y + (projection.defined() ? at::linear(x, projection) : x);
+    features.*own.output = y;
+  };
+  return std::make_unique<SentenceModule>(apply, weights);
+}
 
-  void apply(SentenceFeatures& features) const override {
-    const at::Tensor x = features.*features_.input;
-    require_size(x, weight_.size(1), directory_);
-    at::Tensor y = function_(at::linear(x, weight_, bias_));
-    if (residual_) y = y + (projection_.defined() ? at::linear(x, projection_) : x);
-    features.*features_.output = y;
-  }
-
-  NamedTensors weights() const override {
-    NamedTensors weights{{"linear.weight", weight_}};
-    if (bias_.defined()) weights.emplace_back("linear.bias", bias_);
-    if (projection_.defined()) weights.emplace_back("residual.weight", projection_);
-    return weights;
-  }
-
- private:
-  fs::path directory_;
-  Features features_;
-  Function function_;
-  bool residual_;
-  at::Tensor weight_, bias_, projection_;
-};
-
-class LayerNorm : public SentenceModule {
- public:
-  LayerNorm(const fs::path& directory, c10::Device device) : directory_(directory) {
-    const ModuleFile file(directory);
-    file.allow({"dimension"});
-    const std::int64_t size = file.section().count("dimension", 0);
-    const ModuleWeights weights(directory, {"norm.weight", "norm.bias"}, device);
-    weight_ = weights.tensor("norm.weight", {size});
-    bias_ = weights.tensor("norm.bias", {size});
-  }
-
-  void apply(SentenceFeatures& features) const override {
-    require_size(features.sentence, weight_.size(0), directory_);
-    features.sentence = at::layer_norm(features.sentence, weight_.sizes(), weight_, bias_);
-  }
-
-  NamedTensors weights() const override { return {{"norm.weight", weight_}, {"norm.bias", bias_}}; }
-
- private:
-  fs::path directory_;
-  at::Tensor weight_, bias_;
-};
+ModulePtr load_layer_norm(const fs::path& directory, c10::Device device) {
+  const ModuleFile file(directory);
+  file.allow({"dimension"});
+  const std::int64_t size = file.section().count("dimension", 0);
+  const ModuleWeights files(directory, {"norm.weight", "norm.bias"}, device);
+  const at::Tensor weight = files.tensor("norm.weight", {size}), bias = files.tensor("norm.bias", {size});
+  const auto apply = [=](SentenceFeatures& features) {
+    require_size(features.sentence, size, directory);
+    features.sentence = at::layer_norm(features.sentence, {size}, weight, bias);
+  };
+  return std::make_unique<SentenceModule>(apply, NamedTensors{{"norm.weight", weight}, {"norm.bias", bias}});
+}
 
 struct LegacyKey {
   const char* key;
@@ -259,17 +211,15 @@ constexpr std::array<LegacyKey, 6> kLegacyKeys{
      {"pooling_mode_weightedmean_tokens", PoolingMode::kWeightedMean},
      {"pooling_mode_lasttoken", PoolingMode::kLastToken}}};
 
-PoolingMode mode_of(const JsonSection& section, const json& name) {
-  const auto mode = name.is_string() ? pooling_named(name.get<std::string>()) : std::nullopt;
-  if (!mode) section.fail("pooling_mode", "is ", name.dump(), ": expected ", joined(pooling_names()));
-  return *mode;
-}
-
 std::vector<PoolingMode> modes_of(const JsonSection& section) {
   std::vector<PoolingMode> modes;
   if (const json* names = section.find("pooling_mode")) {
     const json list = names->is_array() ? *names : json::array({*names});
-    for (const json& name : list) modes.push_back(mode_of(section, name));
+    for (const json& name : list) {
+      const auto mode = name.is_string() ? pooling_named(name.get<std::string>()) : std::nullopt;
+      if (!mode) section.fail("pooling_mode", "is ", name.dump(), ": expected ", joined(pooling_names()));
+      modes.push_back(*mode);
+    }
   } else {
     for (const LegacyKey& legacy : kLegacyKeys)
       if (section.flag(legacy.key, false)) modes.push_back(legacy.mode);
@@ -278,8 +228,7 @@ std::vector<PoolingMode> modes_of(const JsonSection& section) {
   return modes;
 }
 
-std::unique_ptr<SentenceModule> load_pooling(const fs::path& directory,
-                                             const std::vector<PoolingMode>& instead) {
+ModulePtr load_pooling(const fs::path& directory, const std::vector<PoolingMode>& instead) {
   const ModuleFile file(directory);
   std::vector<std::string> keys{"word_embedding_dimension", "embedding_dimension", "pooling_mode",
                                 "include_prompt"};
@@ -287,23 +236,17 @@ std::unique_ptr<SentenceModule> load_pooling(const fs::path& directory,
   if (file.root.empty()) throw Error(file.path, ": is missing or empty; expected a pooling_mode");
   file.allow(keys);
   const JsonSection section = file.section();
-  return std::make_unique<Pooling>(instead.empty() ? modes_of(section) : instead,
-                                   section.flag("include_prompt", true));
+  return make_pooling(instead.empty() ? modes_of(section) : instead, section.flag("include_prompt", true));
 }
 
-Features features_of_normalize(const fs::path& directory) {
-  const ModuleFile file(directory);
-  file.allow({"module_input_name", "module_output_name"});
-  return Features(file.section());
-}
-
-std::unique_ptr<SentenceModule> load(const SentenceConfig::Module& module,
-                                     const SentenceModuleOptions& options) {
+ModulePtr load(const SentenceConfig::Module& module, const SentenceModuleOptions& options) {
   if (module.type == "Pooling") return load_pooling(module.directory, options.pooling);
-  if (module.type == "Dense") return std::make_unique<Dense>(module.directory, options.device);
-  if (module.type == "LayerNorm") return std::make_unique<LayerNorm>(module.directory, options.device);
-  if (module.type == "Normalize") return std::make_unique<Normalize>(features_of_normalize(module.directory));
-  return nullptr;  // Dropout does nothing in evaluation
+  if (module.type == "Dense") return load_dense(module.directory, options.device);
+  if (module.type == "LayerNorm") return load_layer_norm(module.directory, options.device);
+  if (module.type != "Normalize") return nullptr;  // Dropout does nothing in evaluation
+  const ModuleFile file(module.directory);
+  file.allow({"module_input_name", "module_output_name"});
+  return make_normalize(Features(file.section()));
 }
 
 }  // namespace
@@ -334,10 +277,14 @@ SentenceModules load_sentence_modules(const SentenceConfig& config, const Senten
   const bool alone = config.modules.empty();
   if (alone) {
     const std::vector<PoolingMode> own{*pooling_named(config.pooling)};
-    modules.push_back(std::make_unique<Pooling>(options.pooling.empty() ? own : options.pooling, true));
+    modules.push_back(make_pooling(options.pooling.empty() ? own : options.pooling, true));
   }
-  if (config.truncate_dim) modules.push_back(std::make_unique<Truncate>(*config.truncate_dim));
-  if (options.normalize.value_or(alone)) modules.push_back(std::make_unique<Normalize>(Features()));
+  if (config.truncate_dim) {
+    const auto size = static_cast<std::int64_t>(*config.truncate_dim);
+    modules.push_back(std::make_unique<SentenceModule>(
+        [size](SentenceFeatures& features) { features.sentence = features.sentence.slice(-1, 0, size); }));
+  }
+  if (options.normalize.value_or(alone)) modules.push_back(make_normalize(Features()));
   return modules;
 }
 

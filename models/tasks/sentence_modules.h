@@ -7,9 +7,11 @@
 ///     zoo::SentenceFeatures features{.tokens = states, .mask = mask};
 ///     for (const auto& module : modules) module->apply(features);  // gives features.sentence [B, D]
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -32,7 +34,6 @@ enum class PoolingMode {
 
 /// "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", in the order of the enum.
 const std::vector<std::string>& pooling_names();
-/// Nothing for another name.
 std::optional<PoolingMode> pooling_named(const std::string& name);
 
 /// Data that the modules after the transformer read and write.
@@ -47,10 +48,16 @@ struct SentenceFeatures {
 /// A module of Sentence-Transformers; a Dropout is left out.
 class SentenceModule {
  public:
-  virtual ~SentenceModule() = default;
-  virtual void apply(SentenceFeatures& features) const = 0;
+  explicit SentenceModule(std::function<void(SentenceFeatures&)> function, NamedTensors weights = {})
+      : function_(std::move(function)), weights_(std::move(weights)) {}
+
+  void apply(SentenceFeatures& features) const { function_(features); }
   /// Its weights by their names in the files; apply() reads these very tensors, so that they can be trained.
-  virtual NamedTensors weights() const { return {}; }
+  const NamedTensors& weights() const { return weights_; }
+
+ private:
+  std::function<void(SentenceFeatures&)> function_;
+  NamedTensors weights_;
 };
 using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
 

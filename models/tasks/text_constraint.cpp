@@ -13,8 +13,7 @@ namespace zoo {
 namespace {
 
 // A token automaton for a model whose vocabulary may be larger than the tokenizer's. The tokens that a state
-// allows are computed when a row reaches it and kept as bits, until states that were reached later need the
-// room.
+// allows are computed when a row reaches it and kept as bits, until later states need the room.
 class TextConstraint : public TokenConstraint {
  public:
   TextConstraint(std::shared_ptr<const TokenAutomaton> automaton, const GenerateSession& session)

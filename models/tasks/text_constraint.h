@@ -19,8 +19,7 @@
 
 namespace zoo {
 
-/// The texts of a pattern in the session's tokens, whose bytes are `tokens` (token_bytes()). Threads may
-/// share it. Throws Error if no text matches.
+/// The texts of a pattern in tokens with these bytes (token_bytes()); for any threads. Throws Error for none.
 std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pattern,
                                                            const GenerateSession& session,
                                                            std::vector<std::string> tokens);

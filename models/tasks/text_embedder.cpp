@@ -13,10 +13,6 @@
 namespace zoo {
 namespace {
 
-std::shared_ptr<Model> load_bare(const SentenceConfig& config, c10::Device device) {
-  return load_model(config.transformer, {.device = device, .head = Head::kBase}).model;
-}
-
 // max_seq_length replaces the tokenizer's model_max_length. A table of positions limits both.
 std::optional<std::size_t> length_limit(const Model& model, const Tokenizer& tokenizer,
                                         const SentenceConfig& config) {
@@ -47,8 +43,9 @@ TextEmbedder::TextEmbedder(const std::filesystem::path& directory, const EmbedOp
 
 TextEmbedder::TextEmbedder(const SentenceConfig& config, const EmbedOptions& options)
     // In braces the model is loaded first: it tells best what a directory lacks.
-    : TextEmbedder{load_bare(config, options.modules.device), load_tokenizer(config.transformer), config,
-                   options} {}
+    : TextEmbedder{
+          load_model(config.transformer, {.device = options.modules.device, .head = Head::kBase}).model,
+          load_tokenizer(config.transformer), config, options} {}
 
 TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokenizer> tokenizer,
                            const SentenceConfig& config, const EmbedOptions& options)

@@ -30,8 +30,7 @@ namespace zoo {
 /// share it, each with its own constraint; passes over packed weights take turns.
 class TextGenerator {
  public:
-  /// Throws Error naming a file that is missing or wrong, FieldError for options that the model does not
-  /// support.
+  /// Throws Error naming a file that is missing or wrong, FieldError for options that do not fit the model.
   explicit TextGenerator(const std::filesystem::path& model, const ComputeOptions& compute = {});
 
   /// The defaults of the model's generation_config.json; where it has none, those of `tzoo generate`. If the

@@ -17,7 +17,6 @@
 
 namespace zoo {
 
-/// A model with its tokenizer.
 struct TextModel {
   CheckpointConfig checkpoint;
   std::shared_ptr<Model> model;

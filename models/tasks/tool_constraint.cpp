@@ -9,8 +9,7 @@
 namespace zoo {
 namespace {
 
-// States: how many bytes of the trigger the text ends with; after those, free text in which no call begins;
-// then the states of the call's own constraint.
+// States: how many bytes of the trigger end the text; then free text without a call; then the call's own.
 class ToolConstraint final : public TokenConstraint {
  public:
   ToolConstraint(std::shared_ptr<const TokenAutomaton> automaton, const GenerateSession& session,

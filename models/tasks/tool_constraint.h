@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// token_bytes() of the session's tokenizer, given as `bytes`, and the texts of those special tokens with
-/// which the format marks calls.
+/// `bytes`, token_bytes() of the session's tokenizer, with the texts of special tokens that mark calls.
 std::vector<std::string> tool_token_bytes(const GenerateSession& session, const ToolCallFormat& format,
                                           std::vector<std::string> bytes);
 

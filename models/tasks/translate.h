@@ -21,25 +21,21 @@
 
 namespace zoo {
 
-/// Tokens of the languages of a translation.
 struct Languages {
   std::optional<TokenId> source, target;
   std::optional<TokenId> code;  // of the target, before the text (Marian)
 };
 
-/// An empty name is none. Throws FieldError naming source_lang or target_lang for one that the tokenizer
-/// lacks.
+/// An empty name is none. Throws FieldError naming source_lang or target_lang for an unknown one.
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target);
 
-/// Replaces the language that the tokenizer puts beside a text. Throws UnfitField naming `field` if it puts
-/// none.
+/// Replaces the language that the tokenizer puts beside a text. Throws UnfitField naming `field` without one.
 void set_language(Encoding& encoding, const Tokenizer& tokenizer, TokenId language, const char* field);
 
 /// How translations are written where nobody says more: greedily, at most 128 tokens.
 GenerationSettings translation_settings();
 
-/// Options of a translation with these settings. Throws FieldError for stop strings, which end no
-/// translation.
+/// Options of a translation with these settings. Throws FieldError for stop strings, which end none.
 GenerationOptions translation_options(GenerationSettings settings, const CheckpointConfig& checkpoint,
                                       const GenerationConfig& config);
 
@@ -61,8 +57,7 @@ struct Translation {
   TokenIds ids;  // that the decoder has written
 };
 
-/// An encoder-decoder that translates or summarises texts, as `tzoo translate` does. Threads may share it;
-/// passes over packed weights take turns.
+/// An encoder-decoder that translates or summarises texts, as `tzoo translate` does. Threads may share it.
 class TextTranslator {
  public:
   /// A directory. Writes as its generation_config.json says, else as translation_settings(). Throws Error

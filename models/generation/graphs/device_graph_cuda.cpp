@@ -1,3 +1,5 @@
+#include <memory>
+
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -6,14 +8,10 @@
 
 namespace zoo {
 
-struct DeviceGraph::Recorded {
-  at::cuda::CUDAGraph graph;
-};
+bool can_record(c10::Device device) { return device.is_cuda(); }
 
-bool DeviceGraph::available(c10::Device device) { return device.is_cuda(); }
-
-DeviceGraph::DeviceGraph(c10::Device device, const std::function<void()>& kernels)
-    : recorded_(std::make_unique<Recorded>()) {
+std::function<void()> recorded(c10::Device device, const std::function<void()>& kernels) {
+  const auto graph = std::make_shared<at::cuda::CUDAGraph>();
   const c10::impl::VirtualGuardImpl devices(device.type());
   devices.getStream(device).synchronize();
   // The default stream cannot be recorded.
@@ -21,21 +19,18 @@ DeviceGraph::DeviceGraph(c10::Device device, const std::function<void()>& kernel
   const c10::StreamGuard guard(stream);
   for (int i = 0; i < 2; ++i) kernels();
   stream.synchronize();
-  recorded_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
   try {
     kernels();
   } catch (...) {
     try {
-      recorded_->graph.capture_end();  // or the stream would take no other work
-    } catch (const c10::Error&) {      // the first fault is the one to tell
+      graph->capture_end();        // or the stream would take no other work
+    } catch (const c10::Error&) {  // the first fault is the one to tell
     }
     throw;
   }
-  recorded_->graph.capture_end();
+  graph->capture_end();
+  return [graph] { graph->replay(); };
 }
-
-DeviceGraph::~DeviceGraph() = default;
-
-void DeviceGraph::replay() { recorded_->graph.replay(); }
 
 }  // namespace zoo

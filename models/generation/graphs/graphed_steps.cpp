@@ -6,22 +6,12 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/ScopeExit.h>
+
+#include "models/generation/graphs/device_graph.h"
 
 namespace zoo {
 namespace {
-
-class FixedCache {
- public:
-  FixedCache(KeyValueCache& cache, const at::Tensor& index, std::int64_t seen) : cache_(cache) {
-    cache_.fix(index, seen);
-  }
-  ~FixedCache() { cache_.unfix(); }
-  FixedCache(const FixedCache&) = delete;
-  FixedCache& operator=(const FixedCache&) = delete;
-
- private:
-  KeyValueCache& cache_;
-};
 
 // Whether positions act through the embedding, or through rotations that do not depend on the length.
 bool positions_are_lookups(const TransformerConfig& config) {
@@ -67,7 +57,8 @@ void FixedStep::set(const TokenIds& ids, std::int64_t position) {
 }
 
 void FixedStep::run() {
-  const FixedCache fixed(cache_, position_, seen_);
+  cache_.fix(position_, seen_);
+  const auto unfixed = c10::make_scope_exit([this] { cache_.unfix(); });
   ModelInputs inputs{.input_ids = ids_, .cache = &cache_, .last_logits_only = true};
   inputs.attention_mask = indices_.ge(begins_).logical_and_(indices_.le(position_));
   if (model_.config().takes_positions()) inputs.position_ids = position_ - begins_;
@@ -77,11 +68,11 @@ void FixedStep::run() {
 GraphedSteps::GraphedSteps(Model& model, KeyValueCache& cache)
     : model_(model),
       cache_(cache),
-      possible_(DeviceGraph::available(cache.device()) && FixedStep::supports(model.config(), kFirstSeen)) {}
+      possible_(can_record(cache.device()) && FixedStep::supports(model.config(), kFirstSeen)) {}
 
 bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
   if (begins != begins_ || moves_ != cache_.moves()) {
-    graph_.reset();
+    launch_ = nullptr;
     begins_ = begins;
     moves_ = cache_.moves();
     calm_ = 0;
@@ -89,22 +80,12 @@ bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
   return ++calm_ > kStepsBefore;
 }
 
-// False if the device or a library refuses: the usual way gives the same logits.
-bool GraphedSteps::record() {
-  try {
-    graph_ = std::make_unique<DeviceGraph>(cache_.device(), [this] { step_->run(); });
-  } catch (const c10::Error&) {
-    possible_ = false;
-  }
-  return possible_;
-}
-
 at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_t>& begins) {
   if (!possible_ || !is_ready(begins)) return {};
   const std::int64_t position = cache_.length();
-  const bool records = !graph_ || position >= seen_;
+  const bool records = !launch_ || position >= seen_;
   if (records) {
-    graph_.reset();
+    launch_ = nullptr;
     seen_ = std::min(cache_.capacity(), std::max(kFirstSeen, static_cast<std::int64_t>(std::bit_ceil(
                                                                  static_cast<std::uint64_t>(position) + 1))));
     possible_ = FixedStep::supports(model_.config(), seen_);
@@ -112,8 +93,13 @@ at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_
     step_.emplace(model_, cache_, begins, seen_);
   }
   step_->set(ids, position);
-  if (records && !record()) return {};
-  graph_->replay();
+  try {
+    if (records) launch_ = recorded(cache_.device(), [this] { step_->run(); });
+  } catch (const c10::Error&) {  // the device or a library refuses: the usual way gives the same logits
+    possible_ = false;
+    return {};
+  }
+  launch_();
   cache_.advance(1);
   return step_->logits();
 }

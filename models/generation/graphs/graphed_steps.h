@@ -1,20 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <vector>
 
-#include "models/generation/graphs/device_graph.h"
 #include "models/layers/attention/key_value_cache.h"
 #include "models/model.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {
 
-/// A decoder's step of one token a row, whose kernels do not depend on how many tokens came before: all
-/// `seen` positions of the cache are read, and a mask hides those after the token. So the kernels can be
-/// recorded once and launched for every token.
+/// A decoder's step of one token a row, whose kernels do not depend on how many tokens came before: it reads
+/// `seen` positions of the cache, and a mask hides those after the token. So they can be recorded once.
 class FixedStep {
  public:
   /// False for models whose step does depend on the number of tokens: biases by distance, windows shorter
@@ -44,8 +42,7 @@ class FixedStep {
   at::Tensor logits_;
 };
 
-/// A session's steps of one token a row on a GPU: once the same rows have taken a few, the step's kernels are
-/// recorded and from then on launched together.
+/// A session's steps of one token a row on a GPU: after a few of the same rows, their kernels are recorded.
 class GraphedSteps {
  public:
   GraphedSteps(Model& model, KeyValueCache& cache);
@@ -60,7 +57,6 @@ class GraphedSteps {
 
  private:
   bool is_ready(const std::vector<std::int64_t>& begins);
-  bool record();
 
   Model& model_;
   KeyValueCache& cache_;
@@ -69,7 +65,7 @@ class GraphedSteps {
   std::vector<std::int64_t> begins_;
   std::int64_t moves_ = -1, seen_ = 0, calm_ = 0;  // calm_: steps since the rows changed
   std::optional<FixedStep> step_;
-  std::unique_ptr<DeviceGraph> graph_;
+  std::function<void()> launch_;  // the recorded step
 };
 
 }  // namespace zoo

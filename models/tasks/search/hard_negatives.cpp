@@ -34,21 +34,17 @@ Distinct distinct(const std::vector<std::string>& all) {
   return found;
 }
 
-void check(const HardNegativeOptions& options) {
-  require_in(at_least(1), "num_negatives", options.count);
-  require_in(at_least(0), "range_min", options.skipped);
-  require_in(at_least(1), "batch_size", options.batch_size);
-  require_in(at_least(0), "absolute_margin", options.absolute_margin);
-  require_in(at_least(0), "relative_margin", options.relative_margin);
-}
-
 }  // namespace
 
 std::vector<std::vector<std::size_t>> hard_negatives(const SearchEmbedders& embedders,
                                                      const std::vector<std::string>& anchors,
                                                      const std::vector<std::string>& positives,
                                                      const HardNegativeOptions& options, const RunPass& run) {
-  check(options);
+  require_in(at_least(1), "num_negatives", options.count);
+  require_in(at_least(0), "range_min", options.skipped);
+  require_in(at_least(1), "batch_size", options.batch_size);
+  require_in(at_least(0), "absolute_margin", options.absolute_margin);
+  require_in(at_least(0), "relative_margin", options.relative_margin);
   if (anchors.empty()) return {};
   const Distinct queries = distinct(anchors), documents = distinct(positives);
   std::vector<std::vector<std::int64_t>> answers(queries.texts.size());

@@ -32,16 +32,14 @@ struct RankedDocument {
   float score = 0.0F;
 };
 
-/// True for a classifier of pairs with one label, which scores how well a document answers a query: a
-/// CrossEncoder of Sentence-Transformers.
+/// True for a CrossEncoder of Sentence-Transformers: a classifier with one label, how well a text answers.
 bool scores_pairs(const CheckpointConfig& checkpoint);
 
 /// Documents, best first; of equal scores the first in the request. The score of a cross-encoder (Nogueira
 /// and Cho, 2019, "Passage re-ranking with BERT") is its logit after the activation that its directory names,
 /// sigmoid without one, as CrossEncoder.predict() gives it; a piece is a batch. Throws Error for a model that
 /// does not score pairs, an activation that is neither sigmoid nor identity, and an empty document;
-/// FieldError for a negative top_k and a batch_size below 1; TokenCountError for a text that is too long and
-/// not truncated.
+/// FieldError for a negative top_k and a batch_size below 1; TokenCountError for a text that is too long.
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked,
                                  const RunPass& run = run_at_once);
 
@@ -56,8 +54,7 @@ struct SearchEmbedders {
 };
 
 /// The prompts of these names; by default "query", and the first of "document", "passage" and "corpus" that
-/// has a text. Throws Error for another name, and if "similarity_fn_name" of `config` is neither cosine nor
-/// dot.
+/// has a text. Throws Error for another name, and if the similarity is neither cosine nor dot.
 SearchEmbedders search_embedders(const TextEmbedder& embedder, const SentenceConfig& config,
                                  const std::optional<std::string>& query_prompt_name = std::nullopt,
                                  const std::optional<std::string>& document_prompt_name = std::nullopt);

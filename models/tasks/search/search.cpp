@@ -14,7 +14,6 @@
 #include <utility>
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/cumsum.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/sub.h>
@@ -232,8 +231,7 @@ class SearchIndex::Embedding {
     rows_.push_back(row);
     lines_and_bytes_.insert(lines_and_bytes_.end(), {line, static_cast<std::int64_t>(text.size())});
     texts_.emplace_back(text);
-    const auto count = static_cast<std::int64_t>(texts_.size());
-    return count < std::min(at_once_, options_.shard_rows - shard_.rows()) || embed();
+    return std::ssize(texts_) < std::min(at_once_, options_.shard_rows - shard_.rows()) || embed();
   }
 
   bool embed() {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
 #include "models/generation/token_loop.h"
 #include "models/tasks/generate_session.h"
@@ -49,8 +50,7 @@ struct SuiteEncoder {
     return tokenizer.encode(text, EncodeOptions{.add_special_tokens = !begun, .with_offsets = false}).ids;
   }
 
-  // The tokens after as many as the context has by itself; white space at its end belongs to the
-  // continuation.
+  // The tokens after as many as the context has by itself, without the white space at its end.
   ScoredTokens pair(const std::string& context, const std::string& continuation) const {
     TokenIds ids = context.empty() ? first : encode(chat::stripped(context, chat::Side::right)), all;
     if (ids.empty()) throw Error("the context has no token that the continuation could follow");
@@ -85,8 +85,7 @@ struct SuiteEncoder {
   std::int64_t max_length = 2048;  // tokens that the model sees; the harness' default
 };
 
-// Scores at least one token of each row; equal contexts and long shared beginnings of contexts are read
-// once.
+// Scores at least one token of each row; equal contexts and long shared beginnings are read once.
 std::vector<Likelihood> likelihoods(DecodingModel& model, const std::vector<ScoredTokens>& rows) {
   const c10::InferenceMode inference;
   std::vector<TokenIds> contexts, unread;
@@ -255,8 +254,7 @@ SuiteResult evaluate_task(const SuiteTask& task, DecodingModel& model, const Gen
     } catch (const Error& error) {
       throw Error(task.name, ", question ", rows.size() + 1, ": ", error.what());
     }
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order = indices_below(rows.size());
   // The longest first: there is little padding.
   std::ranges::stable_sort(order, std::greater<>(),
                            [&](std::size_t i) { return rows[i].empty() ? 0 : rows[i][0].ids.size(); });

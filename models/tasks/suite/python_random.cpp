@@ -2,8 +2,9 @@
 
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <set>
+
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -45,8 +46,7 @@ std::vector<std::size_t> python_sample(std::mt19937& random, std::size_t size, s
     return drawn;
   };
   const bool pools = size <= 21 + (count > 5 ? std::pow(4, std::ceil(std::log(count * 3) / std::log(4))) : 0);
-  std::vector<std::size_t> found, pool(size);
-  std::iota(pool.begin(), pool.end(), 0);
+  std::vector<std::size_t> found, pool = indices_below(size);
   for (std::set<std::size_t> taken; found.size() < count;) {
     const std::size_t left = pools ? size - found.size() : size, drawn = below(left);
     if (!taken.insert(pool[drawn]).second) continue;

@@ -39,15 +39,13 @@ class TaskReader {
     // Those of the last line change no answer.
     check(keys_,
           "task dataset_path dataset_name dataset_kwargs data output_type training_split test_split "
-          "validation_split "
-          "fewshot_split "
-          "fewshot_config doc_to_text doc_to_target doc_to_choice description metric_list num_fewshot "
-          "target_delimiter "
-          "fewshot_delimiter filter_list repeats generation_kwargs "
+          "validation_split fewshot_split fewshot_config doc_to_text doc_to_target doc_to_choice description "
+          "metric_list num_fewshot target_delimiter fewshot_delimiter filter_list repeats generation_kwargs "
           "tag task_alias metadata should_decontaminate doc_to_decontamination_query");
     task_.name = get<std::string>("task", "");
     task_.output_type = get<std::string>("output_type", "generate_until");
     chooses_ = task_.output_type == "multiple_choice";
+    writes_ = task_.output_type == "generate_until";
     has_choices_ = given("doc_to_choice");
     for (const char* key : {"task", "doc_to_text", "doc_to_target", chooses_ ? "doc_to_choice" : "task"})
       if (!given(key)) refuse(key, "is missing");
@@ -99,14 +97,13 @@ class TaskReader {
     for (const Json& entry : get("metric_list", Json::array())) {
       const auto metric =
           known->second.find(task_.metrics.emplace_back(entry.at("metric").get<std::string>()));
-      const bool writes = task_.output_type == "generate_until";
-      check(entry, writes
+      check(entry, writes_
                        ? "metric aggregation higher_is_better ignore_case ignore_punctuation ignore_numbers "
                          "regexes_to_ignore"
                        : "metric aggregation higher_is_better");
       if (metric == known->second.end() || entry.value("aggregation", metric->second) != metric->second)
         refuse("metric_list", "has " + entry.dump() + ", which is not supported for " + known->first);
-      if (writes) task_.rules.push_back(rules_of(entry));
+      if (writes_) task_.rules.push_back(rules_of(entry));
     }
     for (const auto& [name, aggregation] : known->second)
       if (!given("metric_list") && (!chooses_ || name == "acc" || name == "acc_norm"))
@@ -137,7 +134,6 @@ class TaskReader {
   void read_filters() {
     const Texts metrics = std::exchange(task_.metrics, {});
     const std::vector<MatchRules> rules = std::exchange(task_.rules, {});
-    const bool writes = task_.output_type == "generate_until";
     const Json last{{"function", "take_first"}}, none{{"name", "none"}, {"filter", Json::array({last})}},
         entries = get("filter_list", Json::array({none}));
     if (entries.empty()) refuse("filter_list", "is empty");
@@ -148,16 +144,16 @@ class TaskReader {
       std::vector<MatchRules::Filter> filters;
       for (const Json& each : functions) {
         check(each, "function regex_pattern group_select fallback");
-        if (each.at("function") != "regex" || !writes)
+        if (each.at("function") != "regex" || !writes_)
           refuse("filter_list", "has " + each.dump() + "; expected regex, of written texts");
         const std::string expression = each.value("regex_pattern", R"(#### (\-?[0-9\.\,]+))");
         filters.push_back({.pattern = pattern("filter_list", expression),
                            .group_select = each.value("group_select", std::int64_t{0}),
                            .fallback = each.value("fallback", "[invalid]")});
       }
-      if (!writes && !task_.metrics.empty()) continue;  // the same again
+      if (!writes_ && !task_.metrics.empty()) continue;  // the same again
       for (std::size_t i = 0; i < metrics.size(); ++i) {
-        const bool named = writes && (entries.size() > 1 || !filters.empty());
+        const bool named = writes_ && (entries.size() > 1 || !filters.empty());
         task_.metrics.push_back(metrics[i] + (named ? "," + entry.at("name").get<std::string>() : ""));
         task_.rules.push_back(rules[i]);
         task_.rules.back().filters = filters;
@@ -347,7 +343,7 @@ class TaskReader {
   std::vector<Json> examples_;
   std::map<std::string, ChatTemplate> templates_;
   std::size_t shots_ = 0;
-  bool chooses_ = false, has_choices_ = false;
+  bool chooses_ = false, writes_ = false, has_choices_ = false;
   std::optional<bool> inside_;
   std::mt19937 random_ = python_random(1234);  // the harness' seed
 };

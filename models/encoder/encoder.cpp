@@ -191,8 +191,10 @@ void EncoderModel::remove_pooler() {
   pooler = nullptr;
 }
 
-std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style) {
-  return std::make_shared<EncoderModel>(config, head, style);
+decltype(Family::build) builder(const Style& style) {
+  return [style](const TransformerConfig& config, Head head) {
+    return std::make_shared<EncoderModel>(config, head, style);
+  };
 }
 
 }  // namespace zoo::encoder

@@ -101,7 +101,7 @@ class EncoderModel : public Model {
   Style style_;
 };
 
-/// Builds the encoder with the head.
-std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style);
+/// Family::build of encoders in this style.
+decltype(Family::build) builder(const Style& style);
 
 }  // namespace zoo::encoder

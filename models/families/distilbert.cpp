@@ -1,6 +1,5 @@
 // DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments and pooler.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::distilbert {
@@ -47,12 +46,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(
-      config, head,
-      {.sentence_vector = encoder::SentenceVector::kRelu, .has_pooler = false, .keeps_spare_bias = false});
-}
-
 C sized(std::int64_t vocab_size) {
   C config = of_size(base(), {vocab_size, 768, 6, 12});
   config.max_positions = 512;
@@ -93,7 +86,9 @@ Family family() {
                     usual_end_keys()})},
       .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},
                   {"distilbert-base-cased", "DistilBERT, cased", sized(28996)}},
-      .build = build,
+      .build = encoder::builder({.sentence_vector = encoder::SentenceVector::kRelu,
+                                 .has_pooler = false,
+                                 .keeps_spare_bias = false}),
       .weight_table = weights,
   };
 }

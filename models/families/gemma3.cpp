@@ -79,7 +79,7 @@ std::shared_ptr<Model> build(const C& config, Head head) {
   if (head != Head::kBase)
     throw Error("a gemma3_text with use_bidirectional_attention has no ", name_of(head),
                 " head (it has: base)");
-  return encoder::build(config, head, {.has_pooler = false});
+  return encoder::builder({.has_pooler = false})(config, head);
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,

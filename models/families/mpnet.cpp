@@ -76,7 +76,7 @@ Family family() {
                     }})},
       .presets = {{"mpnet-base", "MPNet base", published()},
                   {"all-mpnet-base-v2", "MPNet for sentence embeddings", published()}},
-      .build = build_roberta,
+      .build = encoder::builder(kRobertaStyle),
       .weight_table = weights,
   };
 }

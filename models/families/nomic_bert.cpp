@@ -1,7 +1,6 @@
 // Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and a gated feed-forward, without biases in
 // its layers.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 #include "models/families/kinds/rotary_keys.h"
 
@@ -97,10 +96,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head, {.has_pooler = false});
-}
-
 C published() { return of_size(base(), {30528, 768, 12, 12, 3072}); }
 
 Family family() {
@@ -114,7 +109,7 @@ Family family() {
       .base = base(),
       .keys = keys(),
       .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts", published()}},
-      .build = build,
+      .build = encoder::builder({.has_pooler = false}),
       .weight_table = weights,
   };
 }

@@ -52,7 +52,7 @@ Family roberta_like(const std::string& model_type, const std::string& name, cons
       .keys = {"RoBERTa", concatenated(bert_keys(),
                                        {classifier_dropout_key(), segments_key(), required_pad_token_key()})},
       .presets = std::move(presets),
-      .build = build_roberta,
+      .build = encoder::builder(kRobertaStyle),
       .weight_table = weights,
   };
 }

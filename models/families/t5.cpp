@@ -216,7 +216,7 @@ WeightTable weights(const C& config) {
 std::shared_ptr<Model> build(const C& config, Head head) {
   if (config.shape != Shape::kEncoder) return std::make_shared<EncoderDecoderModel>(config, head);
   if (head != Head::kBase) throw Error("the encoder of a t5 has no ", name_of(head), " head (it has: base)");
-  return encoder::build(config, head, {.has_pooler = false});
+  return encoder::builder({.has_pooler = false})(config, head);
 }
 
 // As transformers 5, whatever tie_word_embeddings says: a projection beside the embedding is one of its own

@@ -22,9 +22,7 @@ WeightTable weights(const C& config) {
   };
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      {"transformer.layer.{}.attention.q_lin",
-                                              "transformer.layer.{}.attention.k_lin",
-                                              "transformer.layer.{}.attention.v_lin"}},
+      {"stack.blocks.{}.attention.qkv",      q_k_v("transformer.layer.{}.attention.", "_lin")},
       {"stack.blocks.{}.attention.out",      {"transformer.layer.{}.attention.out_lin"}},
       {"stack.blocks.{}.attention_norm",     {"transformer.layer.{}.sa_layer_norm"}},
       {"stack.blocks.{}.feed_forward.up",    {"transformer.layer.{}.ffn.lin1"}},

@@ -146,9 +146,7 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
 std::vector<WeightName> self_attention(const std::string& ours, const std::string& theirs) {
   return {
       {ours + "attention_norm.weight", {theirs + "layer.0.layer_norm.weight"}},
-      {ours + "attention.qkv.weight",  {theirs + "layer.0.SelfAttention.q.weight",
-                                        theirs + "layer.0.SelfAttention.k.weight",
-                                        theirs + "layer.0.SelfAttention.v.weight"}},
+      {ours + "attention.qkv.weight",  q_k_v(theirs + "layer.0.SelfAttention.", ".weight")},
       {ours + "attention.out.weight",  {theirs + "layer.0.SelfAttention.o.weight"}},
   };
 }

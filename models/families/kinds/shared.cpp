@@ -144,6 +144,10 @@ std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) 
   return {width, kv_width, kv_width};
 }
 
+std::vector<std::string> q_k_v(const std::string& before, const std::string& after) {
+  return {before + "q" + after, before + "k" + after, before + "v" + after};
+}
+
 std::vector<WeightName> joint_projections(const TransformerConfig& config, const std::string& block,
                                           const std::string& attention) {
   return {{"stack.blocks.{}.attention.qkv",

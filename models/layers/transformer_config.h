@@ -318,5 +318,6 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
 std::string_view name_of(PositionKind position);
 std::string_view name_of(NormKind norm);
 std::string_view name_of(AttentionKind attention);
+std::string_view name_of(RopeScalingKind scaling);
 
 }  // namespace zoo

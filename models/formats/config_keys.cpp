@@ -1,7 +1,6 @@
 #include "models/formats/config_keys.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string_view>
 #include <type_traits>
@@ -20,31 +19,23 @@ namespace {
 
 using nlohmann::json;
 
-struct ActivationName {
-  const char* theirs;
-  Activation ours;
-};
 // The first name of each activation is written.
-constexpr std::array<ActivationName, 12> kActivations{{{"gelu_new", Activation::kGeluTanh},
-                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                                                       {"gelu_python_tanh", Activation::kGeluTanh},
-                                                       {"gelu_fast", Activation::kGeluTanh},
-                                                       {"gelu_accurate", Activation::kGeluTanh},
-                                                       {"gelu", Activation::kGelu},
-                                                       {"gelu_python", Activation::kGelu},
-                                                       {"relu", Activation::kRelu},
-                                                       {"silu", Activation::kSilu},
-                                                       {"swish", Activation::kSilu},
-                                                       {"tanh", Activation::kTanh},
-                                                       {"relu2", Activation::kRelu2}}};
-
-struct ProblemName {
-  const char* theirs;
-  ProblemType ours;
-};
-constexpr std::array<ProblemName, 3> kProblems{{{"regression", ProblemType::kRegression},
-                                                {"single_label_classification", ProblemType::kSingleLabel},
-                                                {"multi_label_classification", ProblemType::kMultiLabel}}};
+constexpr std::pair<const char*, Activation> kActivations[]{{"gelu_new", Activation::kGeluTanh},
+                                                            {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                                            {"gelu_python_tanh", Activation::kGeluTanh},
+                                                            {"gelu_fast", Activation::kGeluTanh},
+                                                            {"gelu_accurate", Activation::kGeluTanh},
+                                                            {"gelu", Activation::kGelu},
+                                                            {"gelu_python", Activation::kGelu},
+                                                            {"relu", Activation::kRelu},
+                                                            {"silu", Activation::kSilu},
+                                                            {"swish", Activation::kSilu},
+                                                            {"tanh", Activation::kTanh},
+                                                            {"relu2", Activation::kRelu2}};
+constexpr std::pair<const char*, ProblemType> kProblems[]{
+    {"regression", ProblemType::kRegression},
+    {"single_label_classification", ProblemType::kSingleLabel},
+    {"multi_label_classification", ProblemType::kMultiLabel}};
 
 // "LABEL_0", …: labels of a model without label names.
 std::string plain_label(std::int64_t id) { return "LABEL_" + std::to_string(id); }
@@ -58,8 +49,8 @@ void read_labels(const ConfigReader& reader, TransformerConfig& config) {
   }
   const std::string name = reader.get_string("problem_type", "");
   if (name.empty()) return;
-  for (const ProblemName& entry : kProblems)
-    if (name == entry.theirs) config.problem_type = entry.ours;
+  for (const auto& [theirs, ours] : kProblems)
+    if (name == theirs) config.problem_type = ours;
   if (config.problem_type == ProblemType::kByLabels)
     reader.refuse("problem_type",
                   "expected regression, single_label_classification or multi_label_classification");
@@ -74,8 +65,8 @@ void write_labels(const TransformerConfig& config, json& json) {
       json["label2id"][label] = id;
     }
   }
-  for (const ProblemName& entry : kProblems)
-    if (config.problem_type == entry.ours) json["problem_type"] = entry.theirs;
+  for (const auto& [theirs, ours] : kProblems)
+    if (config.problem_type == ours) json["problem_type"] = theirs;
 }
 
 // One overload for each type of ConfigKey::Field.
@@ -161,20 +152,20 @@ void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) 
 }  // namespace
 
 std::optional<Activation> activation_named(const std::string& name) {
-  for (const ActivationName& entry : kActivations)
-    if (name == entry.theirs) return entry.ours;
+  for (const auto& [theirs, ours] : kActivations)
+    if (name == theirs) return ours;
   return std::nullopt;
 }
 
 std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations)
-    if (activation == entry.ours) return entry.theirs;
+  for (const auto& [theirs, ours] : kActivations)
+    if (activation == ours) return theirs;
   throw Error("config.json has no name for an activation of ", name_of(activation));
 }
 
 std::string activation_names() {
   std::vector<std::string> names;
-  for (const ActivationName& entry : kActivations) names.emplace_back(entry.theirs);
+  for (const auto& [theirs, ours] : kActivations) names.emplace_back(theirs);
   return joined(names);
 }
 

@@ -26,26 +26,10 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kLengthSize = 8;
 
-struct TypeName {
-  at::ScalarType type;
-  const char* name;
-};
-constexpr std::array<TypeName, 10> kTypes{{{at::kDouble, "F64"},
-                                           {at::kFloat, "F32"},
-                                           {at::kHalf, "F16"},
-                                           {at::kBFloat16, "BF16"},
-                                           {at::kLong, "I64"},
-                                           {at::kInt, "I32"},
-                                           {at::kShort, "I16"},
-                                           {at::kChar, "I8"},
-                                           {at::kByte, "U8"},
-                                           {at::kBool, "BOOL"}}};
-
-std::optional<at::ScalarType> type_named(std::string_view name) {
-  for (const TypeName& entry : kTypes)
-    if (name == entry.name) return entry.type;
-  return std::nullopt;
-}
+constexpr std::pair<at::ScalarType, const char*> kTypes[]{
+    {at::kDouble, "F64"}, {at::kFloat, "F32"}, {at::kHalf, "F16"},  {at::kBFloat16, "BF16"},
+    {at::kLong, "I64"},   {at::kInt, "I32"},   {at::kShort, "I16"}, {at::kChar, "I8"},
+    {at::kByte, "U8"},    {at::kBool, "BOOL"}};
 
 // JSON allows duplicate keys; nlohmann keeps the last, readers that keep the first would see other tensors.
 json parse_header(std::string_view text, const std::filesystem::path& path) {
@@ -128,9 +112,9 @@ class EntryParser {
   at::ScalarType dtype() const {
     const auto found = value_.find("dtype");
     if (found == value_.end() || !found->is_string()) fail("must have a string 'dtype'");
-    const auto type = type_named(found->get_ref<const std::string&>());
-    if (!type) fail("has the dtype " + found->dump() + ", which the zoo does not know");
-    return *type;
+    for (const auto& [type, name] : kTypes)
+      if (found->get_ref<const std::string&>() == name) return type;
+    fail("has the dtype " + found->dump() + ", which the zoo does not know");
   }
 
   std::vector<std::int64_t> shape() const {
@@ -273,8 +257,8 @@ bool SafetensorsFile::verify() const {
 }
 
 const char* safetensors_name(at::ScalarType dtype) {
-  for (const TypeName& entry : kTypes)
-    if (dtype == entry.type) return entry.name;
+  for (const auto& [type, name] : kTypes)
+    if (dtype == type) return name;
   return nullptr;
 }
 

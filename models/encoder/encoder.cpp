@@ -89,25 +89,15 @@ void EncoderModel::add_vocabulary() {
   if (parameters_want_default()) prediction_bias.zero_();
 }
 
-StackOutput EncoderModel::encode(const ModelInputs& inputs) {
-  const at::Tensor embedded = embeddings(EmbeddingInputs{
-      .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
-  return stack(observing(
-      StackInputs{
-          .embeddings = embedded, .attention_mask = inputs.attention_mask, .positions = inputs.position_ids},
-      inputs));
-}
-
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   check_stacks(inputs.interventions, /*has_encoder=*/true, /*has_decoder=*/false);
   TORCH_CHECK(inputs.documents.empty(), "rows of several documents are for decoders");
-  StackOutput result = encode(inputs);
-  ModelOutput output;
-  output.last_hidden_state = std::move(result.hidden);
-  output.hidden_states = std::move(result.hidden_states);
-  output.attentions = std::move(result.attentions);
-  output.heads = std::move(result.heads);
-  output.activations = std::move(result.activations);
+  const at::Tensor embedded = embeddings(EmbeddingInputs{
+      .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
+  ModelOutput output = model_output_of(stack(observing(
+      StackInputs{
+          .embeddings = embedded, .attention_mask = inputs.attention_mask, .positions = inputs.position_ids},
+      inputs)));
   if (pooler && head_ == Head::kBase) output.pooler_output = pooler(output.last_hidden_state);
   run(head_parts(), inputs, output);
   if (head_ != Head::kPretraining) return output;

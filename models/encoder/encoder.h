@@ -92,7 +92,6 @@ class EncoderModel : public Model {
   void add_head();
   void add_transform();
   void add_vocabulary();
-  StackOutput encode(const ModelInputs& inputs);
   HeadParts transformed(const Linear& projection, double dropout) const;
   HeadParts head_parts() const;
   HeadParts sentence_parts() const;

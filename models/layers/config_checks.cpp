@@ -27,6 +27,18 @@ class Faults {
 
 constexpr std::int64_t kMostExperts = 65'536;
 
+void check_size(const char* name, std::int64_t value, std::int64_t least, std::string_view demand,
+                Faults& faults) {
+  faults.check(value >= least && value <= kLargestSize, name, " must be ", demand, ", got ", value);
+}
+
+// An element for each layer, or none.
+void check_by_layer(const char* name, const std::vector<bool>& layers, const TransformerConfig& c,
+                    Faults& faults) {
+  faults.check(layers.empty() || static_cast<std::int64_t>(layers.size()) == c.num_layers, name,
+               " must name all ", c.num_layers, " layers, got ", layers.size());
+}
+
 void check_ranges(const TransformerConfig& c, Faults& faults) {
   for (const std::string& fault : range_faults(c)) faults.check(false, fault);
   faults.check(c.num_decoder_layers >= 0 && c.num_decoder_layers <= kMostLayers,
@@ -90,15 +102,13 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
         "dynamic rope_scaling needs a factor of at least 1 and more than 2 rotating dimensions, got ",
         scaling.factor, " and ", c.rotary_size());
   } else if (c.has_t5_buckets()) {
-    faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
-                 "relative_buckets must be at least 4, got ", c.relative_buckets);
+    check_size("relative_buckets", c.relative_buckets, 4, "at least 4", faults);
     // Half of a direction's buckets hold one distance each; the others share the distances up to the largest.
     const std::int64_t exact = c.relative_buckets / (c.shape == Shape::kEncoder ? 4 : 2);
     faults.check(c.relative_max_distance > exact, "relative_max_distance must be more than ", exact, " for ",
                  c.relative_buckets, " buckets, got ", c.relative_max_distance);
   } else if (c.position == PositionKind::kDisentangled) {
-    faults.check(c.relative_buckets >= 4 && c.relative_buckets <= kLargestSize,
-                 "relative_buckets must be at least 4, got ", c.relative_buckets);
+    check_size("relative_buckets", c.relative_buckets, 4, "at least 4", faults);
     faults.check(c.relative_max_distance > c.relative_buckets / 2 + 1,
                  "relative_max_distance must be more than ", c.relative_buckets / 2 + 1, " for ",
                  c.relative_buckets, " buckets, got ", c.relative_max_distance);
@@ -108,33 +118,21 @@ void check_positions(const TransformerConfig& c, Faults& faults) {
                  "disentangled attention is one of encoders, without grouped heads, query_key_norm, "
                  "attention_softcap and sliding_window");
   } else if (c.position == PositionKind::kShaw) {
-    faults.check(c.relative_max_distance > 0 && c.relative_max_distance <= kLargestSize,
-                 "relative_max_distance must be positive, got ", c.relative_max_distance);
+    check_size("relative_max_distance", c.relative_max_distance, 1, "positive", faults);
   }
-}
-
-void check_window(const TransformerConfig& c, Faults& faults) {
-  faults.check(c.window_layers.empty() || static_cast<std::int64_t>(c.window_layers.size()) == c.num_layers,
-               "window_layers must name all ", c.num_layers, " layers, got ", c.window_layers.size());
-  faults.check(c.rotary_layers.empty() || static_cast<std::int64_t>(c.rotary_layers.size()) == c.num_layers,
-               "rotary_layers must name all ", c.num_layers, " layers, got ", c.rotary_layers.size());
 }
 
 void check_experts(const TransformerConfig& c, Faults& faults) {
   if (c.num_experts == 0) return;
-  const auto size = [&](const char* name, std::int64_t value, std::int64_t least) {
-    faults.check(value >= least && value <= kLargestSize, name, " must be in [", least, ", ", kLargestSize,
-                 "], got ", value);
-  };
+  const std::string range = "in [0, " + std::to_string(kLargestSize) + "]";
   faults.check(c.num_experts > 0 && c.num_experts <= kMostExperts, "num_experts must be in [0, ",
                kMostExperts, "], got ", c.num_experts);
   faults.check(c.experts_per_token > 0 && c.experts_per_token <= c.num_experts,
                "experts_per_token must be in [1, num_experts (", c.num_experts, ")], got ",
                c.experts_per_token);
-  size("expert_size", c.expert_size, 0);
-  size("shared_expert_size", c.shared_expert_size, 0);
-  faults.check(c.expert_layers.empty() || static_cast<std::int64_t>(c.expert_layers.size()) == c.num_layers,
-               "expert_layers must name all ", c.num_layers, " layers, got ", c.expert_layers.size());
+  check_size("expert_size", c.expert_size, 0, range, faults);
+  check_size("shared_expert_size", c.shared_expert_size, 0, range, faults);
+  check_by_layer("expert_layers", c.expert_layers, c, faults);
   faults.check(std::isfinite(c.router_loss_weight) && c.router_loss_weight >= 0,
                "router_loss_weight must not be negative, got ", c.router_loss_weight);
   faults.check(
@@ -178,14 +176,11 @@ void check_attention(const TransformerConfig& c, Faults& faults) {
                    c.attention_dropout);
       break;
     case AttentionKind::kLinformer:
-      faults.check(c.attention_projection > 0 && c.attention_projection <= kLargestSize,
-                   "attention_projection must be positive, got ", c.attention_projection);
+      check_size("attention_projection", c.attention_projection, 1, "positive", faults);
       faults.check(c.shape == Shape::kEncoder,
                    "linformer attention mixes all positions: only an encoder has it");
       break;
-    default:
-      faults.check(c.sparse_window > 0 && c.sparse_window <= kLargestSize,
-                   "sparse_window must be positive, got ", c.sparse_window);
+    default: check_size("sparse_window", c.sparse_window, 1, "positive", faults);
   }
 }
 
@@ -197,7 +192,8 @@ void TransformerConfig::validate() const {
   check_heads(*this, faults);
   check_positions(*this, faults);
   check_attention(*this, faults);
-  check_window(*this, faults);
+  check_by_layer("window_layers", window_layers, *this, faults);
+  check_by_layer("rotary_layers", rotary_layers, *this, faults);
   check_experts(*this, faults);
   check_block(*this, faults);
   check_embeddings(*this, faults);

@@ -8,7 +8,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
-#include "models/kernels/training/dropout.h"
+#include "models/kernels/training/row_functions.h"
 #include "models/kernels/training/vocabulary_loss.h"
 
 namespace zoo::ops {

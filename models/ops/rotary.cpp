@@ -3,7 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
-#include "models/kernels/training/rotary.h"
+#include "models/kernels/training/row_functions.h"
 
 namespace zoo::ops {
 

@@ -35,7 +35,7 @@ void multiply_upper(const Matrix& a, const Matrix& b, std::size_t depth, float* 
   const MatrixProduct product{
       .rows = size, .columns = size, .depth = depth, .a = a, .b = b, .result = result, .result_row = size};
   for (std::size_t column = 0; column < size; column += kPanelColumns) {
-    const std::size_t last = column + kPanelColumns < size ? column + kPanelColumns : size;
+    const std::size_t last = smaller(column + kPanelColumns, size);
     multiply(product, {0, last, column, last});
   }
 }

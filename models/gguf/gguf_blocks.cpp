@@ -26,6 +26,9 @@ float half_at(Bytes at) {
   return value;
 }
 
+// The i-th of signed bytes, plus 128.
+std::uint8_t from_signed(Bytes bytes, int i) { return bytes[i] ^ 128; }
+
 // The i-th of 32 numbers of four bits.
 std::uint8_t nibble(Bytes bytes, int i) { return i < 16 ? bytes[i] & 15 : bytes[i - 16] >> 4; }
 
@@ -51,29 +54,16 @@ struct Runs {
   }
 };
 
-void q8_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 128 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = block[2 + i] ^ 128;
+// Q8_0, Q4_0 and Q5_0: 32 numbers with a scale.
+template <auto Number, int Zero> void scaled_block(Bytes block, const Runs& to) {
+  to.set_both(half_at(block), Zero * half_at(block));
+  for (int i = 0; i < 32; ++i) to.numbers[i] = Number(block + 2, i);
 }
 
-void q4_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 8 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = nibble(block + 2, i);
-}
-
-void q5_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 16 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 2, i);
-}
-
-void q4_1(Bytes block, const Runs& to) {
+// Q4_1 and Q5_1: 32 numbers with a scale and a minimum.
+template <auto Number> void block_with_minimum(Bytes block, const Runs& to) {
   to.set_both(half_at(block), -half_at(block + 2));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = nibble(block + 4, i);
-}
-
-void q5_1(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), -half_at(block + 2));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 4, i);
+  for (int i = 0; i < 32; ++i) to.numbers[i] = Number(block + 4, i);
 }
 
 // Scale and minimum of the j-th of eight parts of 32, each of six bits, in twelve bytes.
@@ -122,9 +112,14 @@ struct Decoder {
 };
 
 const Decoder& decoder_of(std::string_view type) {
-  static constexpr Decoder kDecoders[] = {{"Q8_0", q8_0, 128}, {"Q4_0", q4_0, 8}, {"Q4_1", q4_1},
-                                          {"Q5_0", q5_0, 16},  {"Q5_1", q5_1},    {"Q4_K", q4_k},
-                                          {"Q5_K", q5_k},      {"Q6_K", q6_k, 32}};
+  static constexpr Decoder kDecoders[] = {{"Q8_0", scaled_block<from_signed, 128>, 128},
+                                          {"Q4_0", scaled_block<nibble, 8>, 8},
+                                          {"Q4_1", block_with_minimum<nibble>},
+                                          {"Q5_0", scaled_block<five_bits, 16>, 16},
+                                          {"Q5_1", block_with_minimum<five_bits>},
+                                          {"Q4_K", q4_k},
+                                          {"Q5_K", q5_k},
+                                          {"Q6_K", q6_k, 32}};
   return *std::ranges::find(kDecoders, type, &Decoder::type);
 }
 

@@ -133,13 +133,6 @@ const nlohmann::ordered_json& foreign_keys() {
   return all;
 }
 
-bool is_foreign_key(const std::string& key) { return foreign_keys()["neutral"].contains(key); }
-
-bool changes_no_numbers(const std::string& key) {
-  const auto& names = foreign_keys()["of_no_numbers"];
-  return std::find(names.begin(), names.end(), key) != names.end();
-}
-
 // A key that the family has asked of the reader is known; another must be absent, null or the value that
 // changes nothing.
 void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) {
@@ -306,8 +299,10 @@ std::vector<std::string> ConfigKeys::unknown(const TransformerConfig& base, cons
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);
   std::vector<std::string> unknown;
+  const auto &neutral = foreign_keys()["neutral"], &others = foreign_keys()["of_no_numbers"];
   for (const auto& [key, value] : json.items())
-    if (!reader.was_asked_for(key) && !is_foreign_key(key) && !changes_no_numbers(key))
+    if (!reader.was_asked_for(key) && !neutral.contains(key) &&
+        std::find(others.begin(), others.end(), key) == others.end())
       unknown.push_back(key);
   return unknown;
 }

@@ -28,11 +28,12 @@ at::Tensor divided(const at::Tensor& numerator, const at::Tensor& denominator) {
   return (numerator / denominator.masked_fill(nothing, 1.0)).masked_fill(nothing, 0.0);
 }
 
-AttentionOutput all_pairs(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool causal) {
+AttentionOutput all_pairs(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          const EfficientAttentionOptions& options) {
   at::Tensor products = at::matmul(q, k.transpose(-2, -1));
-  if (causal) products = products * (relative_distances(q.size(2), k.size(2), q.device()) <= 0);
+  if (options.causal) products = products * (relative_distances(q.size(2), k.size(2), q.device()) <= 0);
   const at::Tensor weights = divided(products, products.sum(-1, /*keepdim=*/true));
-  return {at::matmul(weights, v), weights};
+  return {at::matmul(weights, v), options.need_weights ? weights : at::Tensor()};
 }
 
 // Works in chunks: earlier chunks contribute a running sum, the chunk itself its own pairs.
@@ -58,11 +59,8 @@ at::Tensor causal_sums(const at::Tensor& q, const at::Tensor& k, const at::Tenso
 AttentionOutput linear_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const EfficientAttentionOptions& options) {
   const at::Tensor queries = feature_map(q), keys = without_hidden(feature_map(k), options.key_mask);
-  if (options.need_weights || (options.causal && q.size(2) != k.size(2))) {
-    AttentionOutput result = all_pairs(queries, keys, v, options.causal);
-    if (!options.need_weights) result.weights = at::Tensor();
-    return result;
-  }
+  if (options.need_weights || (options.causal && q.size(2) != k.size(2)))
+    return all_pairs(queries, keys, v, options);
   if (options.causal) return {causal_sums(queries, keys, v), at::Tensor()};
   const at::Tensor sum = keys.sum(2, /*keepdim=*/true);
   return {divided(at::matmul(queries, at::matmul(keys.transpose(-2, -1), v)), (queries * sum).sum(-1, true)),
@@ -80,11 +78,9 @@ AttentionOutput linformer_attention(const at::Tensor& q, const at::Tensor& k, co
   };
   const double scale = options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   const at::Tensor scores = at::matmul(q, mixed(key_projection, k).transpose(-2, -1)) * scale;
-  at::Tensor weights = at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
+  const at::Tensor weights = at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
   const at::Tensor dropped = at::dropout(weights, options.dropout, options.dropout > 0);
-  AttentionOutput result{at::matmul(dropped, mixed(value_projection, v)), at::Tensor()};
-  if (options.need_weights) result.weights = std::move(weights);
-  return result;
+  return {at::matmul(dropped, mixed(value_projection, v)), options.need_weights ? weights : at::Tensor()};
 }
 
 }  // namespace zoo

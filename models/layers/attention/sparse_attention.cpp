@@ -45,7 +45,8 @@ AttentionOutput dense(const at::Tensor& q, const at::Tensor& k, const at::Tensor
   if (options.key_mask.defined()) visible = visible & options.key_mask.unsqueeze(1).unsqueeze(1);
   const at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * scale_of(options, q);
   const at::Tensor weights = masked_softmax(scores, visible, 0.0);
-  return {at::matmul(at::dropout(weights, options.dropout, options.dropout > 0), v), weights};
+  return {at::matmul(at::dropout(weights, options.dropout, options.dropout > 0), v),
+          options.need_weights ? weights : at::Tensor()};
 }
 
 // A sequence cut into N blocks of w positions, w = the window; each query block sees the keys of its own
@@ -136,11 +137,7 @@ at::Tensor visible_keys(const EfficientAttentionOptions& options, std::int64_t q
 AttentionOutput sparse_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const EfficientAttentionOptions& options) {
   TORCH_CHECK(options.window > 0, "sparse attention needs a window of at least 1, got ", options.window);
-  if (options.need_weights || q.size(2) != k.size(2)) {
-    AttentionOutput result = dense(q, k, v, options);
-    if (!options.need_weights) result.weights = at::Tensor();
-    return result;
-  }
+  if (options.need_weights || q.size(2) != k.size(2)) return dense(q, k, v, options);
   const bool slides = options.kind == AttentionKind::kSlidingWindow;
   return {slides ? windowed(q, k, v, options) : strided(q, k, v, options), at::Tensor()};
 }

@@ -63,17 +63,6 @@ void write_ropes(const C& config, nlohmann::json& json) {
   json["rope_local_base_freq"] = config.window_rope_theta;
 }
 
-// A window then has half its positions on each side.
-ConfigKey direction_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    if (reader.get_bool("use_bidirectional_attention", false)) config.shape = Shape::kEncoder;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["use_bidirectional_attention"] = config.shape == Shape::kEncoder;
-  };
-  return {"use_bidirectional_attention", read, write};
-}
-
 std::shared_ptr<Model> build(const C& config, Head head) {
   if (config.shape != Shape::kEncoder) return build_decoder(config, head);
   if (head != Head::kBase)
@@ -101,13 +90,15 @@ Family family() {
                 {Head::kSequenceClassification, "Gemma3TextForSequenceClassification"}},
       .base = base(),
       .keys = {"Gemma 3",
-               concatenated({gemma2_keys(),
-                             {window_layers_key(),
-                              direction_key(),
-                              ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
-                              // transformers does not cap the scores of Gemma 3, whatever the key says.
-                              expected_key("attn_logit_softcapping", nullptr),
-                              {"rope_theta", read_ropes, write_ropes}}})},
+               concatenated(
+                   {gemma2_keys(),
+                    {window_layers_key(),
+                     // A window then has half its positions on each side.
+                     choice_key("use_bidirectional_attention", &C::shape, Shape::kEncoder, Shape::kDecoder),
+                     ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
+                     // transformers does not cap the scores of Gemma 3, whatever the key says.
+                     expected_key("attn_logit_softcapping", nullptr),
+                     {"rope_theta", read_ropes, write_ropes}}})},
       .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
                   {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
       .build = build,

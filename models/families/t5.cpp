@@ -89,10 +89,6 @@ void write_decoder_layers(const C& config, nlohmann::json& json) {
   json["num_decoder_layers"] = config.decoder_layers();
 }
 
-void read_decoder_start(const ConfigReader& reader, C& config) {
-  config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
-}
-
 // transformers 4 says with tie_word_embeddings both whether the output projection is the embedding and
 // whether its input is scaled. transformers 5 always writes true, says the second with scale_decoder_outputs,
 // and leaves the first to the file (complete_config). There null means false.
@@ -111,7 +107,9 @@ void write_output(const C& config, nlohmann::json& json) {
 
 ConfigKeys keys(const char* family, const ConfigKey& output) {
   ConfigKey start = id_key("decoder_start_token_id", &C::decoder_start_token_id);
-  start.read = read_decoder_start;
+  start.read = [](const ConfigReader& reader, C& config) {
+    config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
+  };
   return {family,
           {
               shape_key(family + std::string("EncoderModel")),

@@ -72,6 +72,7 @@ ConfigKey choice_key(const std::string& name, Choice C::*field, Choice if_true, 
 template ConfigKey choice_key(const std::string&, std::int64_t C::*, std::int64_t, std::int64_t);
 template ConfigKey choice_key(const std::string&, ExpertWeights C::*, ExpertWeights, ExpertWeights);
 template ConfigKey choice_key(const std::string&, NormPlacement C::*, NormPlacement, NormPlacement);
+template ConfigKey choice_key(const std::string&, Shape C::*, Shape, Shape);
 template ConfigKey choice_key(const std::string&, SublayerOrder C::*, SublayerOrder, SublayerOrder);
 
 ConfigKey same_size_key(const std::string& name, std::int64_t C::*field, const std::string& other) {

@@ -227,8 +227,11 @@ void complete_config(C& config, const WeightFiles& files) {
   }
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = of_size(base(), {32128, hidden, layers, heads, inner});
+constexpr std::int64_t kT5 = 32128, kMt5 = 250112, kUmt5 = 256384;  // sizes of the published vocabularies
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
+        std::int64_t vocabulary = kT5) {
+  C config = of_size(base(), {vocabulary, hidden, layers, heads, inner});
   config.num_decoder_layers = layers;
   config.decoder_start_token_id = 0;
   return config;
@@ -248,12 +251,6 @@ C mt5_base() {
   return config;
 }
 
-C mt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = v1_1(sized(hidden, layers, heads, inner));
-  config.vocab_size = 250112;
-  return config;
-}
-
 // What UMT5 changes in an mT5. Its logits are scaled as transformers 5 does, whatever tie_word_embeddings
 // says.
 C umt5(C config) {
@@ -262,16 +259,9 @@ C umt5(C config) {
   return config;
 }
 
-C umt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = umt5(mt5_sized(hidden, layers, heads, inner));
-  config.vocab_size = 256384;
-  return config;
-}
-
 C tiny() {
-  C config = v1_1(sized(128, 3, 4, 256));
+  C config = v1_1(sized(128, 3, 4, 256, 1024));
   config.head_dim = 32;
-  config.vocab_size = 1024;
   return config;
 }
 
@@ -316,9 +306,9 @@ using namespace t5;
 Family family() {
   return t5_like("mt5", "MT5", "mT5 (Xue et al., 2021): multilingual T5 1.1", mt5_base(),
                  optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                 {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
-                  {"mt5-base", "mT5 base", mt5_sized(768, 12, 12, 2048)},
-                  {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}});
+                 {{"mt5-small", "mT5 small", v1_1(sized(512, 8, 6, 1024, kMt5))},
+                  {"mt5-base", "mT5 base", v1_1(sized(768, 12, 12, 2048, kMt5))},
+                  {"mt5-large", "mT5 large", v1_1(sized(1024, 24, 16, 2816, kMt5))}});
 }
 
 }  // namespace zoo::family::mt5
@@ -331,9 +321,9 @@ Family family() {
   return t5_like("umt5", "UMT5",
                  "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
                  t5::umt5(mt5_base()), optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                 {{"umt5-small", "UMT5 small", umt5_sized(512, 8, 6, 1024)},
-                  {"umt5-base", "UMT5 base", umt5_sized(768, 12, 12, 2048)},
-                  {"umt5-xxl", "UMT5 xxl", umt5_sized(4096, 24, 64, 10240)}});
+                 {{"umt5-small", "UMT5 small", t5::umt5(v1_1(sized(512, 8, 6, 1024, kUmt5)))},
+                  {"umt5-base", "UMT5 base", t5::umt5(v1_1(sized(768, 12, 12, 2048, kUmt5)))},
+                  {"umt5-xxl", "UMT5 xxl", t5::umt5(v1_1(sized(4096, 24, 64, 10240, kUmt5)))}});
 }
 
 }  // namespace zoo::family::umt5

@@ -13,7 +13,7 @@
 #include <ATen/ops/where.h>
 #include <c10/util/Exception.h>
 
-#include "models/ops/rotary.h"
+#include "models/ops/attention.h"
 
 namespace zoo {
 namespace {

@@ -9,7 +9,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "models/kernels/training/row_functions.h"
-#include "models/kernels/training/vocabulary_loss.h"
 
 namespace zoo::ops {
 namespace {

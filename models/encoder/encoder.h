@@ -47,9 +47,8 @@ TORCH_MODULE(Pooler);
 
 /// Encoder with embeddings, as in BERT, RoBERTa, DistilBERT and ALBERT. Its heads:
 ///   base                     last_hidden_state and, with a pooler, pooler_output
-///   masked-lm                logits [B, T, V] = W2 norm(f(W x)) + b (Devlin et al., 2019, section 3.1),
-///   where
-///                            W2 is the word embedding, or `decoder` if !config.tie_word_embeddings
+///   masked-lm                logits [B, T, V] = W2 norm(f(W x)) + b (Devlin et al., 2019, section 3.1): W2
+///                            is the word embedding, or `decoder` if !config.tie_word_embeddings
 ///   next-sentence            logits [B, 2] from the pooler; 0: the second segment follows the first
 ///   pretraining              both: sentence_logits [B, 2] are those of next sentences, or of their order
 ///                            (Lan et al., 2020, section 3.1; 1: swapped). The losses are summed
@@ -57,9 +56,8 @@ TORCH_MODULE(Pooler);
 ///                            select; labels as in sequence_loss()
 ///   token-classification     logits [B, T, num_labels]
 ///   question-answering       start_logits and end_logits [B, T]; labels [B, 2], as in span_loss()
-///   replaced-tokens          logits [B, T], above 0 for tokens that seem replaced (Clark et al., 2020,
-///   section
-///                            2); labels 1 for these; what the attention mask hides counts nothing
+///   replaced-tokens          logits [B, T], above 0 for tokens that seem replaced (Clark et al., 2020);
+///                            labels 1 for these; what the attention mask hides counts nothing
 /// Labels of -100 are ignored.
 class EncoderModel : public Model {
  public:

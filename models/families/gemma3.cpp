@@ -41,8 +41,7 @@ void read_ropes(const ConfigReader& reader, C& config) {
   config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
   if (!reader.has("rope_parameters")) {
     rope_key().read(reader, config);
-    config.rope_scaling.truncate =
-        true;  // as in read_ropes_by_layer(), into whose form transformers turns it
+    config.rope_scaling.truncate = true;  // as in read_ropes_by_layer(), whose form transformers uses
     return;
   }
   config.rope_theta = reader.get_double("rope_theta", config.rope_theta);

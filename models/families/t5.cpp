@@ -140,48 +140,34 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
           }};
 }
 
-// clang-format off
-std::vector<WeightName> self_attention(const std::string& ours, const std::string& theirs) {
-  return {
-      {ours + "attention_norm.weight", {theirs + "layer.0.layer_norm.weight"}},
-      {ours + "attention.qkv.weight",  q_k_v(theirs + "layer.0.SelfAttention.", ".weight")},
-      {ours + "attention.out.weight",  {theirs + "layer.0.SelfAttention.o.weight"}},
-  };
-}
-
-std::vector<WeightName> cross_attention(const std::string& ours, const std::string& theirs) {
-  return {
-      {ours + "cross_attention_norm.weight", {theirs + "layer.1.layer_norm.weight"}},
-      {ours + "cross_attention.q.weight",    {theirs + "layer.1.EncDecAttention.q.weight"}},
-      {ours + "cross_attention.kv.weight",   {theirs + "layer.1.EncDecAttention.k.weight",
-                                              theirs + "layer.1.EncDecAttention.v.weight"}},
-      {ours + "cross_attention.out.weight",  {theirs + "layer.1.EncDecAttention.o.weight"}},
-  };
-}
-
-// `theirs` ends in the number of the sublayer: 1 in an encoder, 2 in a decoder.
-std::vector<WeightName> feed_forward(const std::string& ours, const std::string& theirs, bool gated) {
-  const std::string dense = theirs + "DenseReluDense.";
-  std::vector<std::string> up{dense + "wi.weight"};
-  if (gated) up = {dense + "wi_0.weight", dense + "wi_1.weight"};
-  return {
-      {ours + "feed_forward_norm.weight", {theirs + "layer_norm.weight"}},
-      {ours + "feed_forward.up.weight",   up},
-      {ours + "feed_forward.down.weight", {dense + "wo.weight"}},
-  };
-}
-// clang-format on
-
 // The first block of a stack holds the positions of all, unless each has its own.
 void add_stack(const std::string& ours, const std::string& theirs, const C& config, WeightTable& table) {
-  const std::string block = ours + "blocks.{}.", their_block = theirs + "block.{}.";
-  std::vector<WeightName> names = self_attention(block, their_block);
-  if (config.cross_attention) names = concatenated(names, cross_attention(block, their_block));
-  const std::string last = their_block + (config.cross_attention ? "layer.2." : "layer.1.");
-  names = concatenated(names, feed_forward(block, last, is_gated(config.activation)));
-  const std::string attention = "layer.0.SelfAttention.relative_attention_bias.weight";
-  table.names.push_back({ours + "position_bias.weight", {theirs + "block.0." + attention}});
-  names.push_back({block + "attention.position_bias.weight", {their_block + attention}});
+  const std::string block = ours + "blocks.{}.", layer = theirs + "block.{}.layer.";
+  const std::string positions = "0.SelfAttention.relative_attention_bias.weight";
+  const std::string last = layer + (config.cross_attention ? "2." : "1."), dense = last + "DenseReluDense.";
+  std::vector<std::string> up{dense + "wi.weight"};
+  if (is_gated(config.activation)) up = {dense + "wi_0.weight", dense + "wi_1.weight"};
+  // clang-format off
+  std::vector<WeightName> names{
+      {block + "attention_norm.weight", {layer + "0.layer_norm.weight"}},
+      {block + "attention.qkv.weight",  q_k_v(layer + "0.SelfAttention.", ".weight")},
+      {block + "attention.out.weight",  {layer + "0.SelfAttention.o.weight"}},
+  };
+  if (config.cross_attention) names.insert(names.end(), {
+      {block + "cross_attention_norm.weight", {layer + "1.layer_norm.weight"}},
+      {block + "cross_attention.q.weight",    {layer + "1.EncDecAttention.q.weight"}},
+      {block + "cross_attention.kv.weight",   {layer + "1.EncDecAttention.k.weight",
+                                               layer + "1.EncDecAttention.v.weight"}},
+      {block + "cross_attention.out.weight",  {layer + "1.EncDecAttention.o.weight"}},
+  });
+  names.insert(names.end(), {
+      {block + "feed_forward_norm.weight",       {last + "layer_norm.weight"}},
+      {block + "feed_forward.up.weight",         up},
+      {block + "feed_forward.down.weight",       {dense + "wo.weight"}},
+      {block + "attention.position_bias.weight", {layer + positions}},
+  });
+  // clang-format on
+  table.names.push_back({ours + "position_bias.weight", {theirs + "block.0.layer." + positions}});
   table.names = concatenated(table.names, expand_layers(names, config.num_layers));
   table.names.push_back({ours + "final_norm.weight", {theirs + "final_layer_norm.weight"}});
 }

@@ -159,16 +159,9 @@ std::vector<ConfigKey> classifier_keys() {
   return concatenated(size_keys(), {optional_key("n_head", &C::num_heads), pad_token_key(), label_keys()});
 }
 
-struct Size {
-  std::int64_t vocabulary, width, heads, labels;
-};
-
-C config_of(const Size& size) {
-  C config = base(size.labels > 0 ? Shape::kEncoder : Shape::kDecoder);
-  config.vocab_size = size.vocabulary;
-  config.hidden_size = size.width;
-  config.num_heads = size.heads;
-  if (size.labels > 0) config.num_labels = size.labels;
+C classifier(const Sizes& sizes, std::int64_t labels) {
+  C config = of_size(base(Shape::kEncoder), sizes);
+  config.num_labels = labels;
   return config;
 }
 
@@ -211,7 +204,8 @@ Family family() {
       .heads = {{Head::kCausalLm, "WordPredictionModel"}},
       .base = base(Shape::kDecoder),
       .keys = {"WordPredictionModel", size_keys()},
-      .presets = {{"tutorial-embeddings", "animals and fruits in two dimensions", config_of({13, 2, 1, 0})}},
+      .presets = {{"tutorial-embeddings", "animals and fruits in two dimensions",
+                   of_size(base(Shape::kDecoder), {13, 2, 1, 1})}},
       .build = build<WordPrediction>,
       .weight_table = word_prediction_names,
   };
@@ -230,7 +224,7 @@ Family family() {
       .heads = {{Head::kSequenceClassification, "TinyTransformer"}},
       .base = base(Shape::kEncoder),
       .keys = {"TinyTransformer", classifier_keys()},
-      .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", config_of({6, 8, 1, 4})}},
+      .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", classifier({6, 8, 1, 1}, 4)}},
       .build = build<FirstWordClassifier>,
       .weight_table = first_word_names,
   };
@@ -249,7 +243,7 @@ Family family() {
       .heads = {{Head::kSequenceClassification, "RegularizedMultiHead"}},
       .base = base(Shape::kEncoder),
       .keys = {"RegularizedMultiHead", classifier_keys()},
-      .presets = {{"tutorial-disagreement", "colour and kind, a head each", config_of({9, 64, 2, 9})}},
+      .presets = {{"tutorial-disagreement", "colour and kind, a head each", classifier({9, 64, 1, 2}, 9)}},
       .build = build<LastWordClassifier>,
       .weight_table = last_word_names,
   };

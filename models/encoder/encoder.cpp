@@ -5,18 +5,6 @@
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
-namespace {
-
-Activation activation_of(SentenceVector vector) {
-  switch (vector) {
-    case SentenceVector::kRelu: return Activation::kRelu;
-    case SentenceVector::kGelu:
-    case SentenceVector::kPlainGelu: return Activation::kGelu;
-    default: return Activation::kTanh;
-  }
-}
-
-}  // namespace
 
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
@@ -30,8 +18,8 @@ EncoderModel::EncoderModel(const TransformerConfig& config, Head head, const Sty
   TORCH_CHECK(config.shape == Shape::kEncoder, "a model of this kind is an encoder");
   embeddings = register_module("embeddings", Embeddings(config));
   stack = register_module("stack", TransformerStack(config));
-  const bool classifies_pooled = head == Head::kSequenceClassification && !style.transforms_all &&
-                                 style.sentence_vector == SentenceVector::kPooler;
+  const bool classifies_pooled =
+      head == Head::kSequenceClassification && !style.transforms_all && !style.sentence_layer;
   if (classifies_pooled || head == Head::kNextSentence || head == Head::kPretraining ||
       (head == Head::kBase && style.has_pooler))
     pooler = register_module("pooler", Pooler(config.hidden_size));
@@ -148,10 +136,9 @@ HeadParts EncoderModel::head_parts() const {
       parts.tokens = first ? HeadParts::Tokens::kFirst : HeadParts::Tokens::kMean;
       if (parts.dense) return parts;
       parts.dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr();
-      parts.activation = activation_of(style_.sentence_vector);
-      const bool drops =
-          style_.sentence_vector == SentenceVector::kTanh || style_.sentence_vector == SentenceVector::kGelu;
-      if (drops) parts.dense_dropout = config_.classifier_dropout;
+      parts.activation = style_.sentence_layer ? style_.sentence_layer->activation : Activation::kTanh;
+      if (style_.sentence_layer && style_.sentence_layer->drops)
+        parts.dense_dropout = config_.classifier_dropout;
       return parts;
     }
     case Head::kTokenClassification: return transformed(token_classifier, config_.token_dropout);

@@ -129,8 +129,8 @@ Family family() {
                   {"deberta-v3-small", "DeBERTa-v3 of 6 layers", sized(6, 12, 768)},
                   {"deberta-v3-base", "DeBERTa-v3 base", sized(12, 12, 768)},
                   {"deberta-v3-large", "DeBERTa-v3 large", sized(24, 16, 1024)}},
-      .build =
-          encoder::builder({.sentence_vector = encoder::SentenceVector::kPlainGelu, .has_pooler = false}),
+      .build = encoder::builder(
+          {.sentence_layer = encoder::SentenceLayer{Activation::kGelu}, .has_pooler = false}),
       .weight_table = weights,
   };
 }

@@ -84,7 +84,7 @@ Family family() {
                     usual_end_keys()})},
       .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},
                   {"distilbert-base-cased", "DistilBERT, cased", sized(28996)}},
-      .build = encoder::builder({.sentence_vector = encoder::SentenceVector::kRelu,
+      .build = encoder::builder({.sentence_layer = encoder::SentenceLayer{Activation::kRelu},
                                  .has_pooler = false,
                                  .keeps_spare_bias = false}),
       .weight_table = weights,

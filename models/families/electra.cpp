@@ -69,7 +69,7 @@ Family family() {
                   {"electra-small-generator", "generator of ELECTRA small", sized(128, 12, 4, 256)},
                   {"electra-base-generator", "generator of ELECTRA base", sized(768, 12, 4, 256)},
                   {"electra-large-generator", "generator of ELECTRA large", sized(1024, 24, 4, 256)}},
-      .build = encoder::builder({.sentence_vector = encoder::SentenceVector::kGelu,
+      .build = encoder::builder({.sentence_layer = encoder::SentenceLayer{Activation::kGelu, /*drops=*/true},
                                  .has_pooler = false,
                                  .prediction_activation = Activation::kGelu,
                                  .keeps_spare_bias = false}),

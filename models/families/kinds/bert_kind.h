@@ -24,8 +24,9 @@ std::vector<WeightName> bert_weights(const std::string& projection = "");
 void add_roberta_heads(WeightTable& table, const TransformerConfig& config);
 
 /// The heads of RoBERTa.
-inline constexpr encoder::Style kRobertaStyle{.sentence_vector = encoder::SentenceVector::kTanh,
-                                              .prediction_activation = Activation::kGelu};
+inline constexpr encoder::Style kRobertaStyle{
+    .sentence_layer = encoder::SentenceLayer{Activation::kTanh, /*drops=*/true},
+    .prediction_activation = Activation::kGelu};
 
 /// Adds the projection of a masked-lm head, `decoder` in Hugging Face's names, whose bias has two names.
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,

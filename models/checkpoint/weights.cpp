@@ -171,10 +171,8 @@ class Matcher {
 StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files)
     : table_(table), files_(files), older_endings_(table.renamed) {
   older_endings_.insert(older_endings_.end(), std::begin(kOlderEndings), std::end(kOlderEndings));
-  const auto& names = files.names();
-  prefixed_ = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return !table_.prefix.empty() && name.starts_with(table_.prefix);
-  });
+  const auto has_prefix = [&](const std::string& name) { return name.starts_with(table.prefix); };
+  prefixed_ = !table.prefix.empty() && std::ranges::any_of(files.names(), has_prefix);
 }
 
 std::string StoredNames::own(const std::string& name) const {

@@ -341,10 +341,9 @@ void ConfigKeys::set_layers(TransformerConfig& config) const {
 }
 
 const ConfigKey* ConfigKeys::find(const ConfigKey::Field& field) const {
-  const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const ConfigKey& key) {
-    return std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end();
-  });
-  return found == keys_.end() ? nullptr : &*found;
+  for (const ConfigKey& key : keys_)
+    if (std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end()) return &key;
+  return nullptr;
 }
 
 }  // namespace zoo

@@ -204,8 +204,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     const Entry& entry = entries_.at(name);
     return std::pair(entry.begin, entry.end);
   };
-  std::sort(names_.begin(), names_.end(),
-            [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  std::ranges::sort(names_, {}, position);
 
   // The format requires that tensors cover the data part without gaps or overlaps.
   std::size_t expected = 0;

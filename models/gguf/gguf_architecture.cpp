@@ -46,8 +46,7 @@ double shortest(double number) {
 bool is_real(const std::string& key) {
   constexpr std::array kEndings{"epsilon",        "freq_base",    "freq_base_swa", "softcapping",
                                 "scaling.factor", "scale_linear", "scale"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](const char* ending) { return key.ends_with(ending); });
+  return std::ranges::any_of(kEndings, [&](const char* ending) { return key.ends_with(ending); });
 }
 
 // Keys of one architecture: each that is asked for counts as known.

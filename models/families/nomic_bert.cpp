@@ -95,8 +95,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C published() { return of_size(base(), {30528, 768, 12, 12, 3072}); }
-
 Family family() {
   return {
       .model_type = "nomic_bert",
@@ -107,7 +105,8 @@ Family family() {
                 {Head::kTokenClassification, "NomicBertForTokenClassification"}},
       .base = base(),
       .keys = keys(),
-      .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts", published()}},
+      .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts",
+                   of_size(base(), {30528, 768, 12, 12, 3072})}},
       .build = encoder::builder({.has_pooler = false}),
       .weight_table = weights,
   };

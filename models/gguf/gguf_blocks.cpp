@@ -72,24 +72,21 @@ std::pair<int, int> scale_and_minimum(Bytes packed, int j) {
   return {(packed[j + 4] & 15) | packed[j - 4] >> 6 << 4, packed[j + 4] >> 4 | packed[j] >> 6 << 4};
 }
 
-// Q4_K and Q5_K: eight parts of 32; `high` holds a fifth bit for each, of part j in bit j. Null: none.
-void parts_of_32(Bytes block, Bytes high, Bytes low, const Runs& to) {
+// Q4_K and Q5_K: eight parts of 32 from `Low` on; at `High`, unless that is 0, a fifth bit for each, of part
+// j in bit j.
+template <int High, int Low> void parts_of_32(Bytes block, const Runs& to) {
   for (int j = 0; j < 8; ++j) {
     const auto [scale, minimum] = scale_and_minimum(block + 4, j);
     const Runs part = to.after(static_cast<std::size_t>(2 * j));
     part.set_both(half_at(block) * static_cast<float>(scale),
                   half_at(block + 2) * static_cast<float>(minimum));
     for (int i = 0; i < 32; ++i) {
-      const int bits = low[j / 2 * 32 + i] >> (j % 2 * 4) & 15;
-      const int fifth = high == nullptr ? 0 : (high[i] >> j & 1) << 4;
+      const int bits = block[Low + j / 2 * 32 + i] >> (j % 2 * 4) & 15;
+      const int fifth = High == 0 ? 0 : (block[High + i] >> j & 1) << 4;
       part.numbers[i] = static_cast<std::uint8_t>(bits | fifth);
     }
   }
 }
-
-void q4_k(Bytes block, const Runs& to) { parts_of_32(block, nullptr, block + 16, to); }
-
-void q5_k(Bytes block, const Runs& to) { parts_of_32(block, block + 16, block + 48, to); }
 
 // Sixteen runs: 128 bytes of low bits, 64 of two high bits, 16 scales, a scale of them.
 void q6_k(Bytes block, const Runs& to) {
@@ -117,8 +114,8 @@ const Decoder& decoder_of(std::string_view type) {
                                           {"Q4_1", block_with_minimum<nibble>},
                                           {"Q5_0", scaled_block<five_bits, 16>, 16},
                                           {"Q5_1", block_with_minimum<five_bits>},
-                                          {"Q4_K", q4_k},
-                                          {"Q5_K", q5_k},
+                                          {"Q4_K", parts_of_32<0, 16>},
+                                          {"Q5_K", parts_of_32<16, 48>},
                                           {"Q6_K", q6_k, 32}};
   return *std::ranges::find(kDecoders, type, &Decoder::type);
 }

@@ -76,7 +76,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Operand factor = Operand::of(weight, {.right = for_x}, mixed);
     const Operand input = Operand::from_kept(saved[0], gradient.rows, factor.columns, mixed);
     variable_list result(6);
-    if (for_x) result[0] = at::empty({rows.size(0), weight.size(1)}, rows.options());
+    if (for_x) result[0] = at::empty(context->saved_data["sizes"].toIntVector(), rows.options());
     if (for_weight) result[1] = at::empty(weight.sizes(), weight.options());
     if (for_bias) result[2] = bias_gradient(rows, mixed);
     if (context->saved_data["added"].toBool()) result[3] = gradients[0];
@@ -87,7 +87,6 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
       if (for_x) multiply({.a = gradient, .b = factor}, result[0], team);
       if (for_weight) multiply({.a = gradient, .b = input, .transposed = Transposed::kLeft}, result[1], team);
     });
-    if (for_x) result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
     return result;
   }
 };
@@ -155,7 +154,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
         Operand::empty(gradient.rows, up_factor.rows, {.left = for_x, .right = for_up || up_biased}, mixed);
     const Operand input = Operand::from_kept(saved[0], gradient.rows, up_factor.columns, mixed),
                   activated = Operand::from_kept(saved[4], gradient.rows, up_factor.rows, mixed);
-    if (for_x) result[0] = at::empty({rows.size(0), up.size(1)}, rows.options());
+    if (for_x) result[0] = at::empty(context->saved_data["sizes"].toIntVector(), rows.options());
     if (for_up) result[1] = at::empty(up.sizes(), up.options());
     if (up_biased && mixed) result[2] = at::empty({up.size(0)}, up.options());
     if (for_down) result[3] = at::empty(down.sizes(), down.options());
@@ -174,7 +173,6 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
       if (up_biased && mixed) sum_rows(inner, result[2], team);
     });
     if (up_biased && !mixed) result[2] = inner.matrix.sum(0);
-    if (for_x) result[0] = result[0].view(context->saved_data["sizes"].toIntVector());
     return result;
   }
 };

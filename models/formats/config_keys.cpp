@@ -1,7 +1,7 @@
 #include "models/formats/config_keys.h"
 
 #include <algorithm>
-#include <cctype>
+#include <regex>
 #include <string_view>
 #include <type_traits>
 
@@ -111,19 +111,6 @@ std::string_view field_name(const ConfigKey::Field& field) {
   const auto before = fields_of({}), after = fields_of(other);
   const auto [first, _] = std::mismatch(before.begin(), before.end(), after.begin());
   return first == before.end() ? "" : first->first;
-}
-
-bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-void replace_word(std::string& text, const std::string& word, const std::string& by) {
-  if (word.empty()) return;
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
-    const std::size_t end = at + word.size();
-    const bool whole = (at == 0 || !is_word_character(text[at - 1])) &&
-                       (end == text.size() || !is_word_character(text[end]));
-    if (whole) text.replace(at, word.size(), by);
-    at += whole ? by.size() : 1;
-  }
 }
 
 // "neutral", the keys that change the numbers of some architecture, and "of_no_numbers", those of which no
@@ -328,7 +315,7 @@ std::string ConfigKeys::in_own_names(std::string message) const {
   for (const ConfigKey& key : keys_) {
     for (const ConfigKey::Field& field : key.fields) {
       const std::string ours(field_name(field));
-      if (ours != key.name) replace_word(message, ours, key.name);
+      if (!ours.empty()) message = std::regex_replace(message, std::regex("\\b" + ours + "\\b"), key.name);
     }
   }
   return message;

@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include <map>
+#include <regex>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -68,19 +69,9 @@ constexpr Component kComponents[]{
     {"linear.", "output projection"},
 };
 
-// "stack.blocks.11.attention.qkv.weight" -> "stack.blocks.attention.qkv.weight"
-std::string without_numbers(const std::string& name) {
-  std::string path;
-  for (std::size_t begin = 0; begin < name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size() - 1) + 1;
-    if (name[begin] < '0' || name[begin] > '9') path += name.substr(begin, end - begin);
-    begin = end;
-  }
-  return path;
-}
-
 std::size_t component_of(const std::string& name) {
-  const std::string path = without_numbers(name);
+  static const std::regex kNumber("\\b[0-9]+\\.");
+  const std::string path = std::regex_replace(name, kNumber, "");  // without the number of the layer
   for (std::size_t i = 0; i < std::size(kComponents); ++i)
     if (path.starts_with(kComponents[i].path)) return i;
   TORCH_CHECK(false, "the parameter '", name, "' belongs to no component");

@@ -7,6 +7,7 @@
 ///     const zoo::TransformerConfig config = family.read_config(json, "config.json");
 ///     const nlohmann::json written = family.write_config(config);
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,7 +67,7 @@ struct Family {
   ConfigKeys keys;
   std::vector<Preset> presets;
 
-  std::shared_ptr<Model> (*build)(const TransformerConfig& config, Head head) = build_decoder;
+  std::function<std::shared_ptr<Model>(const TransformerConfig& config, Head head)> build = build_decoder;
   WeightTable (*weight_table)(const TransformerConfig& config);
   /// Completes what config.json says by what only the tensors tell; null: nothing.
   void (*complete_config)(TransformerConfig& config, const WeightFiles& files) = nullptr;

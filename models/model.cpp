@@ -1,6 +1,7 @@
 #include "models/model.h"
 
-#include <array>
+#include <map>
+#include <regex>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -20,7 +21,7 @@ struct Component {
   const char* name;
 };
 // In the order in which tables show them. Of several that fit a parameter the first counts.
-constexpr std::array<Component, 45> kComponents{{
+constexpr Component kComponents[]{
     {"embeddings.token.", "token embedding"},
     {"embeddings.position.", "position embedding"},
     {"decoder_embeddings.position.", "position embedding"},
@@ -66,22 +67,12 @@ constexpr std::array<Component, 45> kComponents{{
     {"fc.", "classifier"},
     {"lm_head.", "output projection"},
     {"linear.", "output projection"},
-}};
-
-// "stack.blocks.11.attention.qkv.weight" -> "stack.blocks.attention.qkv.weight"
-std::string without_numbers(const std::string& name) {
-  std::string path;
-  for (std::size_t begin = 0; begin < name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size() - 1) + 1;
-    if (name[begin] < '0' || name[begin] > '9') path += name.substr(begin, end - begin);
-    begin = end;
-  }
-  return path;
-}
+};
 
 std::size_t component_of(const std::string& name) {
-  const std::string path = without_numbers(name);
-  for (std::size_t i = 0; i < kComponents.size(); ++i)
+  static const std::regex kNumber("\\b[0-9]+\\.");
+  const std::string path = std::regex_replace(name, kNumber, "");  // without the number of the layer
+  for (std::size_t i = 0; i < std::size(kComponents); ++i)
     if (path.starts_with(kComponents[i].path)) return i;
   TORCH_CHECK(false, "the parameter '", name, "' belongs to no component");
 }
@@ -222,27 +213,30 @@ void Model::initialize(at::Generator generator) {
   for (const at::Tensor& bias : parameters(/*recurse=*/false)) bias.zero_();
 }
 
+ModelOutput model_output_of(StackOutput stack) {
+  return {.last_hidden_state = std::move(stack.hidden),
+          .hidden_states = std::move(stack.hidden_states),
+          .attentions = std::move(stack.attentions),
+          .cross_attentions = std::move(stack.cross_attentions),
+          .heads = std::move(stack.heads),
+          .activations = std::move(stack.activations),
+          .router_logits = std::move(stack.router_logits)};
+}
+
 std::string plain_message(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
 }
 
 std::vector<std::pair<std::string, std::int64_t>> Model::components() const {
-  std::array<std::int64_t, kComponents.size()> counts{};
-  std::array<bool, kComponents.size()> present{};
-  for (const auto& parameter : named_parameters()) {
-    const std::size_t index = component_of(parameter.key());
-    counts[index] += parameter.value().numel();
-    present[index] = true;
-  }
+  std::map<std::size_t, std::int64_t> counts;
+  for (const auto& parameter : named_parameters())
+    counts[component_of(parameter.key())] += parameter.value().numel();
   std::vector<std::pair<std::string, std::int64_t>> rows;
-  for (std::size_t i = 0; i < kComponents.size(); ++i) {
-    if (!present[i]) continue;
-    if (!rows.empty() && rows.back().first == kComponents[i].name) {
-      rows.back().second += counts[i];
-    } else {
-      rows.emplace_back(kComponents[i].name, counts[i]);
-    }
+  for (const auto& [component, count] : counts) {
+    const char* name = kComponents[component].name;
+    if (rows.empty() || rows.back().first != name) rows.emplace_back(name, 0);
+    rows.back().second += count;
   }
   const ModelParts made_of = parts();
   if (made_of.generates() && made_of.head.weight.is_same(made_of.embeddings->token->weight))

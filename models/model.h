@@ -25,6 +25,7 @@ namespace zoo {
 
 class EmbeddingsImpl;
 class TransformerStackImpl;
+struct StackOutput;
 
 /// Parts of a model, for engines that run its weights in their own way (packed inference, TorchScript).
 /// Without embeddings, no engine supports the model.
@@ -86,5 +87,8 @@ class EvaluationMode {
   Model& model_;
   bool was_training_;
 };
+
+/// What the stack whose states a head reads gives a model's output.
+ModelOutput model_output_of(StackOutput stack);
 
 }  // namespace zoo

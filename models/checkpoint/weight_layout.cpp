@@ -12,16 +12,12 @@ at::Tensor by_head(const at::Tensor& tensor, const WeightName& name) {
   return at::cat(parts, 1).flatten(0, 1);
 }
 
-// Rows of each head, from interleaved pairs to first and second halves.
-at::Tensor halves_of_pairs(const at::Tensor& tensor, const WeightName& name) {
+// Rows of each head whose rotating ones are [rows, columns], with these transposed: [pairs, 2] from
+// interleaved pairs to halves, [2, pairs] back.
+at::Tensor with_turned_pairs(const at::Tensor& tensor, const WeightName& name, std::int64_t rows,
+                             std::int64_t columns) {
   const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
-  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {name.pairs, 2}).transpose(1, 2);
-  return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
-}
-
-at::Tensor pairs_of_halves(const at::Tensor& tensor, const WeightName& name) {
-  const at::Tensor heads = tensor.unflatten(0, {name.groups, -1});
-  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {2, name.pairs}).transpose(1, 2);
+  const at::Tensor turned = heads.slice(1, 0, 2 * name.pairs).unflatten(1, {rows, columns}).transpose(1, 2);
   return at::cat({turned.flatten(1, 2), heads.slice(1, 2 * name.pairs)}, 1).flatten(0, 1);
 }
 
@@ -48,7 +44,8 @@ std::vector<std::int64_t> rows_of_names(const WeightName& name, std::int64_t tot
 at::Tensor from_stored_layout(const WeightName& name, std::vector<at::Tensor> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (name.layout == WeightLayout::kTransposed) parts[i] = parts[i].t();
-    if (name.layout == WeightLayout::kRotaryPairs && i < 2) parts[i] = halves_of_pairs(parts[i], name);
+    if (name.layout == WeightLayout::kRotaryPairs && i < 2)
+      parts[i] = with_turned_pairs(parts[i], name, name.pairs, 2);
     if (name.layout == WeightLayout::kRotaryReversed && i < 2) parts[i] = swapped_halves(parts[i], name);
   }
   const at::Tensor weight = parts.size() == 1 ? parts[0] : at::cat(parts, 0);
@@ -60,7 +57,8 @@ std::vector<at::Tensor> to_stored_layout(const WeightName& name, const at::Tenso
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (name.layout == WeightLayout::kTransposed) parts[i] = parts[i].t();
     if (name.layout == WeightLayout::kByHead) parts[i] = by_head(parts[i], name);
-    if (name.layout == WeightLayout::kRotaryPairs && i < 2) parts[i] = pairs_of_halves(parts[i], name);
+    if (name.layout == WeightLayout::kRotaryPairs && i < 2)
+      parts[i] = with_turned_pairs(parts[i], name, 2, name.pairs);
     if (name.layout == WeightLayout::kRotaryReversed && i < 2) parts[i] = swapped_halves(parts[i], name);
   }
   return parts;

@@ -74,33 +74,25 @@ class Matcher {
   }
 
  private:
-  // True if the tensor has a floating-point type; else records a fault.
-  bool has_numbers(const std::string& key) {
-    const at::ScalarType dtype = files_.entry(key).dtype;
-    if (at::isFloatingType(dtype)) return true;
-    report_.mismatched.push_back(key + ": expected floating-point numbers, found " + safetensors_name(dtype));
-    return false;
-  }
-
   void check_shape(const std::string& key, const std::vector<std::int64_t>& wanted) {
-    if (!has_numbers(key)) return;
-    const std::vector<std::int64_t>& found = files_.entry(key).shape;
-    if (found == wanted) {
-      report_.loaded.push_back(key);
-    } else {
+    const TensorEntry& found = files_.entry(key);
+    if (!at::isFloatingType(found.dtype)) {
+      report_.mismatched.push_back(key + ": expected floating-point numbers, found " +
+                                   safetensors_name(found.dtype));
+    } else if (found.shape != wanted) {
       report_.mismatched.push_back(
-          c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ", at::IntArrayRef(found)));
+          c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ", at::IntArrayRef(found.shape)));
+    } else {
+      report_.loaded.push_back(key);
     }
   }
 
-  void check_joined(const WeightName& name, const at::Tensor& parameter) {
-    const std::string key = stored(name.joined);
-    seen_.insert(key);
-    check_shape(key, {name.experts, parameter.size(0) / name.experts, parameter.size(1)});
-  }
-
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
-    if (names_.joins(name)) return check_joined(name, parameter);
+    if (names_.joins(name)) {
+      const std::string key = stored(name.joined);
+      seen_.insert(key);
+      return check_shape(key, {name.experts, parameter.size(0) / name.experts, parameter.size(1)});
+    }
     const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
       const std::string& theirs = name.theirs[i];
@@ -179,10 +171,8 @@ class Matcher {
 StoredNames::StoredNames(const WeightTable& table, const WeightFiles& files)
     : table_(table), files_(files), older_endings_(table.renamed) {
   older_endings_.insert(older_endings_.end(), std::begin(kOlderEndings), std::end(kOlderEndings));
-  const auto& names = files.names();
-  prefixed_ = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return !table_.prefix.empty() && name.starts_with(table_.prefix);
-  });
+  const auto has_prefix = [&](const std::string& name) { return name.starts_with(table.prefix); };
+  prefixed_ = !table.prefix.empty() && std::ranges::any_of(files.names(), has_prefix);
 }
 
 std::string StoredNames::own(const std::string& name) const {

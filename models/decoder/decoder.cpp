@@ -58,20 +58,14 @@ ModelOutput DecoderModel::forward(const ModelInputs& inputs) {
   }
   const at::Tensor embedded =
       embeddings(EmbeddingInputs{.ids = inputs.input_ids, .position_ids = positions, .past = past});
-  StackOutput result = stack(observing(StackInputs{.embeddings = embedded,
-                                                   .attention_mask = inputs.attention_mask,
-                                                   .positions = inputs.position_ids,
-                                                   .documents = inputs.documents,
-                                                   .cache = inputs.cache,
-                                                   .output_router_logits = balances && labelled},
-                                       inputs));
-  ModelOutput output;
-  output.hidden_states = std::move(result.hidden_states);
-  output.attentions = std::move(result.attentions);
-  output.heads = std::move(result.heads);
-  output.activations = std::move(result.activations);
-  output.router_logits = std::move(result.router_logits);
-  output.last_hidden_state = std::move(result.hidden);
+  ModelOutput output =
+      model_output_of(stack(observing(StackInputs{.embeddings = embedded,
+                                                  .attention_mask = inputs.attention_mask,
+                                                  .positions = inputs.position_ids,
+                                                  .documents = inputs.documents,
+                                                  .cache = inputs.cache,
+                                                  .output_router_logits = balances && labelled},
+                                      inputs)));
   run(head, inputs, output);
   if (output.router_logits.empty()) return output;
   const at::Tensor balance =

@@ -5,18 +5,6 @@
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
-namespace {
-
-Activation activation_of(SentenceVector vector) {
-  switch (vector) {
-    case SentenceVector::kRelu: return Activation::kRelu;
-    case SentenceVector::kGelu:
-    case SentenceVector::kPlainGelu: return Activation::kGelu;
-    default: return Activation::kTanh;
-  }
-}
-
-}  // namespace
 
 PoolerImpl::PoolerImpl(std::int64_t hidden_size) {
   dense = register_module("dense", Linear(hidden_size, hidden_size));
@@ -30,8 +18,8 @@ EncoderModel::EncoderModel(const TransformerConfig& config, Head head, const Sty
   TORCH_CHECK(config.shape == Shape::kEncoder, "a model of this kind is an encoder");
   embeddings = register_module("embeddings", Embeddings(config));
   stack = register_module("stack", TransformerStack(config));
-  const bool classifies_pooled = head == Head::kSequenceClassification && !style.transforms_all &&
-                                 style.sentence_vector == SentenceVector::kPooler;
+  const bool classifies_pooled =
+      head == Head::kSequenceClassification && !style.transforms_all && !style.sentence_layer;
   if (classifies_pooled || head == Head::kNextSentence || head == Head::kPretraining ||
       (head == Head::kBase && style.has_pooler))
     pooler = register_module("pooler", Pooler(config.hidden_size));
@@ -89,25 +77,15 @@ void EncoderModel::add_vocabulary() {
   if (parameters_want_default()) prediction_bias.zero_();
 }
 
-StackOutput EncoderModel::encode(const ModelInputs& inputs) {
-  const at::Tensor embedded = embeddings(EmbeddingInputs{
-      .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
-  return stack(observing(
-      StackInputs{
-          .embeddings = embedded, .attention_mask = inputs.attention_mask, .positions = inputs.position_ids},
-      inputs));
-}
-
 ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   check_stacks(inputs.interventions, /*has_encoder=*/true, /*has_decoder=*/false);
   TORCH_CHECK(inputs.documents.empty(), "rows of several documents are for decoders");
-  StackOutput result = encode(inputs);
-  ModelOutput output;
-  output.last_hidden_state = std::move(result.hidden);
-  output.hidden_states = std::move(result.hidden_states);
-  output.attentions = std::move(result.attentions);
-  output.heads = std::move(result.heads);
-  output.activations = std::move(result.activations);
+  const at::Tensor embedded = embeddings(EmbeddingInputs{
+      .ids = inputs.input_ids, .position_ids = inputs.position_ids, .token_type_ids = inputs.token_type_ids});
+  ModelOutput output = model_output_of(stack(observing(
+      StackInputs{
+          .embeddings = embedded, .attention_mask = inputs.attention_mask, .positions = inputs.position_ids},
+      inputs)));
   if (pooler && head_ == Head::kBase) output.pooler_output = pooler(output.last_hidden_state);
   run(head_parts(), inputs, output);
   if (head_ != Head::kPretraining) return output;
@@ -158,10 +136,9 @@ HeadParts EncoderModel::head_parts() const {
       parts.tokens = first ? HeadParts::Tokens::kFirst : HeadParts::Tokens::kMean;
       if (parts.dense) return parts;
       parts.dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr();
-      parts.activation = activation_of(style_.sentence_vector);
-      const bool drops =
-          style_.sentence_vector == SentenceVector::kTanh || style_.sentence_vector == SentenceVector::kGelu;
-      if (drops) parts.dense_dropout = config_.classifier_dropout;
+      parts.activation = style_.sentence_layer ? style_.sentence_layer->activation : Activation::kTanh;
+      if (style_.sentence_layer && style_.sentence_layer->drops)
+        parts.dense_dropout = config_.classifier_dropout;
       return parts;
     }
     case Head::kTokenClassification: return transformed(token_classifier, config_.token_dropout);
@@ -191,8 +168,10 @@ void EncoderModel::remove_pooler() {
   pooler = nullptr;
 }
 
-std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style) {
-  return std::make_shared<EncoderModel>(config, head, style);
+decltype(Family::build) builder(const Style& style) {
+  return [style](const TransformerConfig& config, Head head) {
+    return std::make_shared<EncoderModel>(config, head, style);
+  };
 }
 
 }  // namespace zoo::encoder

@@ -9,18 +9,15 @@
 
 namespace zoo::encoder {
 
-/// Vector from which a sequence is classified.
-enum class SentenceVector {
-  kPooler,     ///< tanh(W x[0]) of the encoder's own pooler (BERT)
-  kTanh,       ///< the same from a layer of the head, with dropout before it too (RoBERTa)
-  kRelu,       ///< relu(W x[0]) from a layer of the head (DistilBERT)
-  kGelu,       ///< gelu(W x[0]) from a layer of the head, with dropout before it too (ELECTRA)
-  kPlainGelu,  ///< the same without that dropout (DeBERTa)
+/// A layer of the head, activation(W x[0]), from which a sequence is classified.
+struct SentenceLayer {
+  Activation activation;
+  bool drops = false;  // dropout before it too
 };
 
 /// Differences between families of encoders besides configuration and weight names.
 struct Style {
-  SentenceVector sentence_vector = SentenceVector::kPooler;
+  std::optional<SentenceLayer> sentence_layer;      // none: the encoder's own pooler (BERT)
   bool has_pooler = true;                           // of the bare model
   std::optional<Activation> prediction_activation;  // of the masked-lm head; none: as configured
   /// Hugging Face's classes have an unused bias beside an untied output projection, which has its own bias;
@@ -28,7 +25,7 @@ struct Style {
   bool keeps_spare_bias = true;
   bool drops_sentence_order = false;  // dropout before the pretraining head's sentence logits (ALBERT)
   /// The layer before the masked-lm head's decoder stands before all classifiers too, whatever
-  /// sentence_vector says (ModernBERT).
+  /// sentence_layer says (ModernBERT).
   bool transforms_all = false;
   bool transform_bias = true;  // of that layer's projection
 };
@@ -47,9 +44,8 @@ TORCH_MODULE(Pooler);
 
 /// Encoder with embeddings, as in BERT, RoBERTa, DistilBERT and ALBERT. Its heads:
 ///   base                     last_hidden_state and, with a pooler, pooler_output
-///   masked-lm                logits [B, T, V] = W2 norm(f(W x)) + b (Devlin et al., 2019, section 3.1),
-///   where
-///                            W2 is the word embedding, or `decoder` if !config.tie_word_embeddings
+///   masked-lm                logits [B, T, V] = W2 norm(f(W x)) + b (Devlin et al., 2019, section 3.1): W2
+///                            is the word embedding, or `decoder` if !config.tie_word_embeddings
 ///   next-sentence            logits [B, 2] from the pooler; 0: the second segment follows the first
 ///   pretraining              both: sentence_logits [B, 2] are those of next sentences, or of their order
 ///                            (Lan et al., 2020, section 3.1; 1: swapped). The losses are summed
@@ -57,9 +53,8 @@ TORCH_MODULE(Pooler);
 ///                            select; labels as in sequence_loss()
 ///   token-classification     logits [B, T, num_labels]
 ///   question-answering       start_logits and end_logits [B, T]; labels [B, 2], as in span_loss()
-///   replaced-tokens          logits [B, T], above 0 for tokens that seem replaced (Clark et al., 2020,
-///   section
-///                            2); labels 1 for these; what the attention mask hides counts nothing
+///   replaced-tokens          logits [B, T], above 0 for tokens that seem replaced (Clark et al., 2020);
+///                            labels 1 for these; what the attention mask hides counts nothing
 /// Labels of -100 are ignored.
 class EncoderModel : public Model {
  public:
@@ -92,7 +87,6 @@ class EncoderModel : public Model {
   void add_head();
   void add_transform();
   void add_vocabulary();
-  StackOutput encode(const ModelInputs& inputs);
   HeadParts transformed(const Linear& projection, double dropout) const;
   HeadParts head_parts() const;
   HeadParts sentence_parts() const;
@@ -101,7 +95,7 @@ class EncoderModel : public Model {
   Style style_;
 };
 
-/// Builds the encoder with the head.
-std::shared_ptr<Model> build(const TransformerConfig& config, Head head, const Style& style);
+/// Family::build of encoders in this style.
+decltype(Family::build) builder(const Style& style);
 
 }  // namespace zoo::encoder

@@ -63,18 +63,12 @@ ModelOutput EncoderDecoderModel::forward(const ModelInputs& inputs) {
                                                                        .past = past,
                                                                        .name = "decoder_input_ids"});
   EncoderDecoderOutput result = stack(stack_inputs);
-  ModelOutput output;
+  ModelOutput output = model_output_of(std::move(result.decoder));
   output.encoder_last_hidden_state = std::move(result.encoder.hidden);
   output.encoder_hidden_states = std::move(result.encoder.hidden_states);
   output.encoder_attentions = std::move(result.encoder.attentions);
-  output.last_hidden_state = std::move(result.decoder.hidden);
-  output.hidden_states = std::move(result.decoder.hidden_states);
-  output.attentions = std::move(result.decoder.attentions);
-  output.cross_attentions = std::move(result.decoder.cross_attentions);
-  output.activations = std::move(result.decoder.activations);
   output.encoder_activations = std::move(result.encoder.activations);
-  output.heads = std::move(result.encoder.heads);
-  output.heads.insert(output.heads.end(), result.decoder.heads.begin(), result.decoder.heads.end());
+  output.heads.insert(output.heads.begin(), result.encoder.heads.begin(), result.encoder.heads.end());
   // A bare model reads labels as its decoder's ids.
   if (head_ != Head::kBase) run(head_parts(), inputs, output);
   return output;

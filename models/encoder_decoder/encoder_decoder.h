@@ -17,8 +17,7 @@ at::Tensor shifted_right(const TransformerConfig& config, const at::Tensor& ids)
 ///   seq2seq-lm   logits = (hidden * config.output_scale()) W^T, where W is the token embedding when
 ///                config.tie_word_embeddings, plus output_bias if config.output_bias
 ///   sequence-classification, question-answering (Lewis et al., 2020, sections 3.1, 3.2): from the decoder's
-///   states, at the
-///                last config.eos_token_id of the ids, or each
+///                states, at the last config.eos_token_id of the ids, or each
 /// The decoder's ids are given, or are the labels shifted right; of the last two heads the encoder's ids.
 class EncoderDecoderModel : public Model {
  public:

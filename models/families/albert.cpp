@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::albert {
@@ -64,10 +63,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head, {.drops_sentence_order = true});
-}
-
 // Version 2 of the published models (table 1 of the paper).
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   C config = of_size(base(), {30000, hidden, layers, heads});
@@ -96,7 +91,7 @@ Family family() {
                   {"albert-large-v2", "ALBERT large", sized(24, 16, 1024)},
                   {"albert-xlarge-v2", "ALBERT xlarge", sized(24, 16, 2048)},
                   {"albert-xxlarge-v2", "ALBERT xxlarge", sized(12, 64, 4096)}},
-      .build = build,
+      .build = encoder::builder({.drops_sentence_order = true}),
       .weight_table = weights,
   };
 }

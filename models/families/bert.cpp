@@ -1,7 +1,6 @@
 // BERT (Devlin et al., 2019): a post-LN encoder with learned positions, segments and GELU, pre-trained to
 // predict masked words and whether one sentence follows another.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::bert {
@@ -23,8 +22,6 @@ WeightTable weights(const C& config) {
   table.ignored = {"embeddings.position_ids"};
   return table;
 }
-
-std::shared_ptr<Model> build(const C& config, Head head) { return encoder::build(config, head, {}); }
 
 C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   C config = of_size(bert_base(), {vocab_size, hidden, layers, heads});
@@ -58,7 +55,7 @@ Family family() {
                   {"bert-large-cased", "BERT large, cased", sized(kCased, 24, 16, 1024)},
                   {"bert-tiny", "BERT of 2 layers (Turc et al., 2019)", sized(kUncased, 2, 2, 128)},
                   {"bert-mini", "BERT of 4 layers (Turc et al., 2019)", sized(kUncased, 4, 4, 256)}},
-      .build = build,
+      .build = encoder::builder({}),
       .weight_table = weights,
   };
 }

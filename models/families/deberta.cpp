@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::deberta {
@@ -114,11 +113,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head,
-                        {.sentence_vector = encoder::SentenceVector::kPlainGelu, .has_pooler = false});
-}
-
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return of_size(base(), {128100, hidden, layers, heads});
 }
@@ -135,7 +129,8 @@ Family family() {
                   {"deberta-v3-small", "DeBERTa-v3 of 6 layers", sized(6, 12, 768)},
                   {"deberta-v3-base", "DeBERTa-v3 base", sized(12, 12, 768)},
                   {"deberta-v3-large", "DeBERTa-v3 large", sized(24, 16, 1024)}},
-      .build = build,
+      .build = encoder::builder(
+          {.sentence_layer = encoder::SentenceLayer{Activation::kGelu}, .has_pooler = false}),
       .weight_table = weights,
   };
 }

@@ -1,6 +1,5 @@
 // DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments and pooler.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::distilbert {
@@ -23,9 +22,7 @@ WeightTable weights(const C& config) {
   };
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      {"transformer.layer.{}.attention.q_lin",
-                                              "transformer.layer.{}.attention.k_lin",
-                                              "transformer.layer.{}.attention.v_lin"}},
+      {"stack.blocks.{}.attention.qkv",      q_k_v("transformer.layer.{}.attention.", "_lin")},
       {"stack.blocks.{}.attention.out",      {"transformer.layer.{}.attention.out_lin"}},
       {"stack.blocks.{}.attention_norm",     {"transformer.layer.{}.sa_layer_norm"}},
       {"stack.blocks.{}.feed_forward.up",    {"transformer.layer.{}.ffn.lin1"}},
@@ -45,12 +42,6 @@ WeightTable weights(const C& config) {
   add_decoder_with_bias(table, config, "vocab_projector", "embeddings.word_embeddings");
   table.ignored = {"embeddings.position_ids"};
   return table;
-}
-
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(
-      config, head,
-      {.sentence_vector = encoder::SentenceVector::kRelu, .has_pooler = false, .keeps_spare_bias = false});
 }
 
 C sized(std::int64_t vocab_size) {
@@ -93,7 +84,9 @@ Family family() {
                     usual_end_keys()})},
       .presets = {{"distilbert-base-uncased", "DistilBERT", sized(30522)},
                   {"distilbert-base-cased", "DistilBERT, cased", sized(28996)}},
-      .build = build,
+      .build = encoder::builder({.sentence_layer = encoder::SentenceLayer{Activation::kRelu},
+                                 .has_pooler = false,
+                                 .keeps_spare_bias = false}),
       .weight_table = weights,
   };
 }

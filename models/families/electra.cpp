@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::electra {
@@ -42,14 +41,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head,
-                        {.sentence_vector = encoder::SentenceVector::kGelu,
-                         .has_pooler = false,
-                         .prediction_activation = Activation::kGelu,
-                         .keeps_spare_bias = false});
-}
-
 C sized(std::int64_t embedding, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   C config = of_size(bert_base(), {30522, hidden, layers, heads});
   config.embedding_size = embedding == hidden ? 0 : embedding;
@@ -78,7 +69,10 @@ Family family() {
                   {"electra-small-generator", "generator of ELECTRA small", sized(128, 12, 4, 256)},
                   {"electra-base-generator", "generator of ELECTRA base", sized(768, 12, 4, 256)},
                   {"electra-large-generator", "generator of ELECTRA large", sized(1024, 24, 4, 256)}},
-      .build = build,
+      .build = encoder::builder({.sentence_layer = encoder::SentenceLayer{Activation::kGelu, /*drops=*/true},
+                                 .has_pooler = false,
+                                 .prediction_activation = Activation::kGelu,
+                                 .keeps_spare_bias = false}),
       .weight_table = weights,
   };
 }

@@ -41,8 +41,7 @@ void read_ropes(const ConfigReader& reader, C& config) {
   config.window_rope_theta = reader.get_double("rope_local_base_freq", config.window_rope_theta);
   if (!reader.has("rope_parameters")) {
     rope_key().read(reader, config);
-    config.rope_scaling.truncate =
-        true;  // as in read_ropes_by_layer(), into whose form transformers turns it
+    config.rope_scaling.truncate = true;  // as in read_ropes_by_layer(), whose form transformers uses
     return;
   }
   config.rope_theta = reader.get_double("rope_theta", config.rope_theta);
@@ -63,23 +62,12 @@ void write_ropes(const C& config, nlohmann::json& json) {
   json["rope_local_base_freq"] = config.window_rope_theta;
 }
 
-// A window then has half its positions on each side.
-ConfigKey direction_key() {
-  const auto read = [](const ConfigReader& reader, C& config) {
-    if (reader.get_bool("use_bidirectional_attention", false)) config.shape = Shape::kEncoder;
-  };
-  const auto write = [](const C& config, nlohmann::json& json) {
-    json["use_bidirectional_attention"] = config.shape == Shape::kEncoder;
-  };
-  return {"use_bidirectional_attention", read, write};
-}
-
 std::shared_ptr<Model> build(const C& config, Head head) {
   if (config.shape != Shape::kEncoder) return build_decoder(config, head);
   if (head != Head::kBase)
     throw Error("a gemma3_text with use_bidirectional_attention has no ", name_of(head),
                 " head (it has: base)");
-  return encoder::build(config, head, {.has_pooler = false});
+  return encoder::builder({.has_pooler = false})(config, head);
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
@@ -101,13 +89,15 @@ Family family() {
                 {Head::kSequenceClassification, "Gemma3TextForSequenceClassification"}},
       .base = base(),
       .keys = {"Gemma 3",
-               concatenated({gemma2_keys(),
-                             {window_layers_key(),
-                              direction_key(),
-                              ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
-                              // transformers does not cap the scores of Gemma 3, whatever the key says.
-                              expected_key("attn_logit_softcapping", nullptr),
-                              {"rope_theta", read_ropes, write_ropes}}})},
+               concatenated(
+                   {gemma2_keys(),
+                    {window_layers_key(),
+                     // A window then has half its positions on each side.
+                     choice_key("use_bidirectional_attention", &C::shape, Shape::kEncoder, Shape::kDecoder),
+                     ignored_keys({"_sliding_window_pattern", "cache_implementation"}),
+                     // transformers does not cap the scores of Gemma 3, whatever the key says.
+                     expected_key("attn_logit_softcapping", nullptr),
+                     {"rope_theta", read_ropes, write_ropes}}})},
       .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
                   {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
       .build = build,

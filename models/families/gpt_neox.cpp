@@ -18,12 +18,6 @@ C base() {
   return config;
 }
 
-// Older files say rotary_emb_base for rope_theta; transformers 5 still reads it.
-std::vector<ConfigKey> rope() {
-  ConfigKey older = optional_key("rotary_emb_base", &C::rope_theta);
-  return {older, rope_key(), partial_rotary_key("rotary_pct", 0.25)};
-}
-
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"embed_in.weight"}}, {"score.weight", {"score.weight"}}};
@@ -72,7 +66,9 @@ Family family() {
                                                "hidden_dropout_prob", "is_decoder"}),
                              },
                              usual_end_keys(),
-                             rope()})},
+                             {// Older files say so for rope_theta; transformers 5 still reads it.
+                              optional_key("rotary_emb_base", &C::rope_theta), rope_key(),
+                              partial_rotary_key("rotary_pct", 0.25)}})},
       .presets = {{"pythia-70m", "Pythia 70M", sized(512, 6, 8)},
                   {"pythia-160m", "Pythia 160M", sized(768, 12, 12)},
                   {"pythia-410m", "Pythia 410M", sized(1024, 24, 16)},

@@ -27,12 +27,11 @@ ConfigKey rotary_dim_key() {
 }
 
 WeightTable weights(const C& config) {
-  const WeightName qkv{
-      .ours = "stack.blocks.{}.attention.qkv.weight",
-      .theirs = {"h.{}.attn.q_proj.weight", "h.{}.attn.k_proj.weight", "h.{}.attn.v_proj.weight"},
-      .layout = WeightLayout::kRotaryPairs,
-      .groups = config.num_heads,
-      .pairs = config.rotary_size() / 2};
+  const WeightName qkv{.ours = "stack.blocks.{}.attention.qkv.weight",
+                       .theirs = q_k_v("h.{}.attn.", "_proj.weight"),
+                       .layout = WeightLayout::kRotaryPairs,
+                       .groups = config.num_heads,
+                       .pairs = config.rotary_size() / 2};
   WeightTable table;
   // clang-format off
   table.names = {

@@ -17,12 +17,6 @@ C base() {
   return config;
 }
 
-std::vector<ConfigKey> keys() {
-  return concatenated(bart_keys(), {same_size_key("decoder_vocab_size", &C::vocab_size, "vocab_size"),
-                                    expected_key("share_encoder_decoder_embeddings", true),
-                                    ignored_keys({"classifier_dropout"})});
-}
-
 C opus_mt(std::int64_t vocabulary) {
   C config = bart_sized(base(), vocabulary, 512, 6, 8, 2048);
   config.activation = Activation::kSilu;
@@ -38,7 +32,10 @@ Family family() {
       .description = "Marian (Junczys-Dowmunt et al., 2018): encoder-decoder, post-LN, sinusoidal positions",
       .heads = bart_heads("Marian", "MarianMTModel"),
       .base = base(),
-      .keys = {"Marian", keys()},
+      .keys = {"Marian",
+               concatenated(bart_keys(), {same_size_key("decoder_vocab_size", &C::vocab_size, "vocab_size"),
+                                          expected_key("share_encoder_decoder_embeddings", true),
+                                          ignored_keys({"classifier_dropout"})})},
       .presets = {{"opus-mt-en-de", "OPUS-MT, English to German", opus_mt(58101)},
                   {"opus-mt-en-fr", "OPUS-MT, English to French", opus_mt(59514)}},
       .build = build_encoder_decoder,

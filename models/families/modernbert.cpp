@@ -91,15 +91,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head,
-                        {.has_pooler = false,
-                         .prediction_activation = Activation::kGelu,
-                         .keeps_spare_bias = false,
-                         .transforms_all = true,
-                         .transform_bias = false});
-}
-
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64_t inner) {
   C config = of_size(base(), {50368, hidden, layers, heads, inner});
   config.window_layers = by_layer(layers, [](std::int64_t layer) { return layer % 3 != 0; });
@@ -144,7 +135,11 @@ Family family() {
                              usual_end_keys()})},
       .presets = {{"ModernBERT-base", "ModernBERT base", sized(22, 12, 768, 1152)},
                   {"ModernBERT-large", "ModernBERT large", sized(28, 16, 1024, 2624)}},
-      .build = build,
+      .build = encoder::builder({.has_pooler = false,
+                                 .prediction_activation = Activation::kGelu,
+                                 .keeps_spare_bias = false,
+                                 .transforms_all = true,
+                                 .transform_bias = false}),
       .weight_table = weights,
   };
 }

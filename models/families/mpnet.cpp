@@ -26,8 +26,7 @@ WeightTable weights(const C& config) {
   };
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      {layer + "attention.attn.q", layer + "attention.attn.k",
-                                              layer + "attention.attn.v"}},
+      {"stack.blocks.{}.attention.qkv",      q_k_v(layer + "attention.attn.")},
       {"stack.blocks.{}.attention.out",      {layer + "attention.attn.o"}},
       {"stack.blocks.{}.attention_norm",     {layer + "attention.LayerNorm"}},
       {"stack.blocks.{}.feed_forward.up",    {layer + "intermediate.dense"}},
@@ -76,7 +75,7 @@ Family family() {
                     }})},
       .presets = {{"mpnet-base", "MPNet base", published()},
                   {"all-mpnet-base-v2", "MPNet for sentence embeddings", published()}},
-      .build = build_roberta,
+      .build = encoder::builder(kRobertaStyle),
       .weight_table = weights,
   };
 }

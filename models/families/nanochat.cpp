@@ -21,8 +21,7 @@ C base() {
 WeightTable weights(const C& config) {
   const auto projections = [&](const std::string& kind) {
     return WeightName{.ours = "stack.blocks.{}.attention.qkv." + kind,
-                      .theirs = {"layers.{}.self_attn.q_proj." + kind, "layers.{}.self_attn.k_proj." + kind,
-                                 "layers.{}.self_attn.v_proj." + kind},
+                      .theirs = q_k_v("layers.{}.self_attn.", "_proj." + kind),
                       .layout = WeightLayout::kRotaryReversed,
                       .rows = query_key_value_rows(config),
                       .pairs = config.head_size() / 2};

@@ -1,7 +1,6 @@
 // Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and a gated feed-forward, without biases in
 // its layers.
 
-#include "models/encoder/encoder.h"
 #include "models/families/kinds/bert_kind.h"
 #include "models/families/kinds/rotary_keys.h"
 
@@ -67,8 +66,7 @@ WeightTable weights(const C& config) {
       {"embeddings.token_type.weight",             {"embeddings.token_type_embeddings.weight"}},
       {.ours = "stack.blocks.{}.attention.qkv.weight",
        .theirs = {layer + "attn.Wqkv.weight"},
-       .others = {module + "self_attn.q_proj.weight", module + "self_attn.k_proj.weight",
-                  module + "self_attn.v_proj.weight"}},
+       .others = q_k_v(module + "self_attn.", "_proj.weight")},
       {.ours = "stack.blocks.{}.attention.out.weight",
        .theirs = {layer + "attn.out_proj.weight"}, .others = {module + "self_attn.o_proj.weight"}},
       {.ours = "stack.blocks.{}.feed_forward.up.weight",
@@ -97,12 +95,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  return encoder::build(config, head, {.has_pooler = false});
-}
-
-C published() { return of_size(base(), {30528, 768, 12, 12, 3072}); }
-
 Family family() {
   return {
       .model_type = "nomic_bert",
@@ -113,8 +105,9 @@ Family family() {
                 {Head::kTokenClassification, "NomicBertForTokenClassification"}},
       .base = base(),
       .keys = keys(),
-      .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts", published()}},
-      .build = build,
+      .presets = {{"nomic-embed-text-v1.5", "Nomic's embeddings of texts",
+                   of_size(base(), {30528, 768, 12, 12, 3072})}},
+      .build = encoder::builder({.has_pooler = false}),
       .weight_table = weights,
   };
 }

@@ -28,9 +28,7 @@ WeightTable weights(const C& config) {
   // clang-format off
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"decoder.layers.{}.self_attn_layer_norm"}},
-      {"stack.blocks.{}.attention.qkv",     {"decoder.layers.{}.self_attn.q_proj",
-                                             "decoder.layers.{}.self_attn.k_proj",
-                                             "decoder.layers.{}.self_attn.v_proj"}},
+      {"stack.blocks.{}.attention.qkv",     q_k_v("decoder.layers.{}.self_attn.", "_proj")},
       {"stack.blocks.{}.attention.out",     {"decoder.layers.{}.self_attn.out_proj"}},
       {"stack.blocks.{}.feed_forward_norm", {"decoder.layers.{}.final_layer_norm"}},
       {"stack.blocks.{}.feed_forward.up",   {"decoder.layers.{}.fc1"}},

@@ -1,8 +1,6 @@
 // Qwen1.5-MoE and Qwen2-MoE (Yang et al., 2024): a Qwen2 with a mixture of experts, beside an expert that
 // reads every token.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 

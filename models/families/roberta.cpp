@@ -28,16 +28,12 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = of_size(base(), {50265, hidden, layers, heads});
+constexpr std::int64_t kEnglish = 50265, kXlm = 250002;  // sizes of the published vocabularies
+
+C sized(std::int64_t vocabulary, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
+  C config = of_size(base(), {vocabulary, hidden, layers, heads});
   config.max_positions = 514;
   config.layer_norm_eps = 1e-5;
-  return config;
-}
-
-C xlm(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = sized(layers, heads, hidden);
-  config.vocab_size = 250002;
   return config;
 }
 
@@ -52,7 +48,7 @@ Family roberta_like(const std::string& model_type, const std::string& name, cons
       .keys = {"RoBERTa", concatenated(bert_keys(),
                                        {classifier_dropout_key(), segments_key(), required_pad_token_key()})},
       .presets = std::move(presets),
-      .build = build_roberta,
+      .build = encoder::builder(kRobertaStyle),
       .weight_table = weights,
   };
 }
@@ -61,8 +57,8 @@ Family family() {
   return roberta_like(
       "roberta", "Roberta",
       "RoBERTa (Liu et al., 2019): BERT without next sentences, positions counted after the padding's",
-      {{"roberta-base", "RoBERTa base", sized(12, 12, 768)},
-       {"roberta-large", "RoBERTa large", sized(24, 16, 1024)}});
+      {{"roberta-base", "RoBERTa base", sized(kEnglish, 12, 12, 768)},
+       {"roberta-large", "RoBERTa large", sized(kEnglish, 24, 16, 1024)}});
 }
 
 }  // namespace zoo::family::roberta
@@ -74,8 +70,8 @@ using namespace roberta;
 Family family() {
   return roberta_like("xlm-roberta", "XLMRoberta",
                       "XLM-RoBERTa (Conneau et al., 2020): RoBERTa with a vocabulary for 100 languages",
-                      {{"xlm-roberta-base", "XLM-RoBERTa base", xlm(12, 12, 768)},
-                       {"xlm-roberta-large", "XLM-RoBERTa large", xlm(24, 16, 1024)}});
+                      {{"xlm-roberta-base", "XLM-RoBERTa base", sized(kXlm, 12, 12, 768)},
+                       {"xlm-roberta-large", "XLM-RoBERTa large", sized(kXlm, 24, 16, 1024)}});
 }
 
 }  // namespace zoo::family::xlm_roberta

@@ -89,10 +89,6 @@ void write_decoder_layers(const C& config, nlohmann::json& json) {
   json["num_decoder_layers"] = config.decoder_layers();
 }
 
-void read_decoder_start(const ConfigReader& reader, C& config) {
-  config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
-}
-
 // transformers 4 says with tie_word_embeddings both whether the output projection is the embedding and
 // whether its input is scaled. transformers 5 always writes true, says the second with scale_decoder_outputs,
 // and leaves the first to the file (complete_config). There null means false.
@@ -111,7 +107,9 @@ void write_output(const C& config, nlohmann::json& json) {
 
 ConfigKeys keys(const char* family, const ConfigKey& output) {
   ConfigKey start = id_key("decoder_start_token_id", &C::decoder_start_token_id);
-  start.read = read_decoder_start;
+  start.read = [](const ConfigReader& reader, C& config) {
+    config.decoder_start_token_id = reader.get_int("decoder_start_token_id", -1);
+  };
   return {family,
           {
               shape_key(family + std::string("EncoderModel")),
@@ -142,50 +140,34 @@ ConfigKeys keys(const char* family, const ConfigKey& output) {
           }};
 }
 
-// clang-format off
-std::vector<WeightName> self_attention(const std::string& ours, const std::string& theirs) {
-  return {
-      {ours + "attention_norm.weight", {theirs + "layer.0.layer_norm.weight"}},
-      {ours + "attention.qkv.weight",  {theirs + "layer.0.SelfAttention.q.weight",
-                                        theirs + "layer.0.SelfAttention.k.weight",
-                                        theirs + "layer.0.SelfAttention.v.weight"}},
-      {ours + "attention.out.weight",  {theirs + "layer.0.SelfAttention.o.weight"}},
-  };
-}
-
-std::vector<WeightName> cross_attention(const std::string& ours, const std::string& theirs) {
-  return {
-      {ours + "cross_attention_norm.weight", {theirs + "layer.1.layer_norm.weight"}},
-      {ours + "cross_attention.q.weight",    {theirs + "layer.1.EncDecAttention.q.weight"}},
-      {ours + "cross_attention.kv.weight",   {theirs + "layer.1.EncDecAttention.k.weight",
-                                              theirs + "layer.1.EncDecAttention.v.weight"}},
-      {ours + "cross_attention.out.weight",  {theirs + "layer.1.EncDecAttention.o.weight"}},
-  };
-}
-
-// `theirs` ends in the number of the sublayer: 1 in an encoder, 2 in a decoder.
-std::vector<WeightName> feed_forward(const std::string& ours, const std::string& theirs, bool gated) {
-  const std::string dense = theirs + "DenseReluDense.";
-  std::vector<std::string> up{dense + "wi.weight"};
-  if (gated) up = {dense + "wi_0.weight", dense + "wi_1.weight"};
-  return {
-      {ours + "feed_forward_norm.weight", {theirs + "layer_norm.weight"}},
-      {ours + "feed_forward.up.weight",   up},
-      {ours + "feed_forward.down.weight", {dense + "wo.weight"}},
-  };
-}
-// clang-format on
-
 // The first block of a stack holds the positions of all, unless each has its own.
 void add_stack(const std::string& ours, const std::string& theirs, const C& config, WeightTable& table) {
-  const std::string block = ours + "blocks.{}.", their_block = theirs + "block.{}.";
-  std::vector<WeightName> names = self_attention(block, their_block);
-  if (config.cross_attention) names = concatenated(names, cross_attention(block, their_block));
-  const std::string last = their_block + (config.cross_attention ? "layer.2." : "layer.1.");
-  names = concatenated(names, feed_forward(block, last, is_gated(config.activation)));
-  const std::string attention = "layer.0.SelfAttention.relative_attention_bias.weight";
-  table.names.push_back({ours + "position_bias.weight", {theirs + "block.0." + attention}});
-  names.push_back({block + "attention.position_bias.weight", {their_block + attention}});
+  const std::string block = ours + "blocks.{}.", layer = theirs + "block.{}.layer.";
+  const std::string positions = "0.SelfAttention.relative_attention_bias.weight";
+  const std::string last = layer + (config.cross_attention ? "2." : "1."), dense = last + "DenseReluDense.";
+  std::vector<std::string> up{dense + "wi.weight"};
+  if (is_gated(config.activation)) up = {dense + "wi_0.weight", dense + "wi_1.weight"};
+  // clang-format off
+  std::vector<WeightName> names{
+      {block + "attention_norm.weight", {layer + "0.layer_norm.weight"}},
+      {block + "attention.qkv.weight",  q_k_v(layer + "0.SelfAttention.", ".weight")},
+      {block + "attention.out.weight",  {layer + "0.SelfAttention.o.weight"}},
+  };
+  if (config.cross_attention) names.insert(names.end(), {
+      {block + "cross_attention_norm.weight", {layer + "1.layer_norm.weight"}},
+      {block + "cross_attention.q.weight",    {layer + "1.EncDecAttention.q.weight"}},
+      {block + "cross_attention.kv.weight",   {layer + "1.EncDecAttention.k.weight",
+                                               layer + "1.EncDecAttention.v.weight"}},
+      {block + "cross_attention.out.weight",  {layer + "1.EncDecAttention.o.weight"}},
+  });
+  names.insert(names.end(), {
+      {block + "feed_forward_norm.weight",       {last + "layer_norm.weight"}},
+      {block + "feed_forward.up.weight",         up},
+      {block + "feed_forward.down.weight",       {dense + "wo.weight"}},
+      {block + "attention.position_bias.weight", {layer + positions}},
+  });
+  // clang-format on
+  table.names.push_back({ours + "position_bias.weight", {theirs + "block.0.layer." + positions}});
   table.names = concatenated(table.names, expand_layers(names, config.num_layers));
   table.names.push_back({ours + "final_norm.weight", {theirs + "final_layer_norm.weight"}});
 }
@@ -216,7 +198,7 @@ WeightTable weights(const C& config) {
 std::shared_ptr<Model> build(const C& config, Head head) {
   if (config.shape != Shape::kEncoder) return std::make_shared<EncoderDecoderModel>(config, head);
   if (head != Head::kBase) throw Error("the encoder of a t5 has no ", name_of(head), " head (it has: base)");
-  return encoder::build(config, head, {.has_pooler = false});
+  return encoder::builder({.has_pooler = false})(config, head);
 }
 
 // As transformers 5, whatever tie_word_embeddings says: a projection beside the embedding is one of its own
@@ -231,8 +213,11 @@ void complete_config(C& config, const WeightFiles& files) {
   }
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = of_size(base(), {32128, hidden, layers, heads, inner});
+constexpr std::int64_t kT5 = 32128, kMt5 = 250112, kUmt5 = 256384;  // sizes of the published vocabularies
+
+C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
+        std::int64_t vocabulary = kT5) {
+  C config = of_size(base(), {vocabulary, hidden, layers, heads, inner});
   config.num_decoder_layers = layers;
   config.decoder_start_token_id = 0;
   return config;
@@ -252,12 +237,6 @@ C mt5_base() {
   return config;
 }
 
-C mt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = v1_1(sized(hidden, layers, heads, inner));
-  config.vocab_size = 250112;
-  return config;
-}
-
 // What UMT5 changes in an mT5. Its logits are scaled as transformers 5 does, whatever tie_word_embeddings
 // says.
 C umt5(C config) {
@@ -266,16 +245,9 @@ C umt5(C config) {
   return config;
 }
 
-C umt5_sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = umt5(mt5_sized(hidden, layers, heads, inner));
-  config.vocab_size = 256384;
-  return config;
-}
-
 C tiny() {
-  C config = v1_1(sized(128, 3, 4, 256));
+  C config = v1_1(sized(128, 3, 4, 256, 1024));
   config.head_dim = 32;
-  config.vocab_size = 1024;
   return config;
 }
 
@@ -320,9 +292,9 @@ using namespace t5;
 Family family() {
   return t5_like("mt5", "MT5", "mT5 (Xue et al., 2021): multilingual T5 1.1", mt5_base(),
                  optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                 {{"mt5-small", "mT5 small", mt5_sized(512, 8, 6, 1024)},
-                  {"mt5-base", "mT5 base", mt5_sized(768, 12, 12, 2048)},
-                  {"mt5-large", "mT5 large", mt5_sized(1024, 24, 16, 2816)}});
+                 {{"mt5-small", "mT5 small", v1_1(sized(512, 8, 6, 1024, kMt5))},
+                  {"mt5-base", "mT5 base", v1_1(sized(768, 12, 12, 2048, kMt5))},
+                  {"mt5-large", "mT5 large", v1_1(sized(1024, 24, 16, 2816, kMt5))}});
 }
 
 }  // namespace zoo::family::mt5
@@ -335,9 +307,9 @@ Family family() {
   return t5_like("umt5", "UMT5",
                  "UMT5 (Chung et al., 2023): mT5 with a table of relative positions in each layer",
                  t5::umt5(mt5_base()), optional_key("tie_word_embeddings", &C::tie_word_embeddings),
-                 {{"umt5-small", "UMT5 small", umt5_sized(512, 8, 6, 1024)},
-                  {"umt5-base", "UMT5 base", umt5_sized(768, 12, 12, 2048)},
-                  {"umt5-xxl", "UMT5 xxl", umt5_sized(4096, 24, 64, 10240)}});
+                 {{"umt5-small", "UMT5 small", t5::umt5(v1_1(sized(512, 8, 6, 1024, kUmt5)))},
+                  {"umt5-base", "UMT5 base", t5::umt5(v1_1(sized(768, 12, 12, 2048, kUmt5)))},
+                  {"umt5-xxl", "UMT5 xxl", t5::umt5(v1_1(sized(4096, 24, 64, 10240, kUmt5)))}});
 }
 
 }  // namespace zoo::family::umt5

@@ -12,19 +12,28 @@
 
 namespace zoo::family::tutorial {
 
-// torch::nn::Embedding's rule.
-void draw(EmbeddingImpl& embedding, const at::Generator& generator) {
-  const at::NoGradGuard no_grad;
-  embedding.weight.normal_(0, 1, generator);
-}
+// Fresh weights by torch.nn's rules: tables are normal(0, 1); weights, then biases, uniform on +-1/sqrt(in).
+class TutorialModel : public Model {
+ public:
+  explicit TutorialModel(const TransformerConfig& config) : Model(config) {
+    config.validate();
+    embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+  }
 
-// torch::nn::Linear's: weight, then bias, uniform on +-1/sqrt(in).
-void draw(LinearImpl& linear, const at::Generator& generator) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(linear.weight.size(1)));
-  const at::NoGradGuard no_grad;
-  linear.weight.uniform_(-bound, bound, generator);
-  if (linear.bias.defined()) linear.bias.uniform_(-bound, bound, generator);
-}
+  void initialize(at::Generator generator) override {
+    const at::NoGradGuard no_grad;
+    for (const auto& part : modules(/*include_self=*/false)) {
+      if (auto* table = part->as<EmbeddingImpl>()) table->weight.normal_(0, 1, generator);
+      auto* linear = part->as<LinearImpl>();
+      if (linear == nullptr) continue;
+      const double bound = 1.0 / std::sqrt(static_cast<double>(linear->weight.size(1)));
+      linear->weight.uniform_(-bound, bound, generator);
+      if (linear->bias.defined()) linear->bias.uniform_(-bound, bound, generator);
+    }
+  }
+
+  Embedding embed{nullptr};  // [V, C]
+};
 
 void check_ids(const ModelInputs& inputs) {
   const at::Tensor& ids = inputs.input_ids;
@@ -42,11 +51,9 @@ AttentionMask mask_of(const ModelInputs& inputs, const at::Tensor& x) {
 
 // Embeddings that learn by prediction: logits = W e[id] + b, a position sees itself alone.
 // input_ids [B, T], targets or labels [B, T]; logits [B, T, V].
-class WordPrediction : public Model {
+class WordPrediction : public TutorialModel {
  public:
-  explicit WordPrediction(const TransformerConfig& config) : Model(config) {
-    config.validate();
-    embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+  explicit WordPrediction(const TransformerConfig& config) : TutorialModel(config) {
     linear = register_module("linear", Linear(config.hidden_size, config.vocab_size));
   }
 
@@ -68,24 +75,16 @@ class WordPrediction : public Model {
     return output;
   }
 
-  void initialize(at::Generator generator) override {
-    draw(*embed, generator);
-    draw(*linear, generator);
-  }
-
-  Embedding embed{nullptr};  // [V, C]
-  Linear linear{nullptr};    // [V, C], with bias
+  Linear linear{nullptr};  // [V, C], with bias
 };
 
 // One head of attention without positions, and a class from the FIRST word: what tells the phrases apart
 // must come to it through the attention. input_ids [B, T], labels [B]; logits [B, num_labels].
-class FirstWordClassifier : public Model {
+class FirstWordClassifier : public TutorialModel {
  public:
-  explicit FirstWordClassifier(const TransformerConfig& config) : Model(config) {
-    config.validate();
+  explicit FirstWordClassifier(const TransformerConfig& config) : TutorialModel(config) {
     TORCH_CHECK(config.num_heads == 1, "the classifier of first words has one head, got ", config.num_heads);
     const std::int64_t width = config.hidden_size;
-    embed = register_module("embed", Embedding(config.vocab_size, width));
     qkv = register_module("qkv", Linear(width, 3 * width, /*with_bias=*/false));
     fc = register_module("fc", Linear(width, config.num_labels));
   }
@@ -105,24 +104,15 @@ class FirstWordClassifier : public Model {
     return output;
   }
 
-  void initialize(at::Generator generator) override {
-    draw(*embed, generator);
-    draw(*qkv, generator);  // the draws of three projections of the same bound, in order
-    draw(*fc, generator);
-  }
-
-  Embedding embed{nullptr};
-  Linear qkv{nullptr};  // [3C, C]: query, key, value
+  Linear qkv{nullptr};  // [3C, C]: query, key, value, whose draws are those of three projections
   Linear fc{nullptr};   // with bias
 };
 
 // Attention of num_heads heads without positions, and a class from the LAST word.
 // input_ids [B, T], labels [B]; logits [B, num_labels], attentions one of [B, H, T, T].
-class LastWordClassifier : public Model {
+class LastWordClassifier : public TutorialModel {
  public:
-  explicit LastWordClassifier(const TransformerConfig& config) : Model(config) {
-    config.validate();
-    embed = register_module("embed", Embedding(config.vocab_size, config.hidden_size));
+  explicit LastWordClassifier(const TransformerConfig& config) : TutorialModel(config) {
     attention = register_module("attention", SelfAttention(config));
     fc = register_module("fc", Linear(config.hidden_size, config.num_labels));
   }
@@ -141,14 +131,6 @@ class LastWordClassifier : public Model {
     return output;
   }
 
-  void initialize(at::Generator generator) override {
-    draw(*embed, generator);
-    draw(*attention->qkv, generator);
-    draw(*attention->out, generator);
-    draw(*fc, generator);
-  }
-
-  Embedding embed{nullptr};
   SelfAttention attention{nullptr};
   Linear fc{nullptr};  // with bias
 };
@@ -177,16 +159,9 @@ std::vector<ConfigKey> classifier_keys() {
   return concatenated(size_keys(), {optional_key("n_head", &C::num_heads), pad_token_key(), label_keys()});
 }
 
-struct Size {
-  std::int64_t vocabulary, width, heads, labels;
-};
-
-C config_of(const Size& size) {
-  C config = base(size.labels > 0 ? Shape::kEncoder : Shape::kDecoder);
-  config.vocab_size = size.vocabulary;
-  config.hidden_size = size.width;
-  config.num_heads = size.heads;
-  if (size.labels > 0) config.num_labels = size.labels;
+C classifier(const Sizes& sizes, std::int64_t labels) {
+  C config = of_size(base(Shape::kEncoder), sizes);
+  config.num_labels = labels;
   return config;
 }
 
@@ -229,7 +204,8 @@ Family family() {
       .heads = {{Head::kCausalLm, "WordPredictionModel"}},
       .base = base(Shape::kDecoder),
       .keys = {"WordPredictionModel", size_keys()},
-      .presets = {{"tutorial-embeddings", "animals and fruits in two dimensions", config_of({13, 2, 1, 0})}},
+      .presets = {{"tutorial-embeddings", "animals and fruits in two dimensions",
+                   of_size(base(Shape::kDecoder), {13, 2, 1, 1})}},
       .build = build<WordPrediction>,
       .weight_table = word_prediction_names,
   };
@@ -248,7 +224,7 @@ Family family() {
       .heads = {{Head::kSequenceClassification, "TinyTransformer"}},
       .base = base(Shape::kEncoder),
       .keys = {"TinyTransformer", classifier_keys()},
-      .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", config_of({6, 8, 1, 4})}},
+      .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", classifier({6, 8, 1, 1}, 4)}},
       .build = build<FirstWordClassifier>,
       .weight_table = first_word_names,
   };
@@ -267,7 +243,7 @@ Family family() {
       .heads = {{Head::kSequenceClassification, "RegularizedMultiHead"}},
       .base = base(Shape::kEncoder),
       .keys = {"RegularizedMultiHead", classifier_keys()},
-      .presets = {{"tutorial-disagreement", "colour and kind, a head each", config_of({9, 64, 2, 9})}},
+      .presets = {{"tutorial-disagreement", "colour and kind, a head each", classifier({9, 64, 1, 2}, 9)}},
       .build = build<LastWordClassifier>,
       .weight_table = last_word_names,
   };

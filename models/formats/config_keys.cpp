@@ -1,8 +1,7 @@
 #include "models/formats/config_keys.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <regex>
 #include <string_view>
 #include <type_traits>
 
@@ -20,31 +19,23 @@ namespace {
 
 using nlohmann::json;
 
-struct ActivationName {
-  const char* theirs;
-  Activation ours;
-};
 // The first name of each activation is written.
-constexpr std::array<ActivationName, 12> kActivations{{{"gelu_new", Activation::kGeluTanh},
-                                                       {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                                                       {"gelu_python_tanh", Activation::kGeluTanh},
-                                                       {"gelu_fast", Activation::kGeluTanh},
-                                                       {"gelu_accurate", Activation::kGeluTanh},
-                                                       {"gelu", Activation::kGelu},
-                                                       {"gelu_python", Activation::kGelu},
-                                                       {"relu", Activation::kRelu},
-                                                       {"silu", Activation::kSilu},
-                                                       {"swish", Activation::kSilu},
-                                                       {"tanh", Activation::kTanh},
-                                                       {"relu2", Activation::kRelu2}}};
-
-struct ProblemName {
-  const char* theirs;
-  ProblemType ours;
-};
-constexpr std::array<ProblemName, 3> kProblems{{{"regression", ProblemType::kRegression},
-                                                {"single_label_classification", ProblemType::kSingleLabel},
-                                                {"multi_label_classification", ProblemType::kMultiLabel}}};
+constexpr std::pair<const char*, Activation> kActivations[]{{"gelu_new", Activation::kGeluTanh},
+                                                            {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                                            {"gelu_python_tanh", Activation::kGeluTanh},
+                                                            {"gelu_fast", Activation::kGeluTanh},
+                                                            {"gelu_accurate", Activation::kGeluTanh},
+                                                            {"gelu", Activation::kGelu},
+                                                            {"gelu_python", Activation::kGelu},
+                                                            {"relu", Activation::kRelu},
+                                                            {"silu", Activation::kSilu},
+                                                            {"swish", Activation::kSilu},
+                                                            {"tanh", Activation::kTanh},
+                                                            {"relu2", Activation::kRelu2}};
+constexpr std::pair<const char*, ProblemType> kProblems[]{
+    {"regression", ProblemType::kRegression},
+    {"single_label_classification", ProblemType::kSingleLabel},
+    {"multi_label_classification", ProblemType::kMultiLabel}};
 
 // "LABEL_0", …: labels of a model without label names.
 std::string plain_label(std::int64_t id) { return "LABEL_" + std::to_string(id); }
@@ -58,8 +49,8 @@ void read_labels(const ConfigReader& reader, TransformerConfig& config) {
   }
   const std::string name = reader.get_string("problem_type", "");
   if (name.empty()) return;
-  for (const ProblemName& entry : kProblems)
-    if (name == entry.theirs) config.problem_type = entry.ours;
+  for (const auto& [theirs, ours] : kProblems)
+    if (name == theirs) config.problem_type = ours;
   if (config.problem_type == ProblemType::kByLabels)
     reader.refuse("problem_type",
                   "expected regression, single_label_classification or multi_label_classification");
@@ -74,8 +65,8 @@ void write_labels(const TransformerConfig& config, json& json) {
       json["label2id"][label] = id;
     }
   }
-  for (const ProblemName& entry : kProblems)
-    if (config.problem_type == entry.ours) json["problem_type"] = entry.theirs;
+  for (const auto& [theirs, ours] : kProblems)
+    if (config.problem_type == ours) json["problem_type"] = theirs;
 }
 
 // One overload for each type of ConfigKey::Field.
@@ -122,31 +113,11 @@ std::string_view field_name(const ConfigKey::Field& field) {
   return first == before.end() ? "" : first->first;
 }
 
-bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-void replace_word(std::string& text, const std::string& word, const std::string& by) {
-  if (word.empty()) return;
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
-    const std::size_t end = at + word.size();
-    const bool whole = (at == 0 || !is_word_character(text[at - 1])) &&
-                       (end == text.size() || !is_word_character(text[end]));
-    if (whole) text.replace(at, word.size(), by);
-    at += whole ? by.size() : 1;
-  }
-}
-
 // "neutral", the keys that change the numbers of some architecture, and "of_no_numbers", those of which no
 // architecture's numbers depend: about the file, training, generation and the program that runs the model.
 const nlohmann::ordered_json& foreign_keys() {
   static const auto all = nlohmann::ordered_json::parse(embedded::kForeignKeys, nullptr, true, true);
   return all;
-}
-
-bool is_foreign_key(const std::string& key) { return foreign_keys()["neutral"].contains(key); }
-
-bool changes_no_numbers(const std::string& key) {
-  const auto& names = foreign_keys()["of_no_numbers"];
-  return std::find(names.begin(), names.end(), key) != names.end();
 }
 
 // A key that the family has asked of the reader is known; another must be absent, null or the value that
@@ -161,20 +132,20 @@ void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) 
 }  // namespace
 
 std::optional<Activation> activation_named(const std::string& name) {
-  for (const ActivationName& entry : kActivations)
-    if (name == entry.theirs) return entry.ours;
+  for (const auto& [theirs, ours] : kActivations)
+    if (name == theirs) return ours;
   return std::nullopt;
 }
 
 std::string activation_name(Activation activation) {
-  for (const ActivationName& entry : kActivations)
-    if (activation == entry.ours) return entry.theirs;
+  for (const auto& [theirs, ours] : kActivations)
+    if (activation == ours) return theirs;
   throw Error("config.json has no name for an activation of ", name_of(activation));
 }
 
 std::string activation_names() {
   std::vector<std::string> names;
-  for (const ActivationName& entry : kActivations) names.emplace_back(entry.theirs);
+  for (const auto& [theirs, ours] : kActivations) names.emplace_back(theirs);
   return joined(names);
 }
 
@@ -315,8 +286,10 @@ std::vector<std::string> ConfigKeys::unknown(const TransformerConfig& base, cons
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);
   std::vector<std::string> unknown;
+  const auto &neutral = foreign_keys()["neutral"], &others = foreign_keys()["of_no_numbers"];
   for (const auto& [key, value] : json.items())
-    if (!reader.was_asked_for(key) && !is_foreign_key(key) && !changes_no_numbers(key))
+    if (!reader.was_asked_for(key) && !neutral.contains(key) &&
+        std::find(others.begin(), others.end(), key) == others.end())
       unknown.push_back(key);
   return unknown;
 }
@@ -342,7 +315,7 @@ std::string ConfigKeys::in_own_names(std::string message) const {
   for (const ConfigKey& key : keys_) {
     for (const ConfigKey::Field& field : key.fields) {
       const std::string ours(field_name(field));
-      if (ours != key.name) replace_word(message, ours, key.name);
+      if (!ours.empty()) message = std::regex_replace(message, std::regex("\\b" + ours + "\\b"), key.name);
     }
   }
   return message;
@@ -355,10 +328,9 @@ void ConfigKeys::set_layers(TransformerConfig& config) const {
 }
 
 const ConfigKey* ConfigKeys::find(const ConfigKey::Field& field) const {
-  const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const ConfigKey& key) {
-    return std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end();
-  });
-  return found == keys_.end() ? nullptr : &*found;
+  for (const ConfigKey& key : keys_)
+    if (std::find(key.fields.begin(), key.fields.end(), field) != key.fields.end()) return &key;
+  return nullptr;
 }
 
 }  // namespace zoo

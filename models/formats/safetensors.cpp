@@ -26,25 +26,37 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kLengthSize = 8;
 
-struct TypeName {
-  at::ScalarType type;
-  const char* name;
-};
-constexpr std::array<TypeName, 10> kTypes{{{at::kDouble, "F64"},
-                                           {at::kFloat, "F32"},
-                                           {at::kHalf, "F16"},
-                                           {at::kBFloat16, "BF16"},
-                                           {at::kLong, "I64"},
-                                           {at::kInt, "I32"},
-                                           {at::kShort, "I16"},
-                                           {at::kChar, "I8"},
-                                           {at::kByte, "U8"},
-                                           {at::kBool, "BOOL"}}};
+// The key of the checksums in __metadata__, and the digits of each.
+constexpr const char* kChecksums = "crc32c";
+constexpr std::size_t kChecksumDigits = 8;
 
-std::optional<at::ScalarType> type_named(std::string_view name) {
-  for (const TypeName& entry : kTypes)
-    if (name == entry.name) return entry.type;
-  return std::nullopt;
+constexpr std::pair<at::ScalarType, const char*> kTypes[]{
+    {at::kDouble, "F64"}, {at::kFloat, "F32"}, {at::kHalf, "F16"},  {at::kBFloat16, "BF16"},
+    {at::kLong, "I64"},   {at::kInt, "I32"},   {at::kShort, "I16"}, {at::kChar, "I8"},
+    {at::kByte, "U8"},    {at::kBool, "BOOL"}};
+
+// A checksum in hexadecimal digits.
+std::string checksum_text(std::uint32_t crc) {
+  std::array<char, kChecksumDigits + 1> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x", static_cast<unsigned>(crc));
+  return digits.data();
+}
+
+// Where the digits begin in a header.
+std::optional<std::size_t> place_of_checksums(std::string_view header) {
+  const std::string key = std::string("\"") + kChecksums + "\":\"";
+  const std::size_t found = header.find(key);
+  if (found == std::string_view::npos || header.size() - found < key.size() + kChecksumDigits)
+    return std::nullopt;
+  return found + key.size();
+}
+
+// Checksum of a header, in whose own digits at `place` zeros are counted.
+std::uint32_t header_checksum(std::string_view header, std::size_t place) {
+  const std::string zeros(kChecksumDigits, '0');
+  const std::string_view after = header.substr(place + kChecksumDigits);
+  const std::uint32_t before = crc32c(zeros.data(), zeros.size(), crc32c(header.data(), place));
+  return crc32c(after.data(), after.size(), before);
 }
 
 // JSON allows duplicate keys; nlohmann keeps the last, readers that keep the first would see other tensors.
@@ -128,9 +140,9 @@ class EntryParser {
   at::ScalarType dtype() const {
     const auto found = value_.find("dtype");
     if (found == value_.end() || !found->is_string()) fail("must have a string 'dtype'");
-    const auto type = type_named(found->get_ref<const std::string&>());
-    if (!type) fail("has the dtype " + found->dump() + ", which the zoo does not know");
-    return *type;
+    for (const auto& [type, name] : kTypes)
+      if (found->get_ref<const std::string&>() == name) return type;
+    fail("has the dtype " + found->dump() + ", which the zoo does not know");
   }
 
   std::vector<std::int64_t> shape() const {
@@ -192,8 +204,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     const Entry& entry = entries_.at(name);
     return std::pair(entry.begin, entry.end);
   };
-  std::sort(names_.begin(), names_.end(),
-            [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  std::ranges::sort(names_, {}, position);
 
   // The format requires that tensors cover the data part without gaps or overlaps.
   std::size_t expected = 0;
@@ -273,30 +284,56 @@ bool SafetensorsFile::verify() const {
 }
 
 const char* safetensors_name(at::ScalarType dtype) {
-  for (const TypeName& entry : kTypes)
-    if (dtype == entry.type) return entry.name;
+  for (const auto& [type, name] : kTypes)
+    if (dtype == type) return name;
   return nullptr;
 }
 
-std::string checksum_text(std::uint32_t crc) {
-  std::array<char, kChecksumDigits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08x", static_cast<unsigned>(crc));
-  return digits.data();
-}
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  // Ordered, so that the header lists the tensors in the order of their bytes.
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::map<std::string, std::string> with_checksums = metadata;
+  with_checksums[kChecksums] = std::string(kChecksumDigits * (1 + tensors.size()), '0');
+  header["__metadata__"] = with_checksums;
+  // Its [] would look at all names before.
+  nlohmann::ordered_json::object_t::Container& entries = header.get_ref<nlohmann::ordered_json::object_t&>();
+  std::set<std::string> names;
+  std::size_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const char* dtype = safetensors_name(tensor.scalar_type());
+    if (dtype == nullptr)
+      throw Error(path, ": tensor '", name, "' has a type that safetensors does not have");
+    if (name == "__metadata__") throw Error(path, ": '__metadata__' cannot be the name of a tensor");
+    if (!names.insert(name).second) throw Error(path, ": two tensors are named '", name, "'");
+    nlohmann::ordered_json entry{{"dtype", dtype},
+                                 {"shape", tensor.sizes().vec()},
+                                 {"data_offsets", {offset, offset + tensor.nbytes()}}};
+    entries.emplace_back(name, std::move(entry));
+    offset += tensor.nbytes();
+  }
+  std::string text = header.dump();
+  // The data starts at a multiple of 64 bytes, a cache line, as panels of packed weights need it.
+  text.resize((8 + text.size() + 63) / 64 * 64 - 8, ' ');
 
-std::optional<std::size_t> place_of_checksums(std::string_view header) {
-  const std::string key = std::string("\"") + kChecksums + "\":\"";
-  const std::size_t found = header.find(key);
-  if (found == std::string_view::npos || header.size() - found < key.size() + kChecksumDigits)
-    return std::nullopt;
-  return found + key.size();
-}
-
-std::uint32_t header_checksum(std::string_view header, std::size_t place) {
-  const std::string zeros(kChecksumDigits, '0');
-  const std::string_view after = header.substr(place + kChecksumDigits);
-  const std::uint32_t before = crc32c(zeros.data(), zeros.size(), crc32c(header.data(), place));
-  return crc32c(after.data(), after.size(), before);
+  AtomicFile file(path);
+  std::string length(8, '\0');
+  for (std::size_t i = 0; i < length.size(); ++i)
+    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  file.write(length);
+  file.write(text);
+  // The checksums are known when the tensors are written.
+  const std::size_t place = place_of_checksums(text).value();
+  std::size_t digits = place;
+  for (const auto& [name, tensor] : tensors) {
+    const at::Tensor contiguous = tensor.detach().cpu().contiguous();
+    file.write(contiguous.const_data_ptr(), contiguous.nbytes());
+    text.replace(digits += kChecksumDigits, kChecksumDigits,
+                 checksum_text(crc32c(contiguous.const_data_ptr(), contiguous.nbytes())));
+  }
+  text.replace(place, kChecksumDigits, checksum_text(header_checksum(text, place)));
+  file.rewrite(length.size(), text);
+  file.commit();
 }
 
 }  // namespace zoo

@@ -6,8 +6,7 @@ namespace zoo {
 namespace {
 
 bool begins_with_one_of(const std::string& name, const std::vector<std::string>& beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](const std::string& beginning) { return name.starts_with(beginning); });
+  return std::ranges::any_of(beginnings, [&](const auto& beginning) { return name.starts_with(beginning); });
 }
 
 }  // namespace

@@ -46,8 +46,7 @@ double shortest(double number) {
 bool is_real(const std::string& key) {
   constexpr std::array kEndings{"epsilon",        "freq_base",    "freq_base_swa", "softcapping",
                                 "scaling.factor", "scale_linear", "scale"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](const char* ending) { return key.ends_with(ending); });
+  return std::ranges::any_of(kEndings, [&](const char* ending) { return key.ends_with(ending); });
 }
 
 // Keys of one architecture: each that is asked for counts as known.
@@ -194,11 +193,6 @@ void complete_decoder(const GgufFile& file, const std::string& name, Architectur
   }
 }
 
-void complete_bert(const GgufFile& file, json& config) {
-  const auto* types = find_tensor(file, "token_types.weight");
-  config["type_vocab_size"] = types == nullptr ? 0 : types->shape.front();
-}
-
 // T5 1.0 has no gate and scales the input of its projection, which is the embedding.
 void complete_t5(const GgufArchitecture& architecture, ArchitectureKeys& keys, json& config) {
   const bool gated = architecture.marker != nullptr;
@@ -296,11 +290,13 @@ json config_of(const GgufFile& file) {
   read_vocabulary(file, keys, config);
   if (keys.number("block_count", true) > file.tensors().size())
     keys.expect("block_count", nullptr, "more layers than the file has tensors");
-  if (name == "bert" || name == "nomic-bert") complete_bert(file, config);
+  const bool is_bert = name == "bert" || name == "nomic-bert";
+  if (const auto* types = find_tensor(file, "token_types.weight"); is_bert)
+    config["type_vocab_size"] = types == nullptr ? 0 : types->shape.front();
   if (name == "nomic-bert") read_rope(file, keys, config);
   if (name == "t5") complete_t5(architecture, keys, config);
   if (config.contains("rms_norm_eps")) complete_decoder(file, name, keys, config);
-  expect_plain(keys, config, config.at("model_type") != "bert" && config.at("model_type") != "nomic_bert");
+  expect_plain(keys, config, /*causal=*/!is_bert);
   // What the file leaves to a default is absent here, too: transformers refuses null. Only no window is null.
   for (const GgufKey& key : architecture.keys) {
     const auto found = config.find(key.ours);

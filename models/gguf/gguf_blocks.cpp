@@ -26,6 +26,9 @@ float half_at(Bytes at) {
   return value;
 }
 
+// The i-th of signed bytes, plus 128.
+std::uint8_t from_signed(Bytes bytes, int i) { return bytes[i] ^ 128; }
+
 // The i-th of 32 numbers of four bits.
 std::uint8_t nibble(Bytes bytes, int i) { return i < 16 ? bytes[i] & 15 : bytes[i - 16] >> 4; }
 
@@ -51,29 +54,16 @@ struct Runs {
   }
 };
 
-void q8_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 128 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = block[2 + i] ^ 128;
+// Q8_0, Q4_0 and Q5_0: 32 numbers with a scale.
+template <auto Number, int Zero> void scaled_block(Bytes block, const Runs& to) {
+  to.set_both(half_at(block), Zero * half_at(block));
+  for (int i = 0; i < 32; ++i) to.numbers[i] = Number(block + 2, i);
 }
 
-void q4_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 8 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = nibble(block + 2, i);
-}
-
-void q5_0(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), 16 * half_at(block));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 2, i);
-}
-
-void q4_1(Bytes block, const Runs& to) {
+// Q4_1 and Q5_1: 32 numbers with a scale and a minimum.
+template <auto Number> void block_with_minimum(Bytes block, const Runs& to) {
   to.set_both(half_at(block), -half_at(block + 2));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = nibble(block + 4, i);
-}
-
-void q5_1(Bytes block, const Runs& to) {
-  to.set_both(half_at(block), -half_at(block + 2));
-  for (int i = 0; i < 32; ++i) to.numbers[i] = five_bits(block + 4, i);
+  for (int i = 0; i < 32; ++i) to.numbers[i] = Number(block + 4, i);
 }
 
 // Scale and minimum of the j-th of eight parts of 32, each of six bits, in twelve bytes.
@@ -82,24 +72,21 @@ std::pair<int, int> scale_and_minimum(Bytes packed, int j) {
   return {(packed[j + 4] & 15) | packed[j - 4] >> 6 << 4, packed[j + 4] >> 4 | packed[j] >> 6 << 4};
 }
 
-// Q4_K and Q5_K: eight parts of 32; `high` holds a fifth bit for each, of part j in bit j. Null: none.
-void parts_of_32(Bytes block, Bytes high, Bytes low, const Runs& to) {
+// Q4_K and Q5_K: eight parts of 32 from `Low` on; at `High`, unless that is 0, a fifth bit for each, of part
+// j in bit j.
+template <int High, int Low> void parts_of_32(Bytes block, const Runs& to) {
   for (int j = 0; j < 8; ++j) {
     const auto [scale, minimum] = scale_and_minimum(block + 4, j);
     const Runs part = to.after(static_cast<std::size_t>(2 * j));
     part.set_both(half_at(block) * static_cast<float>(scale),
                   half_at(block + 2) * static_cast<float>(minimum));
     for (int i = 0; i < 32; ++i) {
-      const int bits = low[j / 2 * 32 + i] >> (j % 2 * 4) & 15;
-      const int fifth = high == nullptr ? 0 : (high[i] >> j & 1) << 4;
+      const int bits = block[Low + j / 2 * 32 + i] >> (j % 2 * 4) & 15;
+      const int fifth = High == 0 ? 0 : (block[High + i] >> j & 1) << 4;
       part.numbers[i] = static_cast<std::uint8_t>(bits | fifth);
     }
   }
 }
-
-void q4_k(Bytes block, const Runs& to) { parts_of_32(block, nullptr, block + 16, to); }
-
-void q5_k(Bytes block, const Runs& to) { parts_of_32(block, block + 16, block + 48, to); }
 
 // Sixteen runs: 128 bytes of low bits, 64 of two high bits, 16 scales, a scale of them.
 void q6_k(Bytes block, const Runs& to) {
@@ -122,9 +109,14 @@ struct Decoder {
 };
 
 const Decoder& decoder_of(std::string_view type) {
-  static constexpr Decoder kDecoders[] = {{"Q8_0", q8_0, 128}, {"Q4_0", q4_0, 8}, {"Q4_1", q4_1},
-                                          {"Q5_0", q5_0, 16},  {"Q5_1", q5_1},    {"Q4_K", q4_k},
-                                          {"Q5_K", q5_k},      {"Q6_K", q6_k, 32}};
+  static constexpr Decoder kDecoders[] = {{"Q8_0", scaled_block<from_signed, 128>, 128},
+                                          {"Q4_0", scaled_block<nibble, 8>, 8},
+                                          {"Q4_1", block_with_minimum<nibble>},
+                                          {"Q5_0", scaled_block<five_bits, 16>, 16},
+                                          {"Q5_1", block_with_minimum<five_bits>},
+                                          {"Q4_K", parts_of_32<0, 16>},
+                                          {"Q5_K", parts_of_32<16, 48>},
+                                          {"Q6_K", q6_k, 32}};
   return *std::ranges::find(kDecoders, type, &Decoder::type);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -23,10 +24,6 @@ std::vector<GgufKey> decoder_keys(std::vector<GgufKey> more = {}) {
   return keys;
 }
 
-std::vector<GgufKey> mixtral_keys() {
-  return decoder_keys({{"expert_count", "num_local_experts"}, {"expert_used_count", "num_experts_per_tok"}});
-}
-
 std::vector<GgufKey> qwen3_moe_keys() {
   return decoder_keys({{"expert_count", "num_experts"},
                        {"expert_used_count", "num_experts_per_tok"},
@@ -37,26 +34,6 @@ std::vector<GgufKey> qwen2_moe_keys() {
   std::vector<GgufKey> keys = qwen3_moe_keys();
   keys.push_back({"expert_shared_feed_forward_length", "shared_expert_intermediate_size"});
   return keys;
-}
-
-std::vector<GgufKey> gemma2_keys_of_gguf() {
-  return decoder_keys({{"attention.sliding_window", "sliding_window", false},
-                       {"attn_logit_softcapping", "attn_logit_softcapping", false},
-                       {"final_logit_softcapping", "final_logit_softcapping", false}});
-}
-
-std::vector<GgufKey> gemma3_keys_of_gguf() {
-  return decoder_keys({{"attention.sliding_window", "sliding_window", false},
-                       {"attention.sliding_window_pattern", "sliding_window_pattern", false},
-                       {"final_logit_softcapping", "final_logit_softcapping", false},
-                       {"rope.freq_base_swa", "rope_local_base_freq", false}});
-}
-
-std::vector<GgufKey> granite_keys() {
-  return decoder_keys({{"attention.scale", "attention_multiplier"},
-                       {"embedding_scale", "embedding_multiplier", false},
-                       {"residual_scale", "residual_multiplier", false},
-                       {"logit_scale", "logits_scaling"}});
 }
 
 std::vector<GgufKey> gpt2_keys() {
@@ -112,6 +89,12 @@ std::vector<GgufName> decoder_tensors(bool neighbours = false, GgufLayout norm =
           {"blk.{}.ffn_down", layer + "mlp.down_proj"}};
 }
 
+// The tensors, of which the one with this name in GGUF is another.
+std::vector<GgufName> exchanged(std::vector<GgufName> names, const std::string& theirs, GgufName other) {
+  *std::ranges::find(names, theirs, &GgufName::theirs) = std::move(other);
+  return names;
+}
+
 // Adds the router and the experts of each layer.
 std::vector<GgufName> with_experts(std::vector<GgufName> names, const std::string& block,
                                    const std::array<const char*, 3>& gate_up_down) {
@@ -139,9 +122,9 @@ std::vector<GgufName> qwen2_moe_tensors() {
 }
 
 std::vector<GgufName> gemma2_tensors() {
-  std::vector<GgufName> names = decoder_tensors(false, kPlusOne);
-  for (GgufName& name : names)
-    if (name.theirs == "blk.{}.ffn_norm") name.ours = "model.layers.{}.pre_feedforward_layernorm";
+  std::vector<GgufName> names =
+      exchanged(decoder_tensors(false, kPlusOne), "blk.{}.ffn_norm",
+                {"blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm", kPlusOne});
   names.push_back({"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne});
   names.push_back({"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne});
   return names;
@@ -156,23 +139,15 @@ std::vector<GgufName> gemma3_tensors() {
 
 // Its norms are those after the sublayers.
 std::vector<GgufName> olmo2_tensors() {
-  std::vector<GgufName> names = decoder_tensors();
-  for (GgufName& name : names) {
-    if (name.theirs == "blk.{}.attn_norm")
-      name = {"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"};
-    if (name.theirs == "blk.{}.ffn_norm")
-      name = {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"};
-  }
-  return names;
+  return exchanged(exchanged(decoder_tensors(), "blk.{}.attn_norm",
+                             {"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"}),
+                   "blk.{}.ffn_norm", {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"});
 }
 
 std::vector<GgufName> phi3_tensors() {
-  std::vector<GgufName> names = decoder_tensors();
-  for (GgufName& name : names) {
-    if (name.theirs == "blk.{}.attn_q") name = {"blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj"};
-    if (name.theirs == "blk.{}.ffn_up") name = {"blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"};
-  }
-  return names;
+  return exchanged(exchanged(decoder_tensors(), "blk.{}.attn_q",
+                             {"blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj"}),
+                   "blk.{}.ffn_up", {"blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"});
 }
 
 std::vector<GgufName> gpt2_tensors() {
@@ -256,7 +231,8 @@ std::vector<GgufName> t5_tensors(bool gated) {
 
 const std::vector<GgufArchitecture>& gguf_architectures() {
   static const std::vector<GgufArchitecture> all{
-      {"llama", "mixtral", "MixtralForCausalLM", mixtral_keys(),
+      {"llama", "mixtral", "MixtralForCausalLM",
+       decoder_keys({{"expert_count", "num_local_experts"}, {"expert_used_count", "num_experts_per_tok"}}),
        with_experts(decoder_tensors(/*neighbours=*/true), "block_sparse_moe", {"w1", "w3", "w2"}),
        "blk.0.ffn_gate_exps.weight"},
       {"llama", "llama", "LlamaForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
@@ -265,10 +241,24 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM", qwen2_moe_keys(), qwen2_moe_tensors()},
       {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(), qwen_experts()},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
-      {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_keys_of_gguf(), gemma2_tensors()},
-      {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma3_keys_of_gguf(), gemma3_tensors()},
+      {"gemma2", "gemma2", "Gemma2ForCausalLM",
+       decoder_keys({{"attention.sliding_window", "sliding_window", false},
+                     {"attn_logit_softcapping", "attn_logit_softcapping", false},
+                     {"final_logit_softcapping", "final_logit_softcapping", false}}),
+       gemma2_tensors()},
+      {"gemma3", "gemma3_text", "Gemma3ForCausalLM",
+       decoder_keys({{"attention.sliding_window", "sliding_window", false},
+                     {"attention.sliding_window_pattern", "sliding_window_pattern", false},
+                     {"final_logit_softcapping", "final_logit_softcapping", false},
+                     {"rope.freq_base_swa", "rope_local_base_freq", false}}),
+       gemma3_tensors()},
       {"smollm3", "smollm3", "SmolLM3ForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
-      {"granite", "granite", "GraniteForCausalLM", granite_keys(), decoder_tensors(/*neighbours=*/true)},
+      {"granite", "granite", "GraniteForCausalLM",
+       decoder_keys({{"attention.scale", "attention_multiplier"},
+                     {"embedding_scale", "embedding_multiplier", false},
+                     {"residual_scale", "residual_multiplier", false},
+                     {"logit_scale", "logits_scaling"}}),
+       decoder_tensors(/*neighbours=*/true)},
       {"olmo2", "olmo2", "Olmo2ForCausalLM", decoder_keys(), olmo2_tensors()},
       {"gpt2", "gpt2", "GPT2LMHeadModel", gpt2_keys(), gpt2_tensors()},
       {"phi3", "phi3", "Phi3ForCausalLM", decoder_keys(), phi3_tensors()},

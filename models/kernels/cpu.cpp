@@ -1,5 +1,6 @@
 #include "models/kernels/cpu.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -18,11 +19,9 @@
 namespace zoo::kernels {
 namespace {
 
-constexpr std::array kInstructionSets{
-    InstructionSet::kPortable, InstructionSet::kAvx2,       InstructionSet::kAvxVnni,
-    InstructionSet::kAvx512,   InstructionSet::kAvx512Bf16, InstructionSet::kAmxBf16,
-    InstructionSet::kNeon,     InstructionSet::kNeonBf16,
-};
+// Names of the sets, in the order of their enum.
+constexpr std::array<const char*, 8> kNames{"portable",    "avx2",     "avx_vnni", "avx512",
+                                            "avx512_bf16", "amx_bf16", "neon",     "neon_bf16"};
 
 #if defined(__x86_64__)
 // The oldest supported compilers have no __builtin_cpu_supports for these.
@@ -47,35 +46,23 @@ bool has_amx_bf16() {
 
 InstructionSet best_of(bool (*runs)(InstructionSet)) {
   InstructionSet best = InstructionSet::kPortable;
-  for (const InstructionSet set : kInstructionSets)
-    if (runs(set)) best = set;
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (const auto set = static_cast<InstructionSet>(i); runs(set)) best = set;
   return best;
 }
 
 std::string all_names() {
   std::string names;
-  for (const InstructionSet set : kInstructionSets) {
-    if (set != kInstructionSets.front()) names += set == kInstructionSets.back() ? " or " : ", ";
-    names += name_of(set);
+  for (const char* name : kNames) {
+    if (name != kNames.front()) names += name == kNames.back() ? " or " : ", ";
+    names += name;
   }
   return names;
 }
 
 }  // namespace
 
-const char* name_of(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kPortable: return "portable";
-    case InstructionSet::kAvx2: return "avx2";
-    case InstructionSet::kAvxVnni: return "avx_vnni";
-    case InstructionSet::kAvx512: return "avx512";
-    case InstructionSet::kAvx512Bf16: return "avx512_bf16";
-    case InstructionSet::kAmxBf16: return "amx_bf16";
-    case InstructionSet::kNeon: return "neon";
-    case InstructionSet::kNeonBf16: return "neon_bf16";
-  }
-  return "";
-}
+const char* name_of(InstructionSet set) { return kNames.at(static_cast<std::size_t>(set)); }
 
 bool cpu_runs(InstructionSet set) {
   switch (set) {
@@ -103,14 +90,13 @@ bool cpu_runs(InstructionSet set) {
 
 InstructionSet choose_instruction_set(std::string_view wanted, bool (*runs)(InstructionSet)) {
   if (wanted.empty()) return best_of(runs);
-  for (const InstructionSet set : kInstructionSets) {
-    if (wanted != name_of(set)) continue;
-    if (!runs(set))
-      throw Error("ZOO_KERNELS=", wanted, ": this CPU cannot run it; the best that it runs is ",
-                  name_of(best_of(runs)));
-    return set;
-  }
-  throw Error("ZOO_KERNELS=", wanted, " is not an instruction set; expected ", all_names());
+  const auto* const named = std::find(kNames.begin(), kNames.end(), wanted);
+  if (named == kNames.end())
+    throw Error("ZOO_KERNELS=", wanted, " is not an instruction set; expected ", all_names());
+  const auto set = static_cast<InstructionSet>(named - kNames.begin());
+  if (runs(set)) return set;
+  throw Error("ZOO_KERNELS=", wanted, ": this CPU cannot run it; the best that it runs is ",
+              name_of(best_of(runs)));
 }
 
 InstructionSet instruction_set() {

@@ -17,8 +17,7 @@ enum class InstructionSet {
   kNeonBf16,    // BF16 and I8MM as well
 };
 
-/// The set's name in ZOO_KERNELS: portable, avx2, avx_vnni, avx512, avx512_bf16, amx_bf16, neon or
-/// neon_bf16.
+/// The set's name in ZOO_KERNELS.
 const char* name_of(InstructionSet set);
 
 /// True if this CPU runs kernels of this set.

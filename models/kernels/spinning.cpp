@@ -25,17 +25,13 @@ template <class Work> std::thread start_thread(const Work& work) {
   return thread;
 }
 
-// The caller is one of the team's threads: a team of two starts one more.
-unsigned sleepers() {
-  const auto processors = static_cast<int>(openmp::num_procs());
-  return static_cast<unsigned>(std::max(2, processors - at::get_num_threads() + 2));
-}
-
 }  // namespace
 
 ShortSpins::ShortSpins() {
-  thread_ =
-      start_thread([this, count = sleepers()] { openmp::parallel(count, [this] { done_.wait(false); }); });
+  // The caller is one of the team's threads: a team of two starts one more.
+  const int spare = static_cast<int>(openmp::num_procs()) - at::get_num_threads();
+  const auto team = static_cast<unsigned>(std::max(2, spare + 2));
+  thread_ = start_thread([this, team] { openmp::parallel(team, [this] { done_.wait(false); }); });
 }
 
 ShortSpins::~ShortSpins() {

@@ -53,6 +53,9 @@ ZOO_INLINE constexpr std::size_t vectors_of(std::size_t size) { return (size + k
 /// Rounds up to full vectors.
 ZOO_INLINE constexpr std::size_t padded(std::size_t size) { return vectors_of(size) * kLanes; }
 
+/// std::min of sizes.
+ZOO_INLINE constexpr std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
+
 /// Loads the first `count` lanes; the others are zero.
 ZOO_INLINE Lanes load_some(const float* from, std::size_t count) {
   Lanes lanes = {};
@@ -67,6 +70,11 @@ ZOO_INLINE Lanes load_up_to(const float* from, std::size_t count) {
 
 ZOO_INLINE void store_some(float* to, const Lanes& lanes, std::size_t count) {
   std::memcpy(to, &lanes, count * sizeof(float));
+}
+
+ZOO_INLINE void store_up_to(float* to, const Lanes& lanes, std::size_t count) {
+  if (count >= kLanes) store(to, lanes);
+  else store_some(to, lanes, count);
 }
 
 /// Calls visit(position, read, write) for the vectors of [0, size). Lanes past the end read as zeros and are

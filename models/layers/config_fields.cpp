@@ -294,5 +294,6 @@ std::vector<std::string> range_faults(const TransformerConfig& config) {
 std::string_view name_of(PositionKind position) { return named(kPositions, position); }
 std::string_view name_of(NormKind norm) { return named(kNorms, norm); }
 std::string_view name_of(AttentionKind attention) { return named(kAttentions, attention); }
+std::string_view name_of(RopeScalingKind scaling) { return named(kRopeScalings, scaling); }
 
 }  // namespace zoo

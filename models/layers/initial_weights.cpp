@@ -5,12 +5,8 @@
 namespace zoo {
 namespace {
 
-void draw(const at::Tensor& weight, double std, const at::Generator& generator) {
-  weight.normal_(0.0, std, generator);
-}
-
 void initialize(EmbeddingImpl& table, double std, const at::Generator& generator) {
-  draw(table.weight, std, generator);
+  table.weight.normal_(0.0, std, generator);
   if (table.padding_id() >= 0) table.weight[table.padding_id()].zero_();
 }
 
@@ -22,9 +18,9 @@ void draw_by_width(const std::string& name, const at::Tensor& weight, const Tran
                                : name == "cross_attention.q" ? weight.size(0)
                                                              : 0;
   if (queries > 0)
-    draw(weight.slice(0, 0, queries), config.initializer_range / std::sqrt(width * head), generator);
+    weight.slice(0, 0, queries).normal_(0.0, config.initializer_range / std::sqrt(width * head), generator);
   if (queries < weight.size(0))
-    draw(weight.slice(0, queries), config.initializer_range / std::sqrt(width), generator);
+    weight.slice(0, queries).normal_(0.0, config.initializer_range / std::sqrt(width), generator);
 }
 
 // Standard deviation of tables inside a stack.
@@ -48,7 +44,7 @@ void initialize(BlockImpl& block, const TransformerConfig& config, const at::Gen
     } else {
       const bool ends_residual = name.ends_with(".out") || name.ends_with(".down");
       const bool scaled = config.initial_weights == InitialWeights::kScaledResiduals && ends_residual;
-      draw(linear->weight, scaled ? residual_std : std, generator);
+      linear->weight.normal_(0.0, scaled ? residual_std : std, generator);
       if (config.initial_weights == InitialWeights::kZeroResiduals && ends_residual) linear->weight.zero_();
     }
     if (linear->bias.defined()) linear->bias.zero_();
@@ -64,7 +60,7 @@ void initialize(torch::nn::Module& module, double std, const at::Generator& gene
     if (auto* table = part->as<EmbeddingImpl>()) initialize(*table, std, generator);
     auto* linear = part->as<LinearImpl>();
     if (linear == nullptr) continue;
-    draw(linear->weight, std, generator);
+    linear->weight.normal_(0.0, std, generator);
     if (linear->bias.defined()) linear->bias.zero_();
   }
 }

@@ -86,8 +86,7 @@ void check_interventions(const std::vector<Intervention>& interventions, const T
     for (const std::int64_t position : change.positions)
       TORCH_CHECK(position >= 0 && position < embeddings[1], "an intervention is at position ", position,
                   " of a sequence of ", embeddings[1]);
-    const auto unordered = std::adjacent_find(change.positions.begin(), change.positions.end(),
-                                              std::greater_equal<std::int64_t>());
+    const auto unordered = std::ranges::adjacent_find(change.positions, std::ranges::greater_equal());
     TORCH_CHECK(unordered == change.positions.end(), "an intervention's positions must be ascending, got ",
                 at::IntArrayRef(change.positions));
     const auto positions = static_cast<std::int64_t>(change.positions.size());

@@ -17,42 +17,35 @@ std::vector<at::Generator> generators_of(c10::Device device) {
   return generators;
 }
 
-at::Tensor state_of(at::Generator generator) {
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_state(at::Generator& generator, const at::Tensor& state) {
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
 /// Non-tensor state of a forward pass: generators and autocast.
 class RandomAndAutocast {
  public:
-  explicit RandomAndAutocast(c10::Device device) : RandomAndAutocast(generators_of(device), device.type()) {}
-
-  RandomAndAutocast(const std::vector<at::Generator>& generators, c10::DeviceType device)
-      : generators_(generators),
-        device_(device),
-        autocasts_(at::autocast::is_autocast_enabled(device)),
-        dtype_(at::autocast::get_autocast_dtype(device)) {
-    for (const at::Generator& generator : generators_) states_.push_back(state_of(generator));
+  explicit RandomAndAutocast(c10::Device device)
+      : device_(device),
+        autocasts_(at::autocast::is_autocast_enabled(device.type())),
+        dtype_(at::autocast::get_autocast_dtype(device.type())) {
+    for (at::Generator& generator : generators_of(device)) {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      states_.push_back(generator.get_state());
+    }
   }
 
   /// Current state of the same device.
-  RandomAndAutocast now() const { return {generators_, device_}; }
+  RandomAndAutocast now() const { return RandomAndAutocast(device_); }
 
-  void restore() {
-    for (std::size_t i = 0; i < generators_.size(); ++i) set_state(generators_[i], states_[i]);
-    at::autocast::set_autocast_dtype(device_, dtype_);
-    at::autocast::set_autocast_enabled(device_, autocasts_);
+  void restore() const {
+    auto state = states_.begin();
+    for (at::Generator& generator : generators_of(device_)) {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      generator.set_state(*state++);
+    }
+    at::autocast::set_autocast_dtype(device_.type(), dtype_);
+    at::autocast::set_autocast_enabled(device_.type(), autocasts_);
   }
 
  private:
-  std::vector<at::Generator> generators_;
+  c10::Device device_;
   std::vector<at::Tensor> states_;
-  c10::DeviceType device_;
   bool autocasts_;
   at::ScalarType dtype_;
 };
@@ -60,7 +53,7 @@ class RandomAndAutocast {
 /// Restores a saved state while it lives.
 class RandomAndAutocastScope {
  public:
-  explicit RandomAndAutocastScope(RandomAndAutocast& then) : now_(then.now()) {
+  explicit RandomAndAutocastScope(const RandomAndAutocast& then) : now_(then.now()) {
     then.restore();
     at::autocast::increment_nesting();
   }

@@ -13,12 +13,6 @@
 namespace zoo {
 namespace {
 
-void check_supported(const TransformerConfig& config) {
-  TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
-  TORCH_CHECK(!config.cross_attention || config.shape == Shape::kDecoder,
-              "only a decoder has cross-attention");
-}
-
 // [B, 1, T, 1] bool, where a mask hides the query itself.
 at::Tensor padding_queries(const StackInputs& inputs) {
   const std::int64_t length = inputs.embeddings.size(1);
@@ -46,7 +40,9 @@ std::vector<at::Tensor> leaves_of(const BlockImpl& block) {
 
 TransformerStackImpl::TransformerStackImpl(const TransformerConfig& config) : config_(config) {
   config.validate();
-  check_supported(config);
+  TORCH_CHECK(config.shape != Shape::kEncoderDecoder, "one stack is an encoder or a decoder, not both");
+  TORCH_CHECK(!config.cross_attention || config.shape == Shape::kDecoder,
+              "only a decoder has cross-attention");
   blocks = register_module("blocks", torch::nn::ModuleList());
   const std::int64_t own = config.sharing == Sharing::kAllLayers ? 1 : config.num_layers;
   for (std::int64_t i = 0; i < own; ++i) blocks->push_back(Block(config, i));

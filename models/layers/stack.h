@@ -49,10 +49,9 @@ template <class Inputs, class Asked> Inputs observing(Inputs inputs, const Asked
 }
 
 struct StackOutput {
-  at::Tensor hidden;  // [B, T, C], after the last norm
-  std::vector<at::Tensor>
-      hidden_states;                   // num_layers + 1: the embeddings first, the last after the final norm
-  std::vector<at::Tensor> attentions;  // num_layers of [B, H, T, S]
+  at::Tensor hidden;                          // [B, T, C], after the last norm
+  std::vector<at::Tensor> hidden_states;      // num_layers + 1: embeddings, …, after the final norm
+  std::vector<at::Tensor> attentions;         // num_layers of [B, H, T, S]
   std::vector<at::Tensor> cross_attentions;   // num_layers of [B, H, T, M]; decoders with a memory only
   std::vector<HeadRecord> heads;              // num_layers, of self-attention
   std::vector<LayerActivations> activations;  // num_layers

@@ -159,8 +159,7 @@ struct TransformerConfig {
 
   NormKind norm = NormKind::kLayerNorm;
   NormPlacement norm_placement = NormPlacement::kPre;
-  bool first_attention_norm =
-      true;  // false: the first layer's attention reads its input as it is (ModernBERT)
+  bool first_attention_norm = true;  // false: no norm before the first layer's attention (ModernBERT)
   SublayerOrder sublayer_order = SublayerOrder::kSequential;
   double layer_norm_eps = 1e-5;
   PositionKind position = PositionKind::kLearned;
@@ -318,5 +317,6 @@ std::vector<std::pair<std::string_view, std::string>> fields_of(const Transforme
 std::string_view name_of(PositionKind position);
 std::string_view name_of(NormKind norm);
 std::string_view name_of(AttentionKind attention);
+std::string_view name_of(RopeScalingKind scaling);
 
 }  // namespace zoo

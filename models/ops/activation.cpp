@@ -9,7 +9,7 @@
 #include <ATen/ops/tanh.h>
 #include <c10/util/Exception.h>
 
-#include "models/kernels/training/gated_unit.h"
+#include "models/kernels/training/row_functions.h"
 
 namespace zoo {
 

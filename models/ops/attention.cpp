@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/matmul.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "models/kernels/attention/short_attention.h"
+#include "models/kernels/training/row_functions.h"
 #include "models/ops/activation.h"
 #include "models/ops/linear.h"
 
@@ -135,6 +137,13 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   }
   if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
   return result;
+}
+
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
+  if (kernels::has_fast_rotation(x, cos)) return kernels::rotate(x, cos, sin);
+  const auto halves = x.chunk(2, -1);
+  const at::Tensor quarter_turned = at::cat({-halves[1], halves[0]}, -1);
+  return x * cos.to(x.scalar_type()) + quarter_turned * sin.to(x.scalar_type());
 }
 
 }  // namespace zoo::ops

@@ -8,8 +8,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
-#include "models/kernels/training/dropout.h"
-#include "models/kernels/training/vocabulary_loss.h"
+#include "models/kernels/training/row_functions.h"
 
 namespace zoo::ops {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/kernels/training/norm.h"
+#include "models/kernels/training/row_functions.h"
 
 namespace zoo {
 

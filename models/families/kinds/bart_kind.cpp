@@ -47,14 +47,10 @@ ConfigKey embedding_scale_key() {
 
 void add_stack(WeightTable& table, const std::string& stack, std::int64_t layers, bool is_decoder) {
   const std::string ours = "stack." + stack + ".blocks.{}.", theirs = stack + ".layers.{}.";
-  const auto projections = [&](const std::string& attention) {
-    return std::vector<std::string>{theirs + attention + ".q_proj", theirs + attention + ".k_proj",
-                                    theirs + attention + ".v_proj"};
-  };
   WeightTable block;
   // clang-format off
   add_weights_and_biases(block, {
-      {ours + "attention.qkv",     projections("self_attn")},
+      {ours + "attention.qkv",     q_k_v(theirs + "self_attn.", "_proj")},
       {ours + "attention.out",     {theirs + "self_attn.out_proj"}},
       {ours + "attention_norm",    {theirs + "self_attn_layer_norm"}},
       {ours + "feed_forward.up",   {theirs + "fc1"}},
@@ -62,7 +58,7 @@ void add_stack(WeightTable& table, const std::string& stack, std::int64_t layers
       {ours + "feed_forward_norm", {theirs + "final_layer_norm"}},
   });
   if (is_decoder) {
-    const std::vector<std::string> cross = projections("encoder_attn");
+    const std::vector<std::string> cross = q_k_v(theirs + "encoder_attn.", "_proj");
     add_weights_and_biases(block, {
         {ours + "cross_attention.q",    {cross[0]}},
         {ours + "cross_attention.kv",   {cross[1], cross[2]}},

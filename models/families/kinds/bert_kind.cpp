@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder/encoder.h"
-
 namespace zoo {
 
 using C = TransformerConfig;
@@ -92,12 +90,6 @@ void add_roberta_heads(WeightTable& table, const TransformerConfig& config) {
   table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
   table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
   table.ignored = {"embeddings.position_ids"};
-}
-
-std::shared_ptr<Model> build_roberta(const TransformerConfig& config, Head head) {
-  return encoder::build(
-      config, head,
-      {.sentence_vector = encoder::SentenceVector::kTanh, .prediction_activation = Activation::kGelu});
 }
 
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,

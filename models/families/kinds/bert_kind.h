@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/encoder/encoder.h"
 #include "models/families/kinds/shared.h"
 
 namespace zoo {
@@ -22,8 +23,10 @@ std::vector<WeightName> bert_weights(const std::string& projection = "");
 /// Adds the heads of RoBERTa and MPNet, and sets what their names begin with.
 void add_roberta_heads(WeightTable& table, const TransformerConfig& config);
 
-/// An encoder with the heads of RoBERTa.
-std::shared_ptr<Model> build_roberta(const TransformerConfig& config, Head head);
+/// The heads of RoBERTa.
+inline constexpr encoder::Style kRobertaStyle{
+    .sentence_layer = encoder::SentenceLayer{Activation::kTanh, /*drops=*/true},
+    .prediction_activation = Activation::kGelu};
 
 /// Adds the projection of a masked-lm head, `decoder` in Hugging Face's names, whose bias has two names.
 void add_masked_lm_projection(WeightTable& table, const TransformerConfig& config, const std::string& decoder,

@@ -118,9 +118,7 @@ WeightTable llama_weights(const TransformerConfig& config) {
   // clang-format off
   table.names = {
       {"embeddings.token.weight",                  {"embed_tokens.weight"}},
-      {"stack.blocks.{}.attention.qkv.weight",     {"layers.{}.self_attn.q_proj.weight",
-                                                    "layers.{}.self_attn.k_proj.weight",
-                                                    "layers.{}.self_attn.v_proj.weight"}, kSame, rows},
+      {"stack.blocks.{}.attention.qkv.weight",     q_k_v("layers.{}.self_attn.", "_proj.weight"), kSame, rows},
       {"stack.blocks.{}.attention.out.weight",     {"layers.{}.self_attn.o_proj.weight"}},
       {"stack.blocks.{}.feed_forward.up.weight",   {"layers.{}.mlp.gate_proj.weight",
                                                     "layers.{}.mlp.up_proj.weight"}},
@@ -135,9 +133,7 @@ WeightTable llama_weights(const TransformerConfig& config) {
       {"stack.blocks.{}.attention.key_norm.weight",   {"layers.{}.self_attn.k_norm.weight"}},
   });
   if (config.qkv_bias) table.names.push_back(
-      {"stack.blocks.{}.attention.qkv.bias",       {"layers.{}.self_attn.q_proj.bias",
-                                                    "layers.{}.self_attn.k_proj.bias",
-                                                    "layers.{}.self_attn.v_proj.bias"}, kSame, rows});
+      {"stack.blocks.{}.attention.qkv.bias",       q_k_v("layers.{}.self_attn.", "_proj.bias"), kSame, rows});
   if (config.attention_output_bias) table.names.push_back(
       {"stack.blocks.{}.attention.out.bias",       {"layers.{}.self_attn.o_proj.bias"}});
   if (config.feed_forward_bias) table.names.insert(table.names.end(), {

@@ -69,9 +69,8 @@ RopeScaling read_scaling(const ConfigReader& reader, std::int64_t max_positions,
   if (type != "linear" && type != "llama3" && type != "dynamic")
     reader.refuse(type_key, "expected default, linear, dynamic, llama3, yarn or longrope");
   if (!reader.has("factor")) throw Error(reader.source(), ": the key 'factor' is missing");
-  scaling.kind = type == "linear"    ? RopeScalingKind::kLinear
-                 : type == "dynamic" ? RopeScalingKind::kDynamic
-                                     : RopeScalingKind::kLlama3;
+  for (const auto kind : {RopeScalingKind::kLinear, RopeScalingKind::kDynamic, RopeScalingKind::kLlama3})
+    if (type == name_of(kind)) scaling.kind = kind;
   scaling.factor = reader.get_double("factor", 1.0);
   if (type == "dynamic") scaling.original_max_positions = max_positions;
   if (type != "llama3") return scaling;
@@ -105,35 +104,27 @@ void read_rope(const ConfigReader& reader, TransformerConfig& config, std::int64
 void write_rope(const TransformerConfig& config, nlohmann::json& json) {
   const RopeScaling& scaling = config.rope_scaling;
   json["rope_theta"] = config.rope_theta;
-  json["rope_scaling"] = nullptr;
+  nlohmann::json& written = json["rope_scaling"] = nullptr;
   if (scaling.kind == RopeScalingKind::kNone) return;
+  written["rope_type"] = name_of(scaling.kind);
+  if (scaling.kind != RopeScalingKind::kLongRope) written["factor"] = scaling.factor;
+  if (scaling.kind == RopeScalingKind::kLinear || scaling.kind == RopeScalingKind::kDynamic) return;
+  written["original_max_position_embeddings"] = scaling.original_max_positions;
+  if (scaling.kind == RopeScalingKind::kLlama3) {
+    written["low_freq_factor"] = scaling.low_frequency_factor;
+    written["high_freq_factor"] = scaling.high_frequency_factor;
+    return;
+  }
+  written["attention_factor"] = scaling.attention_factor;
   if (scaling.kind == RopeScalingKind::kYarn) {
-    json["rope_scaling"] = {{"rope_type", "yarn"},
-                            {"factor", scaling.factor},
-                            {"attention_factor", scaling.attention_factor},
-                            {"beta_fast", scaling.beta_fast},
-                            {"beta_slow", scaling.beta_slow},
-                            {"truncate", scaling.truncate},
-                            {"original_max_position_embeddings", scaling.original_max_positions}};
-    return;
-  }
-  if (scaling.kind == RopeScalingKind::kLongRope) {
+    written["beta_fast"] = scaling.beta_fast;
+    written["beta_slow"] = scaling.beta_slow;
+    written["truncate"] = scaling.truncate;
+  } else {
     json["original_max_position_embeddings"] = scaling.original_max_positions;
-    json["rope_scaling"] = {{"rope_type", "longrope"},
-                            {"attention_factor", scaling.attention_factor},
-                            {"short_factor", scaling.short_factors},
-                            {"long_factor", scaling.long_factors},
-                            {"original_max_position_embeddings", scaling.original_max_positions}};
-    return;
+    written["short_factor"] = scaling.short_factors;
+    written["long_factor"] = scaling.long_factors;
   }
-  const char* type = scaling.kind == RopeScalingKind::kLinear    ? "linear"
-                     : scaling.kind == RopeScalingKind::kDynamic ? "dynamic"
-                                                                 : "llama3";
-  json["rope_scaling"] = {{"rope_type", type}, {"factor", scaling.factor}};
-  if (scaling.kind != RopeScalingKind::kLlama3) return;
-  json["rope_scaling"].update({{"low_freq_factor", scaling.low_frequency_factor},
-                               {"high_freq_factor", scaling.high_frequency_factor},
-                               {"original_max_position_embeddings", scaling.original_max_positions}});
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ ConfigKey choice_key(const std::string& name, Choice C::*field, Choice if_true, 
 template ConfigKey choice_key(const std::string&, std::int64_t C::*, std::int64_t, std::int64_t);
 template ConfigKey choice_key(const std::string&, ExpertWeights C::*, ExpertWeights, ExpertWeights);
 template ConfigKey choice_key(const std::string&, NormPlacement C::*, NormPlacement, NormPlacement);
+template ConfigKey choice_key(const std::string&, Shape C::*, Shape, Shape);
 template ConfigKey choice_key(const std::string&, SublayerOrder C::*, SublayerOrder, SublayerOrder);
 
 ConfigKey same_size_key(const std::string& name, std::int64_t C::*field, const std::string& other) {
@@ -142,6 +143,10 @@ std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) 
   const std::int64_t width = config.num_heads * config.head_size();
   const std::int64_t kv_width = config.kv_heads() * config.head_size();
   return {width, kv_width, kv_width};
+}
+
+std::vector<std::string> q_k_v(const std::string& before, const std::string& after) {
+  return {before + "q" + after, before + "k" + after, before + "v" + after};
 }
 
 std::vector<WeightName> joint_projections(const TransformerConfig& config, const std::string& block,

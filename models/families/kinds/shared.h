@@ -41,6 +41,9 @@ TransformerConfig of_size(TransformerConfig config, const Sizes& sizes);
 /// Rows of queries, keys and values in the weight that holds all three.
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config);
 
+/// BEFORE + "q" + AFTER, and the same of k and v: the weights of queries, keys and values.
+std::vector<std::string> q_k_v(const std::string& before, const std::string& after = "");
+
 /// Names for add_weights_and_biases() of projections that lie by head, as Megatron's checkpoints have them:
 /// ATTENTION.query_key_value and .dense, BLOCK.mlp.dense_h_to_4h and .dense_4h_to_h.
 std::vector<WeightName> joint_projections(const TransformerConfig& config, const std::string& block,

@@ -25,8 +25,7 @@ ZOO_INLINE void end_tiles(const PackedProduct& p, std::size_t row, std::size_t h
 
 // Calls f(row, height) for tiles of rows.
 template <class F> ZOO_INLINE void for_tall_tiles(std::size_t rows, const F& f) {
-  for (std::size_t row = 0; row < rows; row += kTileSide)
-    f(row, rows - row < kTileSide ? rows - row : kTileSide);
+  for (std::size_t row = 0; row < rows; row += kTileSide) f(row, smaller(rows - row, kTileSide));
 }
 
 template <std::size_t V>
@@ -91,13 +90,12 @@ void int8_tiles(const PackedProduct& p, const std::byte* columns, std::size_t co
     tiles.set_height(height);
     totals = {};
     for (std::size_t first = 0; first < groups; first += kGroupsAtOnce) {
-      const std::size_t last = first + kGroupsAtOnce < groups ? first + kGroupsAtOnce : groups;
+      const std::size_t last = smaller(first + kGroupsAtOnce, groups);
       for (std::size_t i = first; i < last; ++i) {
         const std::size_t word = i * kWords;
         clear_tiles<V>();
         add_tiles<ByteTiles, V>({p.rows.data + row * p.rows.row_bytes + i * kByteGroup, p.rows.row_bytes,
-                                 columns + word * kDepth, kDepth,
-                                 words - word < kWords ? words - word : kWords});
+                                 columns + word * kDepth, kDepth, smaller(words - word, kWords)});
         store_tiles<V>(products[i - first].of, V * sizeof(Words));
       }
       add_groups(p, row, height, first, last, products, totals);

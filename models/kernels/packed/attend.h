@@ -27,16 +27,15 @@ ZOO_INLINE void score(const Attention& a, const std::byte* queries, std::size_t 
   const std::size_t words = (a.head_dim + in_word - 1) / in_word;
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
     const std::byte* panel = a.cache.keys + position / kPanelOutputs * words * kPanelOutputs * 4;
-    const std::size_t left = vectors_of(scores.end - position);
-    for_vectors<kWidestTile<R>>(
-        0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
-          constexpr std::size_t V = decltype(vectors)::value;
-          typename Dot::Sums sums[R][V] = {};
-          add_products<Dot, kPrefetch<R>>(
-              {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
-          write_rows(ColumnMask<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes,
-                     scores.row, sums);
-        });
+    const std::size_t seen = smaller(vectors_of(scores.end - position), kPanelVectors);
+    for_vectors<kWidestTile<R>>(0, seen, [&](auto vectors, std::size_t v) {
+      constexpr std::size_t V = decltype(vectors)::value;
+      typename Dot::Sums sums[R][V] = {};
+      add_products<Dot, kPrefetch<R>>(
+          {queries, query_bytes, 4, panel + v * sizeof(Words), kPanelOutputs * 4, words}, sums);
+      write_rows(ColumnMask<V>(V * kLanes), scores.data + position - scores.begin + v * kLanes, scores.row,
+                 sums);
+    });
   }
 }
 
@@ -102,19 +101,18 @@ ZOO_INLINE void score_bytes(const Attention& a, const float* queries, const Scor
   for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
     const std::byte* panel = byte_panel(a.cache.keys, position, a.head_dim);
     const auto* scales = reinterpret_cast<const float*>(panel + a.head_dim * kPanelOutputs);
-    const std::size_t left = vectors_of(scores.end - position);
-    for_vectors<kWidestTile<R>>(
-        0, left < kPanelVectors ? left : kPanelVectors, [&](auto vectors, std::size_t v) {
-          constexpr std::size_t V = decltype(vectors)::value;
-          Lanes sums[R][V] = {};
-          add_products<SignedByteDot>(
-              {queries, a.query_row * sizeof(float), 4, panel + v * kLanes, kPanelOutputs, a.head_dim}, sums);
-          float* to = scores.data + position - scores.begin + v * kLanes;
-          for (std::size_t i = 0; i < V; ++i) {
-            const Lanes scale = load(scales + (v + i) * kLanes);
-            for (std::size_t r = 0; r < R; ++r) store(to + r * scores.row + i * kLanes, sums[r][i] * scale);
-          }
-        });
+    const std::size_t seen = smaller(vectors_of(scores.end - position), kPanelVectors);
+    for_vectors<kWidestTile<R>>(0, seen, [&](auto vectors, std::size_t v) {
+      constexpr std::size_t V = decltype(vectors)::value;
+      Lanes sums[R][V] = {};
+      add_products<SignedByteDot>(
+          {queries, a.query_row * sizeof(float), 4, panel + v * kLanes, kPanelOutputs, a.head_dim}, sums);
+      float* to = scores.data + position - scores.begin + v * kLanes;
+      for (std::size_t i = 0; i < V; ++i) {
+        const Lanes scale = load(scales + (v + i) * kLanes);
+        for (std::size_t r = 0; r < R; ++r) store(to + r * scores.row + i * kLanes, sums[r][i] * scale);
+      }
+    });
   }
 }
 
@@ -142,10 +140,9 @@ ZOO_INLINE void mix_bytes(const Attention& a, const Scores& scores, const float 
     constexpr std::size_t V = decltype(vectors)::value;
     Lanes mixed[R][V] = {};
     for (std::size_t position = scores.begin; position < scores.end; position += kPanelOutputs) {
-      const std::size_t left = scores.end - position;
       add_products<SignedByteDot>({scores.data + position - scores.begin, scores.row * sizeof(float), 4,
                                    byte_panel(a.cache.values, position, columns) + v * kLanes, columns,
-                                   left < kPanelOutputs ? left : kPanelOutputs},
+                                   smaller(scores.end - position, kPanelOutputs)},
                                   mixed);
     }
     write_mixed(a, v, sums, mixed, result);

@@ -170,7 +170,7 @@ ZOO_INLINE void for_unpacked(const std::byte* panel, std::size_t groups, std::si
   constexpr bool kAreBytes = std::is_same_v<typename Group::Dot, ByteDot>;
   alignas(64) std::byte numbers[kAreBytes ? 1 : kGroups * kBytes];
   for (std::size_t group = 0; group < groups; group += kGroups, panel += kGroups * Group::kBytes) {
-    const std::size_t here = groups - group < kGroups ? groups - group : kGroups;
+    const std::size_t here = smaller(groups - group, kGroups);
     GroupPart part{panel, Group::kBytes,         2 * kPlane, panel + Group::kStepsAt, group,
                    here,  group + here == groups};
     if constexpr (!kAreBytes) {
@@ -199,7 +199,7 @@ void tile_groups_by_amx(const PackedProduct& p, const GroupPart& part, std::size
   for_tall_tiles(p.row_count, [&](std::size_t row, std::size_t height) {
     tiles.set_height(height);
     for (std::size_t first = 0; first < part.count; first += kGroupsAtOnce) {
-      const std::size_t last = first + kGroupsAtOnce < part.count ? first + kGroupsAtOnce : part.count;
+      const std::size_t last = smaller(first + kGroupsAtOnce, part.count);
       for (std::size_t i = first; i < last; ++i) {
         clear_tiles<V>();
         add_tiles<ByteTiles, V>({p.rows.data + row * p.rows.row_bytes + (part.first + i) * Group::kInputs,
@@ -278,7 +278,7 @@ void multiply_panels(const PackedProduct& p, std::size_t first, std::size_t last
   const std::size_t bytes = panel_bytes(weight.type, weight.inputs);
   while (first < last) {
     const std::size_t panel = first / kPanelOutputs, panel_column = panel * kPanelOutputs;
-    const std::size_t end = last < panel_column + kPanelOutputs ? last : panel_column + kPanelOutputs;
+    const std::size_t end = smaller(last, panel_column + kPanelOutputs);
     const std::size_t v = (first - panel_column) / kLanes, v_end = (end - panel_column + kLanes - 1) / kLanes;
     const std::byte* data = weight.panels + panel * bytes;
     if (weight.type == WeightType::kBlocks) {
@@ -314,7 +314,7 @@ void multiply(const PackedProduct& p, std::size_t first, std::size_t last) {
     part.rows.scales += row * scales_in_row(p.rows.type, p.weight->inputs);
     part.rows.sums += row * sums_in_row(p.rows.type, p.weight->inputs);
     part.result += row * p.result_row;
-    part.row_count = p.row_count - row < count ? p.row_count - row : count;
+    part.row_count = smaller(p.row_count - row, count);
     multiply_panels(part, first, last);
   }
 }

@@ -27,6 +27,9 @@ constexpr std::size_t kLongestTile = 16;
 
 std::size_t up_to_multiple(std::size_t value, std::size_t of) { return (value + of - 1) / of * of; }
 
+// Dimensions of a value in a cache.
+std::size_t value_columns(std::size_t head_dim) { return up_to_multiple(head_dim, 16); }
+
 const InferenceKernels& compiled_for(InstructionSet set) {
   switch (set) {
 #if defined(__x86_64__)
@@ -58,8 +61,6 @@ std::size_t scales_in_row(WeightType type, std::size_t inputs) {
 std::size_t sums_in_row(WeightType type, std::size_t inputs) {
   return scales_in_row(type, inputs) * (type == WeightType::kInt8 ? 1 : kGroup / kRun);
 }
-
-std::size_t value_columns(std::size_t head_dim) { return up_to_multiple(head_dim, 16); }
 
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity) {
   if (type == WeightType::kInt8) return capacity * (head_dim + sizeof(float));

@@ -58,17 +58,14 @@ struct PackedProduct {
 
 /// Keys and values of one head. With kFloat32 or kBfloat16, they have the layout of packed weights. Keys:
 /// panels of kPanelOutputs positions whose inputs are the head's dimensions. Values: one panel of
-/// value_columns(D) outputs whose inputs are the positions.
+/// D outputs, rounded up to a multiple of 16, whose inputs are the positions.
 ///
 /// With kInt8, each key and each value has a scale, x = scale q with q in [-127, 127]. Both are panels of
 /// kPanelOutputs positions: for each dimension the bytes of its positions (keys), or for each position those
-/// of value_columns(D) dimensions (values), then the positions' scales in float32.
+/// of as many dimensions as above (values), then the positions' scales in float32.
 struct HeadCache {
   std::byte *keys, *values;
 };
-
-/// head_dim rounded up to a multiple of 16.
-std::size_t value_columns(std::size_t head_dim);
 
 /// Bytes of a head's keys (or values) for `capacity` positions, a multiple of kPanelOutputs.
 std::size_t key_bytes(WeightType type, std::size_t head_dim, std::size_t capacity);

@@ -31,7 +31,7 @@ ZOO_INLINE float clamped(float value, float low, float high) {
 
 // Inputs from `first` on, zero past the last input and output.
 void gather(const PanelSource& source, std::size_t first, Group& group) {
-  const std::size_t inputs = source.inputs - first < kGroup ? source.inputs - first : kGroup;
+  const std::size_t inputs = smaller(source.inputs - first, kGroup);
   if (inputs < kGroup || source.count < kPanelOutputs) group = {};
   const float* rows = source.rows + first * source.column;
   if (source.row == 1) {
@@ -197,7 +197,7 @@ void pack_int4(const FeedbackSource& source, std::byte* panel) {
   Group group, errors;
   float importance[kGroup];
   for (std::size_t first = 0; first < inputs; first += kGroup, panel += kGroupBytes) {
-    const std::size_t count = inputs - first < kGroup ? inputs - first : kGroup;
+    const std::size_t count = smaller(inputs - first, kGroup);
     gather(rows, first, group);
     for (std::size_t i = 0; i < kGroup; ++i) importance[i] = i < count ? source.importance[first + i] : 0.0F;
     const Steps steps = group_steps(group, importance);

@@ -1,6 +1,9 @@
 #include "models/kernels/packed/packed_weight.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <c10/util/Half.h>
 
 #include "models/kernels/cpu.h"
 
@@ -21,26 +24,30 @@ ZOO_DECLARE(avx512)
 
 namespace {
 
-constexpr std::size_t words(std::size_t inputs, std::size_t in_a_word) {
+template <class T> T read(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <class T> void write(const T& value, void* to) { std::memcpy(to, &value, sizeof value); }
+
+constexpr std::size_t word_count(std::size_t inputs, std::size_t in_a_word) {
   return (inputs + in_a_word - 1) / in_a_word;
 }
 
 // Calls f with a function (output in the panel, input) -> element.
 template <class F> void with_elements(const PackedWeight& weight, std::size_t panel, const F& f) {
   const std::byte* const data = panels_of(weight, panel, panel + 1).data();
-  const auto read = [](auto value, const std::byte* at) {
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  };
   switch (weight.type) {
     case WeightType::kFloat32:
       return f([&](std::size_t j, std::size_t input) {
-        return read(float{}, data + (input * kPanelOutputs + j) * 4);
+        return read<float>(data + (input * kPanelOutputs + j) * 4);
       });
     case WeightType::kBfloat16:
       return f([&](std::size_t j, std::size_t input) {
         const std::size_t half = (input / 2 * kPanelOutputs + j) * 2 + input % 2;
-        return from_bfloat16(read(std::uint16_t{}, data + half * 2));
+        return from_bfloat16(read<std::uint16_t>(data + half * 2));
       });
     case WeightType::kInt8: {
       const float* const scales = weight.scales + panel * kPanelOutputs;
@@ -55,14 +62,74 @@ template <class F> void with_elements(const PackedWeight& weight, std::size_t pa
         const std::size_t i = input % kGroup;
         const auto pair = std::to_integer<unsigned>(group[(i / 8 * kPanelOutputs + j) * 4 + i % 4]);
         const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
-        const unsigned steps = read(std::uint16_t{}, group + kPanelOutputs * kGroup / 2 + 2 * j);
+        const unsigned steps = read<std::uint16_t>(group + kPanelOutputs * kGroup / 2 + 2 * j);
         const std::uint32_t bits = (steps & 0xFFF0U) << 15;
-        return (static_cast<float>(q) - static_cast<float>(steps & 15U)) *
-               read(float{}, reinterpret_cast<const std::byte*>(&bits));
+        return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * read<float>(&bits);
       });
     case WeightType::kBlocks:
       return f([&](std::size_t j, std::size_t input) { return unpacked(weight.blocks[panel], j, input); });
   }
+}
+
+// A group of a panel: its inputs, the bits of a number, the zero point of formats without minimums.
+struct Layout {
+  std::size_t inputs, bits;
+  bool has_minimums = false;
+  float zero = 0;
+
+  std::size_t number_bytes() const { return kPanelOutputs * inputs * bits / 8; }
+  std::size_t bytes() const { return number_bytes() + kPanelOutputs * (has_minimums ? 4 : 2); }
+};
+
+Layout layout_of(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::kNibbles: return {.inputs = kGroup, .bits = 4, .zero = 8};
+    case BlockFormat::kNibblesMinimum: return {.inputs = kGroup, .bits = 4, .has_minimums = true};
+    case BlockFormat::kFiveBits: return {.inputs = kGroup, .bits = 5, .has_minimums = true};
+    case BlockFormat::kSixBits: return {.inputs = kRun, .bits = 6, .zero = 32};
+    case BlockFormat::kBytes: return {.inputs = kGroup, .bits = 8, .zero = 128};
+    case BlockFormat::kRuns: return {.inputs = kRun, .bits = 8, .has_minimums = true};
+  }
+  return {};
+}
+
+constexpr std::size_t kPlane = 4 * kPanelOutputs;  // bytes between an output's words
+
+// Writes an output's words of a group; those of all outputs are interleaved.
+void write_numbers(const Layout& layout, const std::uint8_t* numbers, std::byte* words) {
+  if (layout.bits == 8) {
+    for (std::size_t i = 0; i < layout.inputs; i += 4, words += kPlane)
+      write(read<std::uint32_t>(numbers + i), words);
+    return;
+  }
+  const std::size_t high_bits = layout.bits - 4;
+  const std::uint32_t mask = ((1U << high_bits) - 1) * 0x01010101U;
+  std::uint32_t low = 0, high = 0;
+  for (std::size_t i = 0; i < layout.inputs; i += 4) {
+    const auto four = read<std::uint32_t>(numbers + i);
+    high |= (four >> 4 & mask) << i / 4 * high_bits;
+    low |= (four & 0x0F0F0F0FU) << i % 8;
+    if (i % 8 == 0) continue;
+    write(low, words);
+    words += kPlane;
+    low = 0;
+  }
+  if (high_bits > 0) write(high, words);
+}
+
+unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) {
+  const auto byte = [&](std::size_t word) { return std::to_integer<unsigned>(words[word * kPlane + i % 4]); };
+  if (layout.bits == 8) return byte(i / 4);
+  const unsigned low = byte(i / 8) >> i / 4 % 2 * 4 & 15U;
+  const std::size_t high_bits = layout.bits - 4;
+  if (high_bits == 0) return low;
+  return low | (byte(layout.inputs / 8) >> i / 4 * high_bits & ((1U << high_bits) - 1)) << 4;
+}
+
+// A minimum that is a multiple of the scale stays a multiple after the scale is rounded.
+float fitting_minimum(float minimum, float scale, float rounded) {
+  const float zero = scale == 0 ? 0 : minimum / scale;
+  return zero >= 1 && zero <= 255 && zero == std::rint(zero) ? zero * rounded : minimum;
 }
 
 }  // namespace
@@ -70,12 +137,17 @@ template <class F> void with_elements(const PackedWeight& weight, std::size_t pa
 std::size_t panel_bytes(WeightType type, std::size_t inputs) {
   switch (type) {
     case WeightType::kFloat32: return inputs * 4 * kPanelOutputs;
-    case WeightType::kBfloat16: return words(inputs, 2) * 4 * kPanelOutputs;
-    case WeightType::kInt8: return words(inputs, 4) * 4 * kPanelOutputs;
-    case WeightType::kInt4: return words(inputs, kGroup) * kGroupBytes;
+    case WeightType::kBfloat16: return word_count(inputs, 2) * 4 * kPanelOutputs;
+    case WeightType::kInt8: return word_count(inputs, 4) * 4 * kPanelOutputs;
+    case WeightType::kInt4: return word_count(inputs, kGroup) * kGroupBytes;
     case WeightType::kBlocks: break;  // depends on the panel
   }
   return 0;
+}
+
+std::size_t panel_bytes(BlockFormat format, std::size_t inputs) {
+  const Layout layout = layout_of(format);
+  return inputs / layout.inputs * layout.bytes();
 }
 
 std::span<const std::byte> panels_of(const PackedWeight& weight, std::size_t first, std::size_t last) {
@@ -105,6 +177,38 @@ void pack_int4_panel(const FeedbackSource& source, std::byte* panel) {
   if (instruction_set() >= InstructionSet::kAvx2) return avx2::pack_int4(source, panel);
 #endif
   portable::pack_int4(source, panel);
+}
+
+bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel) {
+  const Layout layout = layout_of(format);
+  bool holds = true;
+  std::memset(panel, 0, panel_bytes(format, source.inputs));
+  for (std::size_t first = 0; first < source.inputs; first += layout.inputs, panel += layout.bytes()) {
+    std::byte *scales = panel + layout.number_bytes(), *minimums = scales + 2 * kPanelOutputs;
+    for (std::size_t j = 0; j < source.count; ++j) {
+      write_numbers(layout, source.numbers + j * source.inputs + first, panel + 4 * j);
+      const std::size_t run = (j * source.inputs + first) / kRun;
+      const c10::Half scale = source.scales[run];
+      write(scale, scales + 2 * j);
+      holds = holds && std::isfinite(static_cast<float>(scale));
+      if (!layout.has_minimums) continue;
+      const c10::Half minimum = fitting_minimum(source.minimums[run], source.scales[run], scale);
+      write(minimum, minimums + 2 * j);
+      holds = holds && std::isfinite(static_cast<float>(minimum));
+    }
+  }
+  return holds;
+}
+
+float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input) {
+  const Layout layout = layout_of(panel.format);
+  const std::byte* group = panel.data + input / layout.inputs * layout.bytes();
+  const unsigned q = number_at(layout, group + 4 * output, input % layout.inputs);
+  const std::byte* steps = group + layout.number_bytes();
+  const auto step = [&](std::size_t i) -> float { return read<c10::Half>(steps + 2 * i); };
+  const float scale = step(output);
+  const float minimum = layout.has_minimums ? step(kPanelOutputs + output) : scale * layout.zero;
+  return scale * static_cast<float>(q) - minimum;
 }
 
 float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {

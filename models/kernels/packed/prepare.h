@@ -99,11 +99,11 @@ template <class Row> void write_row(const Row& row, const PreparedRows& to, std:
     float* scale = to.scales + index * scales_in_row(to.type, row.width);
     std::int32_t* sum = to.sums + index * sums_in_row(to.type, row.width);
     for (std::size_t first = 0; first < padded; first += part) {
-      const std::size_t last = first + part < padded ? first + part : padded;
+      const std::size_t last = smaller(first + part, padded);
       const float most = largest(row, first, last), inverse = most > 0 ? 127.0F / most : 0.0F;
       *scale++ = most / 127.0F;
       for (std::size_t k = first; k < last; k += summed)
-        *sum++ = store_quantized(row, k, k + summed < last ? k + summed : last, inverse, data);
+        *sum++ = store_quantized(row, k, smaller(k + summed, last), inverse, data);
     }
   }
 }
@@ -126,9 +126,7 @@ void prepare(const Preparation& p, const PreparedRows& to, std::size_t first, st
 void apply(Pointwise f, float* x, std::size_t count) {
   with_function(f, [&](auto function) {
     for (std::size_t k = 0; k < count; k += kLanes) {
-      const Lanes value = function.value(load_up_to(x + k, count - k));
-      if (k + kLanes <= count) store(x + k, value);
-      else store_some(x + k, value, count - k);
+      store_up_to(x + k, function.value(load_up_to(x + k, count - k)), count - k);
     }
   });
 }

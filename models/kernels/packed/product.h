@@ -116,7 +116,7 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
   const std::size_t in_word = p.weight->type == WeightType::kFloat32 ? 1 : 2;
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
   for (std::size_t word = 0; word < words; word += kWords) {
-    const std::size_t here = words - word < kWords ? words - word : kWords;
+    const std::size_t here = smaller(words - word, kWords);
     const DepthPart part{panel + word * kPanelVectors * sizeof(Words), word, here, word + here == words};
     multiply_part<Dot>(p, part, panel_column, first, last);
   }
@@ -133,7 +133,7 @@ void multiply_int8(const PackedProduct& p, const std::byte* panel, std::size_t p
         const std::byte* columns = panel + v * sizeof(Words);
         Lanes totals[R][V] = {};
         for (std::size_t i = 0; i < groups; ++i, columns += kWords * kDepth) {
-          const std::size_t word = i * kWords, here = words - word < kWords ? words - word : kWords;
+          const std::size_t word = i * kWords, here = smaller(words - word, kWords);
           IntegerLanes sums[R][V];
           for (std::size_t r = 0; r < R; ++r)
             for (std::size_t j = 0; j < V; ++j)

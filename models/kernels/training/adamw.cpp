@@ -25,9 +25,8 @@ double sum_of_squares(const float* x, std::size_t size) {
   constexpr std::size_t kBlock = 4096;
   double total = 0;
   for (std::size_t first = 0; first < size; first += kBlock) {
-    const std::size_t left = size - first;
     Lanes sums = {};
-    for_each_vector(left < kBlock ? left : kBlock, [&](std::size_t i, const auto& read, const auto&) {
+    for_each_vector(smaller(size - first, kBlock), [&](std::size_t i, const auto& read, const auto&) {
       const Lanes value = read(x + first + i);
       sums += value * value;
     });

@@ -21,8 +21,7 @@ ZOO_INLINE Lanes load_of(const float* row, std::size_t v, std::size_t columns) {
 }
 
 ZOO_INLINE std::size_t columns_of_panel(std::size_t columns, std::size_t panel) {
-  const std::size_t left = columns - panel * kPairPanel;
-  return left < kPairPanel ? left : kPairPanel;
+  return smaller(columns - panel * kPairPanel, kPairPanel);
 }
 
 // Destination of two rows of a packed result.
@@ -230,7 +229,7 @@ ZOO_AMX void multiply_tiles(const PairProduct& p, const Part& part, std::size_t 
   const std::size_t columns = columns_of_panel(p.columns, part.panel);
   ShapedTiles tiles(part.pairs);
   for (; row < last_row; row += kTileSide, rows += kTileSide * stride) {
-    const std::size_t left = last_row - row, height = left < kTileSide ? left : kTileSide;
+    const std::size_t height = smaller(last_row - row, kTileSide);
     tiles.set_height(height);
     clear_tiles<kPanelVectors>();
     add_tiles<Bfloat16Tiles, kPanelVectors>(
@@ -245,9 +244,9 @@ void multiply_turned(const PairProduct& p, const PairRegion& region) {
   constexpr std::size_t kRows = 512, kPairs = 128;
   alignas(64) Pair turned[kRows * kPairs];
   for (std::size_t row = region.first_row; row < region.last_row; row += kRows) {
-    const std::size_t last = region.last_row - row < kRows ? region.last_row : row + kRows;
+    const std::size_t last = smaller(row + kRows, region.last_row);
     for (std::size_t pair = 0; pair < p.pairs; pair += kPairs) {
-      Part part{region.first_panel, pair, p.pairs - pair < kPairs ? p.pairs - pair : kPairs};
+      Part part{region.first_panel, pair, smaller(p.pairs - pair, kPairs)};
       for (std::size_t r = row; r < last; r += kTileSide)
         turn(rows_of(p, part, r), p.a.pair, part.pairs, turned + (r - row) * kPairs, kPairs);
       settle();
@@ -270,8 +269,7 @@ void multiply_rows(const PairProduct& p, const Part& part, const PairRegion& reg
   std::size_t end = 0;
   for (std::size_t row = region.first_row; row < region.last_row; row = end) {
     // Tiles do not cross the panels of a.
-    end = p.a.row == 1 ? (row / kPairPanel + 1) * kPairPanel : region.last_row;
-    if (end > region.last_row) end = region.last_row;
+    end = p.a.row == 1 ? smaller((row / kPairPanel + 1) * kPairPanel, region.last_row) : region.last_row;
     with_vectors(columns_of_panel(p.columns, part.panel),
                  [&](auto vectors) { rows_of_panel<vectors()>(p, part, row, end); });
   }
@@ -285,7 +283,7 @@ void multiply(const PairProduct& p, const PairRegion& region) {
   const std::size_t deepest = p.result != nullptr ? kDeepest : p.pairs;
   for (std::size_t panel = region.first_panel; panel < region.last_panel; ++panel) {
     for (std::size_t pair = 0; pair < p.pairs; pair += deepest)
-      multiply_rows(p, {panel, pair, p.pairs - pair < deepest ? p.pairs - pair : deepest}, region);
+      multiply_rows(p, {panel, pair, smaller(p.pairs - pair, deepest)}, region);
   }
 }
 

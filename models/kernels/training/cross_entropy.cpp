@@ -30,9 +30,8 @@ Totals totals_of(const LogitsRow& row) {
   // Sums a few thousand in float32, and their total in double.
   constexpr std::size_t kBlock = 4096;
   for (std::size_t first = 0; first < row.classes; first += kBlock) {
-    const std::size_t left = row.classes - first;
     const float* block = row.logits + first;
-    const std::size_t size = left < kBlock ? left : kBlock;
+    const std::size_t size = smaller(row.classes - first, kBlock);
     Lanes exponentials = {}, logits = {};
     for_each_vector(size, [&](std::size_t j, const auto& read, const auto&) {
       const Lanes x = read(block + j);

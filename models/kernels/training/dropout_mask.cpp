@@ -72,14 +72,9 @@ void apply(const DropoutMask& mask, const float* x, float* to, std::size_t size,
     for (std::size_t w = 0; w < 4; ++w) {
       const std::size_t at = block * kMaskBlock + w * kLanes;
       if (at >= size) break;
-      const std::size_t count = size - at < kLanes ? size - at : kLanes;
-      const Lanes value = load_up_to(x + at, count);
+      const Lanes value = load_up_to(x + at, size - at);
       const Lanes kept = select(random.word[w] >= mask.threshold, value * mask.scale, Lanes{});
-      if (count == kLanes) {
-        store(to + at, kept);
-      } else {
-        store_some(to + at, kept, count);
-      }
+      store_up_to(to + at, kept, size - at);
     }
   }
 }

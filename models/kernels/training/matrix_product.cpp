@@ -74,9 +74,9 @@ void copy_panel(const Matrix& b, std::size_t depth, std::size_t columns, float* 
 void copy_tiles(const Matrix& a, std::size_t depth, std::size_t first, std::size_t last, float* to) {
   constexpr std::size_t kSteps = 32;
   for (std::size_t step = 0; step < depth; step += kSteps) {
-    const std::size_t end = depth - step < kSteps ? depth : step + kSteps;
+    const std::size_t end = smaller(step + kSteps, depth);
     for (std::size_t row = first; row < last; row += kTileRows) {
-      const std::size_t rows = last - row < kTileRows ? last - row : kTileRows;
+      const std::size_t rows = smaller(last - row, kTileRows);
       float* tile = to + (row - first) * depth;
       for (std::size_t k = step; k < end; ++k) {
         const float* from = a.data + k * a.column + row;
@@ -127,8 +127,7 @@ void multiply_block(const MatrixProduct& p, const Region& region, std::size_t fi
   Panel panels[kBlockColumns / kPanelColumns];
   std::size_t count = 0;
   for (std::size_t column = region.first_column; column < region.last_column; column += kPanelColumns) {
-    const std::size_t left = region.last_column - column,
-                      columns = left < kPanelColumns ? left : kPanelColumns;
+    const std::size_t columns = smaller(region.last_column - column, kPanelColumns);
     const Matrix b{p.b.data + first * p.b.row + column * p.b.column, p.b.row, p.b.column};
     Panel& panel = panels[count] = {b.data, b.row, column, columns};
     const bool far = b.row > kPanelColumns && rows >= kWorthCopying;
@@ -141,7 +140,7 @@ void multiply_block(const MatrixProduct& p, const Region& region, std::size_t fi
     ++count;
   }
   for (std::size_t row = region.first_row; row < region.last_row; row += kBlockRows) {
-    const std::size_t end = region.last_row - row < kBlockRows ? region.last_row : row + kBlockRows;
+    const std::size_t end = smaller(row + kBlockRows, region.last_row);
     const Matrix a{p.a.data + first * p.a.column, p.a.row, p.a.column};
     DepthPart part{a.data + row * a.row, kTileRows * a.row, a.row, a.column, row, first, depth};
     if (a.row == 1) {
@@ -159,13 +158,10 @@ void multiply_block(const MatrixProduct& p, const Region& region, std::size_t fi
 
 void multiply(const MatrixProduct& product, const Region& region) {
   for (std::size_t column = region.first_column; column < region.last_column; column += kBlockColumns) {
-    const std::size_t left = region.last_column - column;
     const Region block{region.first_row, region.last_row, column,
-                       left < kBlockColumns ? region.last_column : column + kBlockColumns};
-    for (std::size_t depth = 0; depth < product.depth; depth += kPanelDepth) {
-      const std::size_t rest = product.depth - depth;
-      multiply_block(product, block, depth, rest < kPanelDepth ? rest : kPanelDepth);
-    }
+                       smaller(column + kBlockColumns, region.last_column)};
+    for (std::size_t depth = 0; depth < product.depth; depth += kPanelDepth)
+      multiply_block(product, block, depth, smaller(product.depth - depth, kPanelDepth));
   }
 }
 

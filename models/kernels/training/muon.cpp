@@ -37,7 +37,7 @@ void multiply_upper(const Matrix& a, const Matrix& b, std::size_t depth, float* 
   // Split products pack all rows again for each part of the columns.
   const std::size_t width = is_split(product) ? 4 * kPanelColumns : kPanelColumns;
   for (std::size_t column = 0; column < size; column += width) {
-    const std::size_t last = column + width < size ? column + width : size;
+    const std::size_t last = smaller(column + width, size);
     multiply(product, {0, last, column, last});
   }
 }

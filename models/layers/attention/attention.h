@@ -34,9 +34,8 @@ struct SelfAttentionContext {
 /// Multi-head self-attention (Vaswani et al., 2017, section 3.2.2) with grouped key/value heads (Ainslie et
 /// al., 2023). x [B, T, C] to [B, T, C], added to `add_to` if given. One projection computes queries, keys
 /// and values: qkv.weight [(H + 2 Hkv) D, C]. query_norm and key_norm act before the rotation. With Shaw et
-/// al.'s (2018) positions, all heads share tables of 2 k
-/// + 1 distances, k = relative_max_distance. For kinds other than AttentionKind::kFull see
-/// efficient_attention.h; their mask has only causal and key_mask.
+/// al.'s (2018) positions, all heads share tables of distances up to k = relative_max_distance. For kinds
+/// other than AttentionKind::kFull see efficient_attention.h; their mask has only causal and key_mask.
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const TransformerConfig& config);
@@ -47,8 +46,7 @@ class SelfAttentionImpl : public torch::nn::Module {
   Norm query_norm{nullptr}, key_norm{nullptr};                 // empty unless config.query_key_norm
   Linear key_projection{nullptr}, value_projection{nullptr};   // [projection, max_positions]; only kLinformer
   Embedding relative_keys{nullptr}, relative_values{nullptr};  // [2 k + 1, D]; empty unless kShaw
-  Embedding position_bias{
-      nullptr};  // [buckets, H], which the stack adds to the mask; only BucketTables::kPerLayer
+  Embedding position_bias{nullptr};  // [buckets, H], for the stack's mask; only BucketTables::kPerLayer
 
  private:
   AttentionOptions options_for(const SelfAttentionContext& context, const at::Tensor& q,

@@ -96,10 +96,9 @@ void KeyValueCache::reserve(std::int64_t capacity) {
 
 std::int64_t KeyValueCache::bytes() const {
   std::int64_t sum = 0;
-  for (const View& layer : layers_)
-    sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
-  for (const View& layer : memory_)
-    if (layer.keys.defined()) sum += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
+  for (const auto* views : {&layers_, &memory_})
+    for (const View& view : *views)
+      if (view.keys.defined()) sum += static_cast<std::int64_t>(view.keys.nbytes() + view.values.nbytes());
   return sum;
 }
 

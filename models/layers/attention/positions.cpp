@@ -13,7 +13,7 @@
 #include <ATen/ops/where.h>
 #include <c10/util/Exception.h>
 
-#include "models/ops/rotary.h"
+#include "models/ops/attention.h"
 
 namespace zoo {
 namespace {
@@ -25,18 +25,38 @@ at::Tensor inverse_frequencies(std::int64_t size, double base, const at::Device&
   return at::pow(base, at::arange(0, size, 2, options) / size).reciprocal();
 }
 
+// Share of each frequency that Llama 3 does not divide, by its rotations within the original context.
+at::Tensor llama3_kept(const at::Tensor& frequencies, const RopeScaling& scaling) {
+  const at::Tensor turns = frequencies * static_cast<double>(scaling.original_max_positions) / (2 * M_PI);
+  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  return ((turns - low) / (high - low)).clamp(0.0, 1.0);
+}
+
+// The same of YaRN for each of `pairs` frequencies: 1 for the first, 0 for the last.
+at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling) {
+  const auto original = static_cast<double>(scaling.original_max_positions);
+  // Index of the pair that makes this many rotations within the original context.
+  const auto index_of = [&](double rotations) {
+    return static_cast<double>(pairs) * std::log(original / (rotations * 2 * M_PI)) / std::log(base);
+  };
+  double low = index_of(scaling.beta_fast), high = index_of(scaling.beta_slow);
+  if (scaling.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(2 * pairs - 1));
+  if (high == low) high += 0.001;
+  return 1 - ((at::arange(pairs, at::kFloat) - low) / (high - low)).clamp(0.0, 1.0);
+}
+
 at::Tensor scale_frequencies(const at::Tensor& frequencies, double base, const RopeScaling& scaling) {
   if (scaling.kind == RopeScalingKind::kNone) return frequencies;
   const at::Tensor lowered = frequencies / scaling.factor;
   if (scaling.kind == RopeScalingKind::kLinear) return lowered;
-  if (scaling.kind == RopeScalingKind::kYarn) {
-    const at::Tensor kept = yarn_kept(frequencies.size(0), base, scaling).to(frequencies.device());
-    return lowered * (1 - kept) + frequencies * kept;
-  }
-  // Rotations within the original context: few for lowered frequencies, many for those that are kept.
-  const at::Tensor turns = frequencies * static_cast<double>(scaling.original_max_positions) / (2 * M_PI);
-  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
-  const at::Tensor kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+  const at::Tensor kept = scaling.kind == RopeScalingKind::kYarn
+                              ? yarn_kept(frequencies.size(0), base, scaling).to(frequencies.device())
+                              : llama3_kept(frequencies, scaling);
   return lowered * (1 - kept) + frequencies * kept;
 }
 
@@ -82,23 +102,6 @@ RotaryTable table_of(const RotaryAngles& rotary) {
 }
 
 }  // namespace
-
-at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling) {
-  const auto original = static_cast<double>(scaling.original_max_positions);
-  // Index of the pair that makes this many rotations within the original context.
-  const auto index_of = [&](double rotations) {
-    return static_cast<double>(pairs) * std::log(original / (rotations * 2 * M_PI)) / std::log(base);
-  };
-  double low = index_of(scaling.beta_fast), high = index_of(scaling.beta_slow);
-  if (scaling.truncate) {
-    low = std::floor(low);
-    high = std::ceil(high);
-  }
-  low = std::max(low, 0.0);
-  high = std::min(high, static_cast<double>(2 * pairs - 1));
-  if (high == low) high += 0.001;
-  return 1 - ((at::arange(pairs, at::kFloat) - low) / (high - low)).clamp(0.0, 1.0);
-}
 
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size, SinusoidOrder order) {
   TORCH_CHECK(hidden_size % 2 == 0, "sinusoidal positions need an even hidden_size, got ", hidden_size);

@@ -22,10 +22,6 @@ namespace zoo {
 at::Tensor sinusoidal_positions(std::int64_t positions, std::int64_t hidden_size,
                                 SinusoidOrder order = SinusoidOrder::kInterleaved);
 
-/// Share of each of `pairs` frequencies that YaRN (RopeScalingKind::kYarn) does not divide by its factor,
-/// [pairs]: 1 for the first, 0 for the last.
-at::Tensor yarn_kept(std::int64_t pairs, double base, const RopeScaling& scaling);
-
 /// Angles of rotary positions, position * theta^(-2i / D), and what their cosines and sines are multiplied by
 /// (YaRN and LongRoPE; 1 for the others).
 struct RotaryAngles {

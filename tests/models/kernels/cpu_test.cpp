@@ -9,7 +9,7 @@
 #include "data/base/error.h"
 #include "models/kernels/attention/short_attention.h"
 #include "models/kernels/training/linear.h"
-#include "models/kernels/training/norm.h"
+#include "models/kernels/training/row_functions.h"
 #include "tests/support/catch.h"
 #include "tests/support/instruction_sets.h"
 

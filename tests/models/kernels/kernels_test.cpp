@@ -18,9 +18,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/kernels/parallel.h"
-#include "models/kernels/training/gated_unit.h"
 #include "models/kernels/training/linear.h"
-#include "models/kernels/training/rotary.h"
+#include "models/kernels/training/row_functions.h"
 #include "models/layers/attention/positions.h"
 #include "models/ops/activation.h"
 #include "tests/models/double_reference.h"

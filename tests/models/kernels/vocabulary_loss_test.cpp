@@ -1,5 +1,3 @@
-#include "models/kernels/training/vocabulary_loss.h"
-
 #include <cmath>
 #include <limits>
 

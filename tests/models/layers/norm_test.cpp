@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "models/kernels/training/norm.h"
+#include "models/kernels/training/row_functions.h"
 #include "tests/models/double_reference.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"

@@ -60,9 +60,9 @@ struct Flags::Impl {
     }
   }
 
-  void apply_recipe() {
+  void apply_recipe(const std::string& name) {
     for (const Recipe& candidate : recipes) {
-      if (candidate.name != *recipe) continue;
+      if (candidate.name != name) continue;
       return apply(json::parse(candidate.json), "recipe '" + candidate.name + "'");
     }
   }
@@ -79,9 +79,9 @@ struct Flags::Impl {
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe"))
       assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
-    const bool has_recipe = recipe.has_value();
+    const std::optional<std::string> chosen = recipe;  // the defaults may name another
     if (!defaults.empty()) apply(read_json(defaults), defaults);
-    if (has_recipe) apply_recipe();
+    if (chosen) apply_recipe(*chosen);
     if (config) apply(values, config->string());
     apply_words([](const FlagData&) { return true; });
   }

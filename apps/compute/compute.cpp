@@ -9,9 +9,9 @@
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
-#include <sys/resource.h>
 
 #include "data/base/environment.h"
+#include "data/base/process_memory.h"
 #include "data/base/processors.h"
 
 namespace zoo {
@@ -48,11 +48,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-double peak_resident_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
+double peak_resident_mb() { return static_cast<double>(peak_memory()) / (1 << 20); }
 
 Cost cost_of(const std::function<void()>& compute) {
   Cost cost;

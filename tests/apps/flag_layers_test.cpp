@@ -34,6 +34,17 @@ TEST_CASE("a config file can name the recipe, and null in it means unset") {
   CHECK_FALSE(verb.top_k.has_value());
 }
 
+TEST_CASE("a recipe that is asked for takes the place of the defaults' own") {
+  const TemporaryDirectory folder;
+  const auto defaults = folder / "run_config.json";
+  for (const char* recipe : {"null", R"("small")"}) {
+    write_file(defaults, R"({"recipe": )" + std::string(recipe) + R"(, "max_iters": 5})");
+    SampleVerb verb;
+    CHECK(verb.flags.parse({"tzoo verb", {"--recipe", "large"}}, defaults));
+    CHECK(verb.max_iters == 1000);
+  }
+}
+
 TEST_CASE("a fault in a config file names file, key and what was expected") {
   const TemporaryDirectory folder;
   const std::string config = (folder / "run.json").string();

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 
@@ -47,9 +46,8 @@ at::Tensor sparse(const Heads& h, AttentionKind kind, std::int64_t window) {
 // Untrained projections are random: rows of variance 1 / mixtures keep lengths on average (Johnson and
 // Lindenstrauss).
 at::Tensor linformer(const Heads& h, std::int64_t mixtures) {
-  auto generator = at::detail::createCPUGenerator(1);
   const at::Tensor projection =
-      at::randn({mixtures, h.k.size(2)}, generator) / std::sqrt(static_cast<double>(mixtures));
+      at::randn({mixtures, h.k.size(2)}, generator_of(1)) / std::sqrt(static_cast<double>(mixtures));
   return linformer_attention(h.q, h.k, h.v, projection, projection, {.kind = AttentionKind::kLinformer})
       .output;
 }
@@ -149,11 +147,8 @@ Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
 
 Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window) {
   const at::Tensor visible = visible_keys({.kind = kind, .window = window, .causal = true}, 36, 36, at::kCPU);
-  HeatMap map{.axes = {.title = title, .x = "key", .y = "query"},
-              .cells = matrix_of(visible.to(at::kFloat)),
-              .values = false,
-              .low = 0,
-              .high = 1};
+  HeatMap map = weights_map(title, visible.to(at::kFloat));
+  map.values = false;
   for (const auto& row : map.cells) {
     map.masked.emplace_back();
     for (const double seen : row) map.masked.back().push_back(seen == 0);
@@ -163,17 +158,17 @@ Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window
 
 }  // namespace zoo::demos::efficient_attention
 
-int zoo::demo_efficient_attention(const Arguments& arguments) {
+void zoo::demo_efficient_attention(const Arguments& arguments) {
   using namespace demos::efficient_attention;
   DemoOptions options;
   std::int64_t longest = 8192;
   Flags flags(arguments.command,
               "Compares attention that does not look at every pair of tokens with attention that does.");
   flags.add("longest", longest, "length of the longest sequence to measure", between(kShortest, 65536));
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
   const at::NoGradGuard no_grad;
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   print_differences(draw_heads(kCompared, generator));
   const Measured measured = measure_methods(longest, generator);
   std::string growth;
@@ -197,5 +192,4 @@ int zoo::demo_efficient_attention(const Arguments& arguments) {
              pattern("Sliding window 4, causal", AttentionKind::kSlidingWindow, 4),
              pattern("Strided 6, causal", AttentionKind::kStridedSparse, 6)},
             2));
-  return 0;
 }

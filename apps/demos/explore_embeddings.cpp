@@ -2,7 +2,6 @@
 #include <iostream>
 #include <set>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/linalg_svd.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
@@ -71,8 +70,7 @@ Space imported(const ExploreFlags& flags) {
 
 Space learnt(const ExploreFlags& flags) {
   const WordPairs pairs = read_word_pairs(kTutorialPairs);
-  Space space =
-      space_of(learn_word_vectors(pairs, {.seed = static_cast<std::uint64_t>(flags.demo.compute.seed)}));
+  Space space = space_of(learn_word_vectors(pairs, {.seed = flags.demo.seed()}));
   space.name = [ids = pairs.ids](std::int64_t id) { return ids.word(id); };
   space.ids = [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; };
   return space;
@@ -167,9 +165,8 @@ Figure picture(const Space& space, const std::vector<std::string>& words,
 }
 
 // Prints the table before training: the tutorial's experiment.
-void print_untrained(std::int64_t seed) {
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
-  const Space space = space_of(at::randn({1000, 64}, generator));
+void print_untrained(std::uint64_t seed) {
+  const Space space = space_of(at::randn({1000, 64}, generator_of(seed)));
   const auto cosine = [&](int a, int b) { return (space.unit[a] * space.unit[b]).sum().item<double>(); };
   std::cout << paragraph(
                    "Untrained, 1000 tokens in 64 dimensions: " +
@@ -180,7 +177,7 @@ void print_untrained(std::int64_t seed) {
 
 }  // namespace zoo::demos::explore_embeddings
 
-int zoo::demo_explore_embeddings(const Arguments& arguments) {
+void zoo::demo_explore_embeddings(const Arguments& arguments) {
   using namespace demos::explore_embeddings;
   ExploreFlags v;
   v.demo.compute.seed = 123;
@@ -193,11 +190,11 @@ int zoo::demo_explore_embeddings(const Arguments& arguments) {
   flags.example(
       "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "
       "--analogy 'king - man + woman'");
-  if (!begin_demo(flags, arguments, v.demo)) return 0;
+  if (!begin_demo(flags, arguments, v.demo)) return;
   if (v.words.empty()) v.words = v.model.empty() ? "cat,dog,apple,banana" : "king,cat,red";
   if (v.analogy.empty()) v.analogy = v.model.empty() ? "dog - cat + apple" : "king - man + woman";
 
-  if (v.model.empty()) print_untrained(v.demo.compute.seed);
+  if (v.model.empty()) print_untrained(v.demo.seed());
   const Space space = v.model.empty() ? learnt(v) : imported(v);
   Table table({{"word"}, number("tokens"), {"nearest, by cosine"}});
   std::vector<std::vector<std::int64_t>> groups;
@@ -215,5 +212,4 @@ int zoo::demo_explore_embeddings(const Arguments& arguments) {
       "Words of the same company are near one another. Analogies are sums: what tells one word from "
       "another is\na direction, if the embedding is large and has read enough.");
   show(v.demo, "explore-embeddings", picture(space, words, groups));
-  return 0;
 }

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
 #include "apps/demos/demo.h"
@@ -56,14 +55,14 @@ void print_embeddings(const at::Generator& generator) {
 
 }  // namespace zoo::demos::scaling_variance
 
-int zoo::demo_scaling_variance(const Arguments& arguments) {
+void zoo::demo_scaling_variance(const Arguments& arguments) {
   using namespace demos::scaling_variance;
   DemoOptions options;
   Flags flags(arguments.command,
               "Measures why attention divides its scores by the square root of their dimension.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   Curves variance{{"q·k"}, {"q·k / √D"}}, largest = variance, slope = variance;
   Table table({number("D"), number("var(q·k)"), number("var(q·k/√D)"), number("largest weight"),
                number("… scaled"), number("gradient let through"), number("… scaled")});
@@ -97,5 +96,4 @@ int zoo::demo_scaling_variance(const Arguments& arguments) {
              panel("Largest of 64 attention weights", "weight", largest, false),
              panel("Gradient that softmax lets through", "sum of p (1 - p)", slope, false)},
             3));
-  return 0;
 }

@@ -15,10 +15,6 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "apps/training/optimizers/adafactor.h"
-#include "apps/training/optimizers/adamw.h"
-#include "apps/training/optimizers/momentum.h"
-#include "apps/training/optimizers/muon.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
 #include "models/kernels/training/adamw.h"
@@ -194,32 +190,6 @@ void Optimizer::load_state(const SafetensorsFile& file) {
     load(kNorms, norms_);
     load(kSkipped, skipped_);
   }
-}
-
-namespace {
-
-std::unique_ptr<Optimizer> optimizer_of(const torch::nn::Module& module, const OptimizerOptions& o,
-                                        Ranks* ranks) {
-  if (o.cautious_weight_decay && o.kind != OptimizerKind::kAdamW && o.kind != OptimizerKind::kMuon)
-    throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
-                     kOptimizerNames[static_cast<std::size_t>(o.kind)],
-                     " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
-  switch (o.kind) {
-    case OptimizerKind::kAdafactor: return std::make_unique<Adafactor>(module, o, ranks);
-    case OptimizerKind::kSgd: return std::make_unique<Sgd>(module, o, ranks);
-    case OptimizerKind::kLion: return std::make_unique<Lion>(module, o, ranks);
-    case OptimizerKind::kMuon: return std::make_unique<Muon>(module, o, ranks);
-    default: return std::make_unique<AdamW>(module, o, ranks);
-  }
-}
-
-}  // namespace
-
-std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
-                                          Ranks* ranks) {
-  auto optimizer = optimizer_of(module, options, ranks);
-  if (options.skip_spikes) optimizer->skip_spikes(*options.skip_spikes);
-  return optimizer;
 }
 
 }  // namespace zoo

@@ -6,7 +6,6 @@
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

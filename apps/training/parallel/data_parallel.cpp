@@ -18,7 +18,6 @@
 #include <torch/version.h>
 
 #include "apps/training/parallel/group_ranks.h"
-#include "apps/training/parallel/launchers.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"

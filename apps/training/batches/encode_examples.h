@@ -12,7 +12,10 @@
 
 namespace zoo {
 
+class ChatFormat;
+struct ConversationRecord;
 struct Languages;
+struct Preference;
 
 /// Limits for encoding texts as examples. Examples longer than max_length tokens are cut and counted.
 struct EncodeLimits {
@@ -74,5 +77,17 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 /// there is no answer or it was cut off.
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits);
+
+/// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
+/// which the limit leaves no such token is left out, and so is a conversation that encode_chat() refuses.
+std::vector<Example> encode_conversations(const std::vector<ConversationRecord>& conversations,
+                                          const ChatFormat& format, const Tokenizer& tokenizer,
+                                          const std::string& name, EncodeLimits& limits);
+
+/// The same of answers to a prompt: of a pair the chosen one, then the rejected one. Pairs are left out where
+/// the limit leaves an answer no token, or both the same.
+std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
+                                        const Tokenizer& tokenizer, const std::string& name,
+                                        EncodeLimits& limits);
 
 }  // namespace zoo

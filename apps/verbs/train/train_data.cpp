@@ -7,7 +7,7 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/training/batches/class_labels.h"
 #include "apps/training/batches/document_encoder.h"
-#include "apps/training/batches/encode_conversations.h"
+#include "apps/training/batches/encode_examples.h"
 #include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/base/lines.h"

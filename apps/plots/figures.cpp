@@ -88,25 +88,16 @@ std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent
   return places;
 }
 
-// The curves as gnuplot's inline data: lines of "iteration loss".
-struct Curves {
-  std::string train, val;
-};
-
-Curves read_curves(const std::filesystem::path& metrics) {
-  Curves curves;
-  std::istringstream lines(read_file(metrics));
+// The losses under a key of a metrics.jsonl as gnuplot's inline data: lines of "iteration loss".
+std::string losses_in(const std::string& metrics, const char* key) {
+  std::string points;
+  std::istringstream lines(metrics);
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
-    if (!object.is_object() || !object.contains("iter")) continue;
-    const auto point = [&](const char* key) {
-      return object["iter"].dump() + " " + object[key].dump() + "\n";
-    };
-    if (object.contains("train_loss") && object["train_loss"].is_number())
-      curves.train += point("train_loss");
-    if (object.contains("val_loss")) curves.val += point("val_loss");
+    if (object.is_object() && object.contains("iter") && object.contains(key) && object[key].is_number())
+      points += object["iter"].dump() + " " + object[key].dump() + "\n";
   }
-  return curves;
+  return points;
 }
 
 }  // namespace
@@ -275,9 +266,10 @@ void draw(const Figure& figure, const std::filesystem::path& path) {
 }
 
 void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output) {
-  const Curves curves = read_curves(metrics);
-  if (curves.train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
-  std::string script = "$train << END\n" + curves.train + "END\n$val << END\n" + curves.val + "END\n";
+  const std::string log = read_file(metrics), train = losses_in(log, "train_loss"),
+                    val = losses_in(log, "val_loss");
+  if (train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
+  std::string script = "$train << END\n" + train + "END\n$val << END\n" + val + "END\n";
   script += R"gp(
 set terminal pngcairo size 1100,680 font "sans,13" background rgb "white"
 set output OUTPUT
@@ -292,7 +284,7 @@ set key top right
 set yrange [0:*]
 )gp";
   std::string plot = R"(plot $train using 1:2 with lines lw 1.5 lc rgb "#9db8d9" title "training batch")";
-  if (!curves.val.empty())
+  if (!val.empty())
     plot += R"(, $val using 1:2 with linespoints lw 2.5 pt 7 ps 1.1 lc rgb "#c0392b" title "validation")";
   gnuplot(script + plot + "\n", output);
 }

@@ -1,5 +1,6 @@
 #include "apps/training/records/metrics_log.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -15,39 +16,31 @@
 namespace zoo {
 namespace {
 
-// Calls f(iteration, line) for the whole lines.
-template <class F> void for_lines(const std::filesystem::path& path, const F& f) {
+// The whole lines of a log, with their iterations.
+std::vector<std::pair<std::int64_t, std::string>> lines_in(const std::filesystem::path& path) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  if (!std::filesystem::exists(path)) return found;
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
     if (object.is_object() && object.contains("iter") && object["iter"].is_number_integer())
-      f(object["iter"].get<std::int64_t>(), line);
+      found.emplace_back(object["iter"].get<std::int64_t>(), line);
   }
-}
-
-std::string lines_before(const std::filesystem::path& path, std::int64_t iteration) {
-  std::string kept;
-  for_lines(path, [&](std::int64_t each, const std::string& line) {
-    if (each < iteration) kept += line + "\n";
-  });
-  return kept;
+  return found;
 }
 
 }  // namespace
 
 bool has_line(const std::filesystem::path& path, std::int64_t iteration) {
-  bool found = false;
-  if (std::filesystem::exists(path))
-    for_lines(path, [&](std::int64_t each, const std::string&) { found |= each == iteration; });
-  return found;
+  return std::ranges::any_of(lines_in(path), [&](const auto& each) { return each.first == iteration; });
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration) : path_(path) {
-  if (first_iteration > 0 && std::filesystem::exists(path)) {
-    write_file(path, lines_before(path, first_iteration));
-  } else {
-    write_file(path, "");
-  }
+  std::string kept;
+  if (first_iteration > 0)
+    for (const auto& [iteration, line] : lines_in(path))
+      if (iteration < first_iteration) kept += line + "\n";
+  write_file(path, kept);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
 }

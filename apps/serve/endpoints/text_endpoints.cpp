@@ -86,7 +86,7 @@ bool read_tei_inputs(RequestFields& fields, ClassifyRequest& asked) {
 // The ids that the decoder writes; each step is a piece.
 TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
                         const GenerationOptions& options, ComputeJob& job) {
-  const TranslatingModel::Place place(translator, job.watch());
+  const auto place = translator.place(job.watch());
   std::optional<GenerationRun> run;
   GenerationResult result;
   for (bool more = true; more;) {

@@ -32,20 +32,17 @@ std::string source_of(std::string_view text) {
   return "'sha256-" + encode_base64(bytes) + "'";
 }
 
-// The page of GET /, which asks the server for everything that it shows.
-const std::string& front_page() {
+// The page of GET /, which asks the server for everything that it shows. Its Content-Security-Policy: it runs
+// its own script alone and reaches this server alone.
+WebReply front_page() {
   static const std::string page = embedded::whole_page(embedded::kServePage);
-  return page;
-}
-
-// Its Content-Security-Policy: it runs its own script alone and reaches this server alone.
-const std::string& front_page_policy() {
-  static const std::string policy = "default-src 'none'; script-src " +
-                                    source_of(embedded::kServePage.script) + "; style-src " +
-                                    source_of(embedded::kServePage.style) +
-                                    "; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-                                    "frame-ancestors 'none'";
-  return policy;
+  static const std::string policy =
+      "default-src 'none'; script-src " + source_of(embedded::kServePage.script) + "; style-src " +
+      source_of(embedded::kServePage.style) +
+      "; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  return {.type = "text/html; charset=utf-8",
+          .body = page,
+          .headers = {{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}}};
 }
 
 struct Endpoint {
@@ -91,9 +88,9 @@ WebReply guarded(const std::function<WebReply()>& answer) {
   } catch (const ClientLeft&) {
     return {.status = 499};
   } catch (const TokenCountError& error) {
-    return reply_to(
-        ApiError(400, error.what(), error.field(), error.tokens == 0 ? "" : "context_length_exceeded")
-            .with_tokens(error.tokens, error.limit));
+    ApiError told(400, error.what(), error.field(), error.tokens == 0 ? "" : "context_length_exceeded");
+    told.tokens = {error.tokens, error.limit};
+    return reply_to(told);
   } catch (const FieldError& error) {
     return reply_to(ApiError(400, error.what(), error.field()));
   } catch (const Error& error) {
@@ -199,11 +196,7 @@ WebReply Service::route(const WebRequest& request) {
       throw ApiError(404, "no run is watched; --run names one", "", "not_found");
     return {.body = watched_run(state_.options.run)};
   }
-  if (request.path == "/")
-    return {
-        .type = "text/html; charset=utf-8",
-        .body = front_page(),
-        .headers = {{"Content-Security-Policy", front_page_policy()}, {"Referrer-Policy", "no-referrer"}}};
+  if (request.path == "/") return front_page();
   for (const auto& model : state_.models)
     if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
   throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -39,12 +40,6 @@ std::vector<double> gradient_norms(std::int64_t depth, NormPlacement placement, 
   for (std::int64_t layer = 0; layer < depth; ++layer)
     norms.push_back(stack->block(layer).feed_forward->down->weight.grad().norm().item<double>());
   return norms;
-}
-
-Curve line_of(std::int64_t depth, const std::vector<double>& norms) {
-  Curve line{std::to_string(depth) + " layers", {}, norms};
-  for (std::size_t layer = 1; layer <= norms.size(); ++layer) line.x.push_back(static_cast<double>(layer));
-  return line;
 }
 
 // Applies both kinds of norm to the same vectors, far from 0.
@@ -94,7 +89,8 @@ void zoo::demo_norms(const Arguments& arguments) {
       table.row({std::to_string(depth), before ? "pre" : "post", format_text("%.2e", norms.front()),
                  format_text("%.2e", norms[norms.size() / 2]), format_text("%.2e", norms.back()),
                  format_text("%.1f", norms.back() / norms.front())});
-      (before ? pre : post).push_back(line_of(depth, norms));
+      (before ? pre : post)
+          .push_back({std::to_string(depth) + " layers", numbers_of(at::arange(1, depth + 1)), norms});
     }
   }
   std::cout << paragraph("Norm of the gradient of the feed-forward's second matrix, at initialisation")

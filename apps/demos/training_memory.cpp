@@ -78,27 +78,21 @@ Measured measure(Model& model, const Way& way, const at::Tensor& ids) {
           gradient};
 }
 
-// Share of the gradient's nonzero numbers that become zero in float16.
-double lost_in_half(const at::Tensor& gradient, double scale) {
-  const at::Tensor some = gradient.masked_select(gradient.ne(0));
-  return (some * scale).to(at::kHalf).eq(0).to(at::kFloat).mean().item<double>();
-}
-
-double overflown_in_half(const at::Tensor& gradient, double scale) {
-  return (gradient * scale).to(at::kHalf).isinf().to(at::kFloat).mean().item<double>();
-}
-
 std::string difference(const at::Tensor& gradient, const at::Tensor& plain) {
   const double relative = ((gradient - plain).norm() / plain.norm()).item<double>();
   return relative == 0 ? "0" : format_text("%.1e", relative);
 }
 
+// Shares of the gradient's numbers that float16 cannot hold; those that are 0 in float32 are not lost.
 void print_half(const at::Tensor& gradient) {
-  Table table({number("loss times"), number("become 0"), number("become infinite")});
+  const at::Tensor some = gradient.masked_select(gradient.ne(0));
+  const auto share = [](const at::Tensor& x) { return 100 * x.to(at::kFloat).mean().item<double>(); };
+  Table table(columns({}, {"loss times", "become 0", "become infinite"}));
   for (const double scale : {1.0, 1024.0, kLossScale, kLossScale * 4096})
-    table.row({with_separators(static_cast<std::int64_t>(scale)),
-               format_text("%.3f%%", 100 * lost_in_half(gradient, scale)),
-               format_text("%.3f%%", 100 * overflown_in_half(gradient, scale))});
+    table.row(
+        cells(with_separators(static_cast<std::int64_t>(scale)),
+              {share((some * scale).to(at::kHalf).eq(0)), share((gradient * scale).to(at::kHalf).isinf())},
+              "%.3f%%"));
   std::cout << "\nWhy float16 needs a loss scale: the gradient's numbers that it cannot hold\n";
   table.print(std::cout);
 }

@@ -164,11 +164,8 @@ WebReply answer_tokenize(ApiCall& call) {
       special ? tokenizer.encode(*text, EncodeOptions{.with_offsets = false}).ids : tokenizer.encode(*text);
   ordered_json tokens = ordered_json::array();
   for (const TokenId id : ids) {
-    if (pieces) {
-      tokens.push_back({{"id", id}, {"piece", replace_invalid_utf8(tokenizer.token_text(id))}});
-    } else {
-      tokens.push_back(id);
-    }
+    tokens.push_back(id);
+    if (pieces) tokens.back() = {{"id", id}, {"piece", replace_invalid_utf8(tokenizer.token_text(id))}};
   }
   return {.body = json_text(ordered_json{{"tokens", std::move(tokens)}})};
 }

@@ -28,8 +28,8 @@ struct Space {
   std::function<std::vector<std::int64_t>(const std::string&)> ids;
 };
 
-Space space_of(const at::Tensor& table) {
-  return {table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12), {}, {}};
+at::Tensor unit_rows(const at::Tensor& table) {
+  return table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
 }
 
 // The first matrix with one row per token is the input embedding.
@@ -46,11 +46,10 @@ Space imported(const ExploreFlags& flags) {
   const auto model =
       std::make_shared<TextModel>(load_text_model(read_checkpoint_config(flags.model), flags.demo.compute));
   const std::int64_t known = model->tokenizer->id_count();
-  Space space = space_of(embedding_of(*model->model).slice(0, 0, known));
-  space.name = [model](std::int64_t id) {
+  const auto name = [model](std::int64_t id) {
     return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));
   };
-  space.ids = [model](const std::string& word) {
+  const auto ids_of = [model](const std::string& word) {
     // In running text a word begins with a space, which many vocabularies put into the token.
     TokenIds ids;
     try {
@@ -65,15 +64,14 @@ Space imported(const ExploreFlags& flags) {
       throw UsageError("the word '", word, "' is not in the model's vocabulary");
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };
-  return space;
+  return {unit_rows(embedding_of(*model->model).slice(0, 0, known)), name, ids_of};
 }
 
 Space learnt(const ExploreFlags& flags) {
   const WordPairs pairs = read_word_pairs(kTutorialPairs);
-  Space space = space_of(learn_word_vectors(pairs, {.seed = flags.demo.seed()}));
-  space.name = [ids = pairs.ids](std::int64_t id) { return ids.word(id); };
-  space.ids = [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; };
-  return space;
+  return {unit_rows(learn_word_vectors(pairs, {.seed = flags.demo.seed()})),
+          [ids = pairs.ids](std::int64_t id) { return ids.word(id); },
+          [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; }};
 }
 
 // The vector of several tokens is their mean.
@@ -166,8 +164,8 @@ Figure picture(const Space& space, const std::vector<std::string>& words,
 
 // Prints the table before training: the tutorial's experiment.
 void print_untrained(std::uint64_t seed) {
-  const Space space = space_of(at::randn({1000, 64}, generator_of(seed)));
-  const auto cosine = [&](int a, int b) { return (space.unit[a] * space.unit[b]).sum().item<double>(); };
+  const at::Tensor unit = unit_rows(at::randn({1000, 64}, generator_of(seed)));
+  const auto cosine = [&](int a, int b) { return (unit[a] * unit[b]).sum().item<double>(); };
   std::cout << paragraph(
                    "Untrained, 1000 tokens in 64 dimensions: " +
                    format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100)) +

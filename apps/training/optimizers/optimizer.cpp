@@ -22,8 +22,6 @@
 namespace zoo {
 namespace {
 
-constexpr const char *kUsualNorm = "usual_norm", *kNorms = "norms", *kSkipped = "skipped";
-
 // The sum of squares, of tensors that suit kernels.
 double squares_of(const std::vector<at::Tensor>& gradients) {
   const std::vector<TensorPart> parts = parts_of(gradients);
@@ -149,6 +147,11 @@ void Optimizer::zero_grad() {
   for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
 
+NamedTensors Optimizer::spike_state() const {
+  if (spike_factor_ == 0) return {};
+  return {{"usual_norm", usual_norm_}, {"norms", norms_}, {"skipped", skipped_}};
+}
+
 NamedTensors Optimizer::state() const {
   NamedTensors tensors;
   for (const auto& state : states_) {
@@ -164,11 +167,7 @@ NamedTensors Optimizer::state() const {
     }
   }
   tensors.emplace_back("step", step_);
-  if (spike_factor_ > 0) {
-    tensors.emplace_back(kUsualNorm, usual_norm_);
-    tensors.emplace_back(kNorms, norms_);
-    tensors.emplace_back(kSkipped, skipped_);
-  }
+  for (const auto& each : spike_state()) tensors.push_back(each);
   return tensors;
 }
 
@@ -185,11 +184,8 @@ void Optimizer::load_state(const SafetensorsFile& file) {
       if (state->tensors[i].defined()) load(state->name + "." + parameters_[i].first, state->tensors[i]);
   }
   load("step", step_);
-  if (spike_factor_ > 0 && file.contains(kUsualNorm)) {
-    load(kUsualNorm, usual_norm_);
-    load(kNorms, norms_);
-    load(kSkipped, skipped_);
-  }
+  for (const auto& [name, tensor] : spike_state())
+    if (file.contains("usual_norm")) load(name, tensor);
 }
 
 }  // namespace zoo

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "apps/plots/gnuplot.h"
-#include "apps/plots/text_plots.h"
 
 namespace zoo {
 namespace {

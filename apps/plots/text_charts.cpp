@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "apps/command/output.h"
-#include "apps/plots/text_plots.h"
+#include "apps/plots/figures.h"
 
 namespace zoo {
 namespace {

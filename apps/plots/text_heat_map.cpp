@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "apps/command/output.h"
-#include "apps/plots/text_plots.h"
+#include "apps/plots/figures.h"
 
 namespace zoo {
 namespace {

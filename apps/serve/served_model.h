@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <c10/util/ScopeExit.h>
+
 #include "apps/serve/compute_thread.h"
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
@@ -99,8 +101,7 @@ struct TranslatingModel {
   /// One of them, for as long as the result lives. Waits for it; throws as RequestWatch::check().
   auto place(const RequestWatch& watch) {
     while (!places.try_acquire_for(RequestWatch::kInterval)) watch.check();
-    const auto release = [](auto* taken) { taken->release(); };
-    return std::unique_ptr<std::counting_semaphore<kMost>, decltype(release)>(&places, release);
+    return c10::make_scope_exit([this] { places.release(); });
   }
 };
 

@@ -176,12 +176,12 @@ void zoo::demo_efficient_attention(const Arguments& arguments) {
     if (line.y.size() > 1) growth += (growth.empty() ? "" : ", ") + line.title + " " + last_growth(line);
   print_paragraph(
       "The weights of full attention are not stored where they would take more than " +
-      human_bytes(4 * kMostWeights) + ": its line ends there.\nTimes as long for the last doubling of " +
-      "the length, on " + threads_text() + ": " + growth +
-      ".\nBy the operations full attention takes 4 times as long, stored or fused, and a window, "
-      "sums " +
-      "and mixtures twice.\nWhat they leave out is the difference above: a window as wide as the " +
-      "sequence leaves out nothing.");
+      human_bytes(4 * kMostWeights) +
+      ": its line ends there.\nTimes as long for the last doubling of the length, on " + threads_text() +
+      ": " + growth +
+      ".\nBy the operations full attention takes 4 times as long, stored or fused, and a window, sums and "
+      "mixtures twice.\nWhat they leave out is the difference above: a window as wide as the sequence leaves "
+      "out nothing.");
   const auto panel = [](const char* title, const char* y, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "positions", .y = y, .log_x = true, .log_y = true}, lines);
   };

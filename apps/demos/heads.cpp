@@ -118,12 +118,11 @@ std::vector<Figure> show(std::uint64_t seed) {
     map.mask_causally();
     panels.push_back(heat_map(map));
   }
-  print_paragraph("Trained, " + std::to_string(kUpdates) +
-                  " updates: say the word before and the first word (right: " + percent(whole[0]) + " and " +
-                  percent(whole[1]) +
-                  ").\nWhat is still right without each head, the importance of a head by ablation (by "
-                  "chance " +
-                  percent(1.0 / kWords) + ")");
+  print_paragraph(
+      "Trained, " + std::to_string(kUpdates) + " updates: say the word before and the first word (right: " +
+      percent(whole[0]) + " and " + percent(whole[1]) +
+      ").\nWhat is still right without each head, the importance of a head by ablation (by chance " +
+      percent(1.0 / kWords) + ")");
   table.print(std::cout);
   return panels;
 }
@@ -193,8 +192,7 @@ void zoo::demo_heads(const Arguments& arguments) {
   const auto length = static_cast<std::int64_t>(words.size());
   // Inputs of deviation 2 give untrained heads preferences; the text below tells.
   const at::Tensor x = 2 * at::randn({1, length, kWidth}, generator_of(seed));
-  Table table({number("heads"), number("D"), number("parameters"), number("mean entropy, bits"),
-               number("similarity of the heads")});
+  Table table(columns({}, {"heads", "D", "parameters", "mean entropy, bits", "similarity of the heads"}));
   at::Tensor shown;
   for (const std::int64_t heads : {1, 8, 16}) {
     SelfAttention attention = attention_of(heads, seed);

@@ -75,12 +75,9 @@ void zoo::demo_norms(const Arguments& arguments) {
               "Follows the gradient through stacks of layers with pre-LN and with post-LN.");
   if (!begin_demo(flags, arguments, options)) return;
 
-  Table table({number("layers"),
-               {"norm"},
-               number("first layer"),
-               number("middle"),
-               number("last layer"),
-               number("last / first")});
+  auto headings = columns({"norm"}, {"first layer", "middle", "last layer", "last / first"});
+  headings.insert(headings.begin(), number("layers"));
+  Table table(headings);
   std::vector<Curve> pre, post;
   for (const std::int64_t depth : kDepths) {
     for (const NormPlacement placement : {NormPlacement::kPre, NormPlacement::kPost}) {

@@ -51,8 +51,7 @@ void print_order(const at::Generator& generator) {
 void print_shift_property() {
   const at::Tensor table = sinusoidal_positions(kPositions + 64, kWidth);
   const at::Tensor here = table.slice(0, 0, kPositions);
-  Table rows({number("k"), number("largest |PE(p+k) - M_k PE(p)|"), number("PE(p)·PE(p+k)"),
-              number("its spread over p")});
+  Table rows(columns({}, {"k", "largest |PE(p+k) - M_k PE(p)|", "PE(p)·PE(p+k)", "its spread over p"}));
   for (const std::int64_t k : {1, 2, 8, 32, 64}) {
     const at::Tensor there = table.slice(0, k, kPositions + k);
     const at::Tensor products = (here * there).sum(-1);
@@ -76,8 +75,7 @@ double rotary_score(const at::Tensor& q, const at::Tensor& k, std::int64_t m, st
 }
 
 void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& learned) {
-  Table rows({number("distance"), number("rotary, at 0"), number("at 100"), number("at 1000"),
-              number("learned table, at 0"), number("at 100")});
+  Table rows(columns({}, {"distance", "rotary, at 0", "at 100", "at 1000", "learned table, at 0", "at 100"}));
   const auto score = [&](std::int64_t query, std::int64_t distance) {
     return ((q + learned[query]) * (k + learned[query + distance])).sum().item<double>();
   };

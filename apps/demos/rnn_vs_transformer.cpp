@@ -154,15 +154,14 @@ void zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
             << "\n";
   timed.print(std::cout);
   print_paragraph(
-      "Between the first word and the last lie as many steps of the LSTM as there are words, and "
-      "each may lose it;\nattention goes there in one. From " +
+      "Between the first word and the last lie as many steps of the LSTM as there are words, and each may "
+      "lose it;\nattention goes there in one. From " +
       std::to_string(kTimedLengths[std::size(kTimedLengths) - 2]) +
-      " words to twice as many the "
-      "LSTM's step took " +
-      last_growth(times[0]) + " times as long here, the transformer's " + last_growth(times[1]) +
-      ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of "
-      "them. But the LSTM's steps\nmust wait for one another; what a transformer does for all "
-      "words at once, many cores or a GPU share.");
+      " words to twice as many the LSTM's step took " + last_growth(times[0]) +
+      " times as long here, the transformer's " + last_growth(times[1]) +
+      ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of them. But "
+      "the LSTM's steps\nmust wait for one another; what a transformer does for all words at once, many "
+      "cores or a GPU share.");
   show(options, "rnn-vs-transformer",
        grid("LSTM and transformer",
             {line_chart({.title = "The first word remembered", .x = "length", .y = "accuracy", .log_x = true},

@@ -1,8 +1,7 @@
-#include "apps/training/batches/class_labels.h"
-
 #include <algorithm>
 #include <set>
 
+#include "apps/training/batches/encode_examples.h"
 #include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "data/base/near_match.h"

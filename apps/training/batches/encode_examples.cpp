@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "apps/training/batches/class_labels.h"
 #include "data/base/lines.h"
 #include "models/tasks/translate.h"
 #include "tokenizer/files/file_readers.h"

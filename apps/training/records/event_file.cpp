@@ -1,5 +1,3 @@
-#include "apps/training/records/event_file.h"
-
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -9,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "apps/training/records/metrics_log.h"
 #include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/training/batches/class_labels.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/training/batches/encode_examples.h"
 #include "data/base/ending.h"

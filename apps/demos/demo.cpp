@@ -12,7 +12,6 @@
 #include <ATen/ops/tensor.h>
 
 #include "apps/command/progress.h"
-#include "apps/plots/pictures.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
 #include "data/base/near_match.h"

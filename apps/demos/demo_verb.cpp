@@ -4,7 +4,6 @@
 #include "apps/command/flags.h"
 #include "apps/command/verbs.h"
 #include "apps/demos/demo.h"
-#include "apps/plots/pictures.h"
 #include "data/base/error.h"
 
 namespace zoo {

@@ -10,7 +10,6 @@
 
 #include "apps/demos/demo.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 

@@ -8,6 +8,8 @@
 
 namespace zoo {
 
+class Flags;
+
 /// Style of a figure drawn as text.
 struct TextStyle {
   int width = 80;  // columns
@@ -101,6 +103,14 @@ std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& po
 
 /// Writes a PNG or SVG, by the file extension. Throws GnuplotMissing, or Error naming the file.
 void draw(const Figure& figure, const std::filesystem::path& path);
+
+/// Adds --format both|png|svg|terminal.
+void add_format_flag(Flags& flags, std::string& format);
+
+/// Draws the figure as `stem`.png, `stem`.svg or both, and prints their names on standard error; "terminal"
+/// prints text instead, coloured on a terminal. Flushes standard output first. Without gnuplot it prints a
+/// note and draws nothing; throws Error if the folder cannot be written.
+void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format);
 
 /// Plots training and validation loss of a metrics.jsonl over iterations as a PNG. Throws Error if gnuplot is
 /// not installed or there is nothing to plot.

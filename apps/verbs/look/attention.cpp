@@ -12,7 +12,6 @@
 #include "apps/command/terminal.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/figures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"

@@ -6,7 +6,6 @@
 
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/plots/figures.h"
 #include "data/base/atomic_file.h"
 #include "models/model.h"
 

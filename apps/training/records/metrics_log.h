@@ -84,8 +84,6 @@ class EventFile {
   void write(const Metrics& metrics);
 
  private:
-  void append(std::string_view event);
-
   std::filesystem::path path_;
   int descriptor_ = -1;
 };

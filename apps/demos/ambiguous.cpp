@@ -47,22 +47,17 @@ std::shared_ptr<Model> build(const AmbiguousFlags& v, std::int64_t vocabulary, s
   return build_model(family, config, Head::kSequenceClassification, v.demo.seed());
 }
 
-std::vector<std::vector<double>> attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
+at::Tensor attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
   const at::NoGradGuard no_grad;
   const ModelOutput output = model.forward({.input_ids = ids.tensor({phrase}), .output_attentions = true});
-  return matrix_of(output.attentions[0][0][0]);
+  return output.attentions[0][0][0];
 }
 
-Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& phrase,
-               const std::string& text) {
-  Figure figure = heat_map({.axes = {.title = "Attention weights for '" + text + "': see the first row",
-                                     .x = "key (looking at …)",
-                                     .y = "query (word from …)"},
-                            .rows = phrase,
-                            .columns = phrase,
-                            .cells = weights,
-                            .low = 0,
-                            .high = 1});
+Figure picture(const at::Tensor& weights, const Phrase& phrase, const std::string& text) {
+  HeatMap map = weights_map("Attention weights for '" + text + "': see the first row", weights, phrase);
+  map.axes.x = "key (looking at …)";
+  map.axes.y = "query (word from …)";
+  Figure figure = heat_map(map);
   figure.width = 640;
   figure.height = 540;
   return figure;
@@ -102,11 +97,12 @@ void zoo::demo_ambiguous(const Arguments& arguments) {
     return loss;
   });
   std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";
-  const auto weights = attention_of(*model, test, ids);
+  const at::Tensor weights = attention_of(*model, test, ids);
+  const auto to_second = weights[0][1].item<double>();
   // On standard error: the tutorial prints only the question.
   std::cout.flush();
-  std::cerr << (weights[0][1] > 0.5 ? "Yes: " : "No: ") << capitalised(test[0])
-            << format_text(" gives %.0f%% of its attention to ", 100 * weights[0][1]) << capitalised(test[1])
+  std::cerr << (to_second > 0.5 ? "Yes: " : "No: ") << capitalised(test[0])
+            << format_text(" gives %.0f%% of its attention to ", 100 * to_second) << capitalised(test[1])
             << "\n";
   show(v.demo, "ambiguous", picture(weights, test, v.test));
 }

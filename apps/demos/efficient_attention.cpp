@@ -107,41 +107,38 @@ struct Measured {
   std::vector<Curve> times, memory;  // one line per method
 };
 
-Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
-  Measured measured;
-  std::vector<Table::Column> columns{{"attention"}, {"operations"}};
-  std::vector<std::vector<std::string>> times, memory;
-  for (const Method& method : methods()) {
-    measured.times.push_back({method.name, {}, {}});
-    measured.memory.push_back({method.name, {}, {}});
-    times.push_back({method.name, method.complexity});
-    memory.push_back({method.name, method.complexity});
+void print_costs(const char* title, const std::vector<Method>& all, const std::vector<Curve>& lines,
+                 const std::vector<std::string>& lengths, const char* format) {
+  std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << ", " << threads_text()
+            << "\n";
+  Table table(columns({"attention", "operations"}, lengths));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> row = cells(all[i].name, lines[i].y, format);
+    row.insert(row.begin() + 1, all[i].complexity);
+    row.resize(lengths.size() + 2, "-");  // where it is too large
+    table.row(row);
   }
+  table.print(std::cout);
+}
+
+Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
+  const std::vector<Method> all = methods();
+  Measured measured;
+  for (const Method& method : all)
+    for (auto* lines : {&measured.times, &measured.memory}) lines->push_back({method.name, {}, {}});
+  std::vector<std::string> lengths;
   for (std::int64_t length = kShortest; length <= longest; length *= 2) {
-    columns.push_back(number(std::to_string(length)));
+    lengths.push_back(std::to_string(length));
     const Heads heads = draw_heads(length, generator);
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const Method method = methods()[i];
-      if (too_large(method, length)) {
-        times[i].push_back("-");
-        memory[i].push_back("-");
-        continue;
-      }
-      const Cost cost = cost_of([&] { static_cast<void>(method.attend(heads)); });
-      times[i].push_back(format_text("%.2f", 1000 * cost.seconds));
-      memory[i].push_back(format_text("%.1f", static_cast<double>(cost.peak_bytes) / 1e6));
-      const auto at = static_cast<double>(length);
-      measured.times[i].add(at, 1000 * cost.seconds);
-      measured.memory[i].add(at, static_cast<double>(cost.peak_bytes) / 1e6);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (too_large(all[i], length)) continue;
+      const Cost cost = cost_of([&] { static_cast<void>(all[i].attend(heads)); });
+      measured.times[i].add(static_cast<double>(length), 1000 * cost.seconds);
+      measured.memory[i].add(static_cast<double>(length), static_cast<double>(cost.peak_bytes) / 1e6);
     }
   }
-  for (const auto& [title, rows] : {std::pair("\nTime, ms", times), std::pair("\nPeak memory, MB", memory)}) {
-    std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << ", " << threads_text()
-              << "\n";
-    Table table(columns);
-    for (const auto& row : rows) table.row(row);
-    table.print(std::cout);
-  }
+  print_costs("\nTime, ms", all, measured.times, lengths, "%.2f");
+  print_costs("\nPeak memory, MB", all, measured.memory, lengths, "%.1f");
   return measured;
 }
 

@@ -129,14 +129,11 @@ Figure attention_map(Model& model, const WordIds& words, const std::vector<std::
   ModelInputs inputs = phrase.inputs();
   inputs.output_attentions = true;
   const at::Tensor weights = model.forward(inputs).cross_attentions.back()[0].mean(0);
-  HeatMap map{.axes = {.title = "'" + with_spaces(source) + "': what each word was read from",
-                       .x = "English",
-                       .y = "Spanish, written"},
-              .rows = target,
-              .columns = source,
-              .cells = matrix_of(weights),
-              .low = 0,
-              .high = 1};
+  HeatMap map = weights_map("'" + with_spaces(source) + "': what each word was read from", weights);
+  map.axes.x = "English";
+  map.axes.y = "Spanish, written";
+  map.rows = target;
+  map.columns = source;
   map.rows.push_back("end");
   map.columns.push_back("end");
   return heat_map(map);

@@ -114,7 +114,7 @@ ordered_json described(const ServedModel& model) {
 
 constexpr std::size_t kMostRows = 2000;
 
-ordered_json number_of(const ordered_json& row, const char* name) {
+ordered_json number_at(const ordered_json& row, const char* name) {
   const auto found = row.find(name);
   return found != row.end() && found->is_number() ? *found : ordered_json();
 }
@@ -147,8 +147,8 @@ std::string watched_run(const std::filesystem::path& run) {
     // The last line may be half written.
     const ordered_json row = parse_ordered_json(line);
     if (!row.is_object() || !row.contains("iter")) continue;
-    rows.push_back({number_of(row, "iter"), number_of(row, "train_loss"), number_of(row, "val_loss"),
-                    number_of(row, "tokens_per_second")});
+    rows.push_back({number_at(row, "iter"), number_at(row, "train_loss"), number_at(row, "val_loss"),
+                    number_at(row, "tokens_per_second")});
   }
   const std::size_t step = rows.size() / kMostRows + 1;
   ordered_json kept = ordered_json::array();

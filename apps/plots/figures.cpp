@@ -19,7 +19,7 @@ namespace zoo {
 namespace {
 
 // Range of the values, with margins for the words at both ends.
-template <class Get> Extent roomy_extent(const std::vector<WordPoint>& points, Get get) {
+template <class Get> Interval roomy_extent(const std::vector<WordPoint>& points, Get get) {
   const auto [low, high] = std::minmax_element(points.begin(), points.end(),
                                                [&](const auto& a, const auto& b) { return get(a) < get(b); });
   const double room = std::max(0.12 * (get(*high) - get(*low)), 1e-3);
@@ -35,7 +35,7 @@ std::string masked_lines(const HeatMap& map) {
   return lines;
 }
 
-std::string cell_lines(const HeatMap& map, const Extent& extent) {
+std::string cell_lines(const HeatMap& map, const Interval& extent) {
   std::string lines;
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
@@ -64,7 +64,7 @@ struct Box {
 
 // Positions of the words, in axis units: the nearest one around the point that hides no point and no earlier
 // word, or else the first one that hides the fewest.
-std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
+std::vector<Box> label_places(const std::vector<WordPoint>& points, const Interval& x, const Interval& y) {
   // For the default figure size, within its margins.
   const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
   std::vector<Box> taken;
@@ -110,8 +110,8 @@ TextStyle text_style() {
 }  // namespace
 
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
-  const Extent x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
-  const Extent y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
+  const Interval x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
+  const Interval y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
   const std::vector<Box> places = label_places(points, x, y);
   std::string lines;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -145,9 +145,9 @@ void HeatMap::mask_causally() {
   }
 }
 
-Extent extent_of(const HeatMap& map) {
+Interval extent_of(const HeatMap& map) {
   if (map.low != map.high) return {map.low, map.high};
-  Extent extent{map.cells.front().front(), map.cells.front().front()};
+  Interval extent{map.cells.front().front(), map.cells.front().front()};
   for (const auto& row : map.cells) {
     const auto [low, high] = std::minmax_element(row.begin(), row.end());
     extent = {std::min(extent.low, *low), std::max(extent.high, *high)};
@@ -157,7 +157,7 @@ Extent extent_of(const HeatMap& map) {
 }
 
 Figure heat_map(const HeatMap& map) {
-  const Extent extent = extent_of(map);
+  const Interval extent = extent_of(map);
   const auto rows = static_cast<double>(map.cells.size());
   const auto columns = static_cast<double>(map.cells.front().size());
   std::string script = data_block("cells", cell_lines(map, extent)) + frame(map.axes);

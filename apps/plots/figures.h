@@ -56,11 +56,11 @@ struct HeatMap {
 };
 Figure heat_map(const HeatMap& map);
 
-struct Extent {
+struct Interval {
   double low = 0, high = 0;
 };
 /// Values of both ends of the colours: map.low and map.high, or the least and the largest of the cells.
-Extent extent_of(const HeatMap& map);
+Interval extent_of(const HeatMap& map);
 
 /// A bar per label with its value at the end, vertical, or horizontal if a label is long; `group` selects the
 /// colour, `top` the end of the axis (0: from the values).

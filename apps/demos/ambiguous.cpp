@@ -2,8 +2,6 @@
 #include <iostream>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
 
 #include "apps/demos/demo.h"
 #include "models/registry.h"
@@ -18,8 +16,6 @@ struct AmbiguousFlags {
   double learning_rate = 0.01;
 };
 
-using Phrase = std::vector<std::string>;
-
 std::vector<Phrase> read_phrases(const std::string& text) {
   std::vector<Phrase> phrases;
   for (const std::string& part : split_list("phrases", text)) {
@@ -30,18 +26,6 @@ std::vector<Phrase> read_phrases(const std::string& text) {
                        "'");
   }
   return phrases;
-}
-
-WordIds ids_of(const std::vector<Phrase>& phrases) {
-  std::vector<std::string> words;
-  for (const Phrase& phrase : phrases) words.insert(words.end(), phrase.begin(), phrase.end());
-  return WordIds(words);
-}
-
-at::Tensor tensor_of(const Phrase& phrase, const WordIds& ids) {
-  std::vector<std::int64_t> numbers;
-  for (const std::string& word : phrase) numbers.push_back(ids.id(word));
-  return at::tensor(numbers);
 }
 
 std::string capitalised(std::string word) {
@@ -60,27 +44,20 @@ std::shared_ptr<Model> build(const AmbiguousFlags& v, std::int64_t vocabulary, s
   config.hidden_size = v.width;
   config.num_labels = classes;
   config.problem_type = ProblemType::kSingleLabel;
-  return build_model(family, config, Head::kSequenceClassification,
-                     static_cast<std::uint64_t>(v.demo.compute.seed));
+  return build_model(family, config, Head::kSequenceClassification, v.demo.seed());
 }
 
-std::vector<std::vector<double>> attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
+at::Tensor attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
   const at::NoGradGuard no_grad;
-  const ModelOutput output =
-      model.forward({.input_ids = tensor_of(phrase, ids).unsqueeze(0), .output_attentions = true});
-  return matrix_of(output.attentions[0][0][0]);
+  const ModelOutput output = model.forward({.input_ids = ids.tensor({phrase}), .output_attentions = true});
+  return output.attentions[0][0][0];
 }
 
-Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& phrase,
-               const std::string& text) {
-  Figure figure = heat_map({.axes = {.title = "Attention weights for '" + text + "': see the first row",
-                                     .x = "key (looking at …)",
-                                     .y = "query (word from …)"},
-                            .rows = phrase,
-                            .columns = phrase,
-                            .cells = weights,
-                            .low = 0,
-                            .high = 1});
+Figure picture(const at::Tensor& weights, const Phrase& phrase, const std::string& text) {
+  HeatMap map = weights_map("Attention weights for '" + text + "': see the first row", weights, phrase);
+  map.axes.x = "key (looking at …)";
+  map.axes.y = "query (word from …)";
+  Figure figure = heat_map(map);
   figure.width = 640;
   figure.height = 540;
   return figure;
@@ -88,7 +65,7 @@ Figure picture(const std::vector<std::vector<double>>& weights, const Phrase& ph
 
 }  // namespace zoo::demos::ambiguous
 
-int zoo::demo_ambiguous(const Arguments& arguments) {
+void zoo::demo_ambiguous(const Arguments& arguments) {
   using namespace demos::ambiguous;
   AmbiguousFlags v;
   v.demo.compute.seed = 42;
@@ -102,16 +79,14 @@ int zoo::demo_ambiguous(const Arguments& arguments) {
   flags.add("epochs", v.epochs, "number of updates", at_least(1));
   flags.add("learning_rate", v.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo ambiguous --seed 7");
-  if (!begin_demo(flags, arguments, v.demo)) return 0;
+  if (!begin_demo(flags, arguments, v.demo)) return;
 
   const auto phrases = read_phrases(v.phrases);
-  const WordIds ids = ids_of(phrases);
+  const WordIds ids(phrases);
   const Phrase test = split_words(v.test);
   if (test.size() < 2) throw UsageError("--test: expected two words or more, got '", v.test, "'");
-  static_cast<void>(tensor_of(test, ids));
-  std::vector<at::Tensor> rows;
-  for (const Phrase& phrase : phrases) rows.push_back(tensor_of(phrase, ids));
-  const at::Tensor inputs = at::stack(rows), labels = at::arange(inputs.size(0), at::kLong);
+  static_cast<void>(ids.tensor({test}));
+  const at::Tensor inputs = ids.tensor(phrases), labels = at::arange(inputs.size(0), at::kLong);
   const auto model = build(v, ids.size(), inputs.size(0));
 
   std::cout << "Training: Teaching " << first_to_second(phrases[0], " to look at ") << "...\n";
@@ -122,12 +97,12 @@ int zoo::demo_ambiguous(const Arguments& arguments) {
     return loss;
   });
   std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";
-  const auto weights = attention_of(*model, test, ids);
+  const at::Tensor weights = attention_of(*model, test, ids);
+  const auto to_second = weights[0][1].item<double>();
   // On standard error: the tutorial prints only the question.
   std::cout.flush();
-  std::cerr << (weights[0][1] > 0.5 ? "Yes: " : "No: ") << capitalised(test[0])
-            << format_text(" gives %.0f%% of its attention to ", 100 * weights[0][1]) << capitalised(test[1])
+  std::cerr << (to_second > 0.5 ? "Yes: " : "No: ") << capitalised(test[0])
+            << format_text(" gives %.0f%% of its attention to ", 100 * to_second) << capitalised(test[1])
             << "\n";
   show(v.demo, "ambiguous", picture(weights, test, v.test));
-  return 0;
 }

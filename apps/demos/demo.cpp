@@ -6,11 +6,12 @@
 #include <iostream>
 #include <sstream>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include "apps/command/progress.h"
-#include "apps/plots/pictures.h"
 #include "apps/training/optimizers/adamw.h"
 #include "apps/training/optimizers/schedule.h"
 #include "data/base/near_match.h"
@@ -72,14 +73,15 @@ std::vector<std::string> split_list(const std::string& flag, const std::string& 
   return parts;
 }
 
-std::vector<std::string> split_words(const std::string& text) {
-  std::vector<std::string> words;
+Phrase split_words(const std::string& text) {
+  Phrase words;
   std::istringstream stream(text);
   for (std::string word; stream >> word;) words.push_back(word);
   return words;
 }
 
-WordIds::WordIds(std::vector<std::string> words) : words_(std::move(words)) {
+WordIds::WordIds(const std::vector<Phrase>& phrases) {
+  for (const Phrase& phrase : phrases) words_.insert(words_.end(), phrase.begin(), phrase.end());
   std::sort(words_.begin(), words_.end());
   words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
 }
@@ -89,6 +91,16 @@ std::int64_t WordIds::id(const std::string& word) const {
   if (found == words_.end() || *found != word)
     throw UsageError("the word '", word, "' is not in the training data", did_you_mean(word, words_));
   return found - words_.begin();
+}
+
+at::Tensor WordIds::tensor(const std::vector<Phrase>& phrases) const {
+  std::vector<at::Tensor> rows;
+  for (const Phrase& phrase : phrases) {
+    std::vector<std::int64_t> ids;
+    for (const std::string& word : phrase) ids.push_back(id(word));
+    rows.push_back(at::tensor(ids));
+  }
+  return at::stack(rows);
 }
 
 void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t)>& loss) {
@@ -111,6 +123,8 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
     adam.step(schedule.at(epoch));
   }
 }
+
+at::Generator generator_of(std::uint64_t seed) { return at::detail::createCPUGenerator(seed); }
 
 void draw_xavier(torch::nn::Module& module, const at::Generator& generator) {
   const at::NoGradGuard no_grad;
@@ -144,6 +158,31 @@ std::string last_growth(const Curve& curve) {
   return format_text("%.1f", curve.y.at(last) / curve.y.at(last - 1));
 }
 
+std::vector<Table::Column> columns(const std::vector<std::string>& texts,
+                                   const std::vector<std::string>& numbers) {
+  std::vector<Table::Column> all;
+  for (const std::string& heading : texts) all.push_back({heading});
+  for (const std::string& heading : numbers) all.push_back(number(heading));
+  return all;
+}
+
+std::vector<std::string> cells(const std::string& name, const std::vector<double>& numbers,
+                               const char* format) {
+  std::vector<std::string> row{name};
+  for (const double each : numbers) row.push_back(format_text(format, each));
+  return row;
+}
+
+HeatMap weights_map(const std::string& title, const at::Tensor& weights,
+                    const std::vector<std::string>& words) {
+  return {.axes = {.title = title, .x = "key", .y = "query"},
+          .rows = words,
+          .columns = words,
+          .cells = matrix_of(weights),
+          .low = 0,
+          .high = 1};
+}
+
 std::vector<double> numbers_of(const at::Tensor& tensor) {
   const at::Tensor numbers = tensor.detach().to(at::kDouble).contiguous();
   const double* begin = numbers.const_data_ptr<double>();
@@ -157,19 +196,14 @@ std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor) {
 }
 
 WordPairs read_word_pairs(const std::string& text) {
-  std::vector<std::string> words, shown = split_list("pairs", text);
-  for (const std::string& pair : shown) {
-    const auto two = split_words(pair);
-    if (two.size() != 2) throw UsageError("--pairs: expected two words, got '", pair, "'");
-    words.insert(words.end(), two.begin(), two.end());
+  std::vector<Phrase> pairs;
+  for (const std::string& pair : split_list("pairs", text)) {
+    pairs.push_back(split_words(pair));
+    if (pairs.back().size() != 2) throw UsageError("--pairs: expected two words, got '", pair, "'");
   }
-  const WordIds ids(words);
-  std::vector<std::int64_t> from, to;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    from.push_back(ids.id(words[i]));
-    to.push_back(ids.id(words[i ^ 1]));
-  }
-  return {ids, at::tensor(from).unsqueeze(1), at::tensor(to).unsqueeze(1)};
+  const WordIds ids(pairs);
+  const at::Tensor both = ids.tensor(pairs);
+  return {ids, both.reshape({-1, 1}), both.flip({1}).reshape({-1, 1})};
 }
 
 at::Tensor learn_word_vectors(const WordPairs& pairs, const WordTraining& how,

@@ -21,6 +21,8 @@ struct DemoOptions {
                          .weights = "modules"};  // most demos are too small for other devices
   std::filesystem::path out_dir = "runs/demo";
   std::string format = "both";
+
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(compute.seed); }
 };
 
 /// After a demo's own flags, declares --out_dir, --format and the flags of verbs that compute, parses the
@@ -43,18 +45,22 @@ void print_paragraph(const std::string& text);
 /// "a, b,c" is {"a", "b", "c"}. Throws UsageError naming the flag for a text without a word between commas.
 std::vector<std::string> split_list(const std::string& flag, const std::string& text);
 
-/// The words of a text, separated by spaces.
-std::vector<std::string> split_words(const std::string& text);
+using Phrase = std::vector<std::string>;
 
-/// Numbers the words in sorted order.
+/// The words of a text, separated by spaces.
+Phrase split_words(const std::string& text);
+
+/// Numbers the words of the phrases in sorted order.
 class WordIds {
  public:
-  explicit WordIds(std::vector<std::string> words);
+  explicit WordIds(const std::vector<Phrase>& phrases);
 
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
   const std::string& word(std::int64_t id) const { return words_[static_cast<std::size_t>(id)]; }
   /// Throws UsageError naming the word and the nearest known word.
   std::int64_t id(const std::string& word) const;
+  /// The ids of phrases of one length, [phrases, words]. Throws as id().
+  at::Tensor tensor(const std::vector<Phrase>& phrases) const;
 
  private:
   std::vector<std::string> words_;
@@ -68,6 +74,9 @@ struct Fit {
   std::int64_t warmup = 0;  // epochs up to learning_rate, from where half a cosine leads to 0; 0: no change
 };
 void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tensor(std::int64_t epoch)>& loss);
+
+/// A source of random numbers on the CPU.
+at::Generator generator_of(std::uint64_t seed);
 
 /// Matrices uniform on +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010), biases zero, norms one; the three
 /// matrices of an attention's query, key and value each by themselves.
@@ -83,6 +92,17 @@ std::string threads_text();
 /// costs.
 std::string last_growth(const Curve& curve);
 
+/// Columns of texts, then of numbers.
+std::vector<Table::Column> columns(const std::vector<std::string>& texts,
+                                   const std::vector<std::string>& numbers);
+/// A row of a table: numbers after its name.
+std::vector<std::string> cells(const std::string& name, const std::vector<double>& numbers,
+                               const char* format);
+
+/// Weights [queries, keys] from 0 to 1, between words or, without, between positions.
+HeatMap weights_map(const std::string& title, const at::Tensor& weights,
+                    const std::vector<std::string>& words = {});
+
 /// A tensor [rows, columns] as nested numbers, one [n] as numbers.
 std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor);
 std::vector<double> numbers_of(const at::Tensor& tensor);
@@ -90,25 +110,24 @@ std::vector<double> numbers_of(const at::Tensor& tensor);
 /// `tzoo demo`: runs one demo, or all.
 int run_demo(const Arguments& arguments);
 
-// One source file per demo: demo_embeddings is in embeddings.cpp. Each returns the exit code; main prints
-// exceptions. What else a file has is in a namespace of its name (demos::embeddings), since the same short
-// names mean something else in the next.
-int demo_embeddings(const Arguments& arguments);
-int demo_ambiguous(const Arguments& arguments);
-int demo_disagreement(const Arguments& arguments);
-int demo_scaling_variance(const Arguments& arguments);
-int demo_masking(const Arguments& arguments);
-int demo_positions(const Arguments& arguments);
-int demo_heads(const Arguments& arguments);
-int demo_norms(const Arguments& arguments);
-int demo_model_size(const Arguments& arguments);
-int demo_feed_forwards(const Arguments& arguments);
-int demo_efficient_attention(const Arguments& arguments);
-int demo_rnn_vs_transformer(const Arguments& arguments);
-int demo_explore_embeddings(const Arguments& arguments);
-int demo_translate(const Arguments& arguments);
-int demo_length_generalisation(const Arguments& arguments);
-int demo_training_memory(const Arguments& arguments);
+// One source file per demo: demo_embeddings is in embeddings.cpp. What else a file has is in a namespace of
+// its name (demos::embeddings), since the same short names mean something else in the next.
+void demo_embeddings(const Arguments& arguments);
+void demo_ambiguous(const Arguments& arguments);
+void demo_disagreement(const Arguments& arguments);
+void demo_scaling_variance(const Arguments& arguments);
+void demo_masking(const Arguments& arguments);
+void demo_positions(const Arguments& arguments);
+void demo_heads(const Arguments& arguments);
+void demo_norms(const Arguments& arguments);
+void demo_model_size(const Arguments& arguments);
+void demo_feed_forwards(const Arguments& arguments);
+void demo_efficient_attention(const Arguments& arguments);
+void demo_rnn_vs_transformer(const Arguments& arguments);
+void demo_explore_embeddings(const Arguments& arguments);
+void demo_translate(const Arguments& arguments);
+void demo_length_generalisation(const Arguments& arguments);
+void demo_training_memory(const Arguments& arguments);
 
 /// The tutorial's words: animals, fruits and context words.
 constexpr const char* kTutorialPairs =

@@ -1,60 +1,55 @@
-#include <array>
 #include <iostream>
 #include <string_view>
 
 #include "apps/command/flags.h"
 #include "apps/command/verbs.h"
 #include "apps/demos/demo.h"
-#include "apps/plots/pictures.h"
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
 
+// A verb returns its exit code.
+template <void (*demo)(const Arguments&)> int as_verb(const Arguments& arguments) {
+  demo(arguments);
+  return 0;
+}
+
 struct Demo {
-  Verb verb;
-  std::string_view takes = "<1 s";  // on two cores of 2023
-  bool quick = false;               // knows --quick
-  std::int64_t updates_in_all = 0;  // where its own default takes too long among others
+  std::string_view name;
+  int (*run)(const Arguments&);
+  std::string_view summary, takes = "<1 s";  // on two cores of 2023
+  bool quick = false;                        // knows --quick
+  std::int64_t updates_in_all = 0;           // where its own default takes too long among others
 };
 
-constexpr std::array kDemos{
-    Demo{
-        {"embeddings", "Demos", "words that occur in the same company get the same vector", demo_embeddings}},
-    Demo{{"ambiguous", "Demos", "an ambiguous word that must attend to the next one to know its meaning",
-          demo_ambiguous}},
-    Demo{{"disagreement", "Demos", "two heads that the loss keeps from attending to the same word",
-          demo_disagreement}},
-    Demo{{"scaling-variance", "Demos", "why attention divides its scores by the root of their dimension",
-          demo_scaling_variance}},
-    Demo{{"masking", "Demos", "what causal and padding masks hide, and where NaN comes from", demo_masking}},
-    Demo{{"positions", "Demos", "six position encodings and proofs of their properties", demo_positions}},
-    Demo{{"heads", "Demos", "the same attention with 1, 8 and 16 heads, each head measured", demo_heads}},
-    Demo{{"norms", "Demos", "the gradient through 6 to 48 layers, pre-LN and post-LN", demo_norms}},
-    Demo{{"model-size", "Demos", "parameters and training memory of known models", demo_model_size}},
-    Demo{{"feed-forwards", "Demos", "feed-forward variants with equal parameters on one task",
-          demo_feed_forwards},
-         "2 s"},
-    Demo{{"efficient-attention", "Demos",
-          "sparse, linear and low-rank attention compared with full attention", demo_efficient_attention},
-         "5 s"},
-    Demo{{"rnn-vs-transformer", "Demos", "an LSTM compared with a transformer: speed, and remembering a word",
-          demo_rnn_vs_transformer},
-         "4 s"},
-    Demo{{"explore-embeddings", "Demos", "nearest neighbours and analogies of words, also in a checkpoint",
-          demo_explore_embeddings}},
-    Demo{{"translate", "Demos", "a small T5 learns to translate, tested on unseen pairs of words",
-          demo_translate},
-         "1 min",
-         true},
-    Demo{{"length-generalisation", "Demos",
-          "position encodings tested on longer tasks than those in training", demo_length_generalisation},
-         "4 min",
-         true,
-         600},
-    Demo{{"training-memory", "Demos", "gradient accumulation, bfloat16 and gradient checkpointing compared",
-          demo_training_memory},
-         "4 s"},
+constexpr Demo kDemos[] = {
+    {"embeddings", as_verb<demo_embeddings>, "words that occur in the same company get the same vector"},
+    {"ambiguous", as_verb<demo_ambiguous>,
+     "an ambiguous word that must attend to the next one to know its meaning"},
+    {"disagreement", as_verb<demo_disagreement>,
+     "two heads that the loss keeps from attending to the same word"},
+    {"scaling-variance", as_verb<demo_scaling_variance>,
+     "why attention divides its scores by the root of their dimension"},
+    {"masking", as_verb<demo_masking>, "what causal and padding masks hide, and where NaN comes from"},
+    {"positions", as_verb<demo_positions>, "six position encodings and proofs of their properties"},
+    {"heads", as_verb<demo_heads>, "the same attention with 1, 8 and 16 heads, each head measured"},
+    {"norms", as_verb<demo_norms>, "the gradient through 6 to 48 layers, pre-LN and post-LN"},
+    {"model-size", as_verb<demo_model_size>, "parameters and training memory of known models"},
+    {"feed-forwards", as_verb<demo_feed_forwards>, "feed-forward variants with equal parameters on one task",
+     "2 s"},
+    {"efficient-attention", as_verb<demo_efficient_attention>,
+     "sparse, linear and low-rank attention compared with full attention", "5 s"},
+    {"rnn-vs-transformer", as_verb<demo_rnn_vs_transformer>,
+     "an LSTM compared with a transformer: speed, and remembering a word", "4 s"},
+    {"explore-embeddings", as_verb<demo_explore_embeddings>,
+     "nearest neighbours and analogies of words, also in a checkpoint"},
+    {"translate", as_verb<demo_translate>, "a small T5 learns to translate, tested on unseen pairs of words",
+     "1 min", true},
+    {"length-generalisation", as_verb<demo_length_generalisation>,
+     "position encodings tested on longer tasks than those in training", "4 min", true, 600},
+    {"training-memory", as_verb<demo_training_memory>,
+     "gradient accumulation, bfloat16 and gradient checkpointing compared", "4 s"},
 };
 
 // Flags of a demo in `demo all`; prints a note if it trains for fewer updates than usual.
@@ -70,7 +65,7 @@ int list_demos(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   Table table({{"demo"}, number("takes"), {"what it shows"}});
   for (const Demo& demo : kDemos)
-    table.row({std::string(demo.verb.name), std::string(demo.takes), std::string(demo.verb.summary)});
+    table.row({std::string(demo.name), std::string(demo.takes), std::string(demo.summary)});
   table.print(std::cout);
   return 0;
 }
@@ -88,12 +83,12 @@ int run_all(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   std::string faults;
   for (const Demo& demo : kDemos) {
-    const std::string name(demo.verb.name);
-    std::cout << (&demo == kDemos.data() ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
+    const std::string name(demo.name);
+    std::cout << (&demo == kDemos ? "" : "\n") << "# tzoo demo " << name << "\n" << std::flush;
     std::vector<std::string> words{"--out_dir", out_dir.string(), "--format", format};
     for (std::string& word : shortened(demo, quick)) words.push_back(std::move(word));
     try {
-      demo.verb.run({"tzoo demo " + name, words});
+      demo.run({"tzoo demo " + name, words});
     } catch (const Error& error) {
       faults += (faults.empty() ? "" : "\n") + name + ": " + flag_message(error);
     }
@@ -107,7 +102,7 @@ int run_all(const Arguments& arguments) {
 int run_demo(const Arguments& arguments) {
   std::vector<Verb> verbs{{"list", "Actions", "list the demos", list_demos},
                           {"all", "Actions", "run every demo", run_all}};
-  for (const Demo& demo : kDemos) verbs.push_back(demo.verb);
+  for (const Demo& demo : kDemos) verbs.push_back({demo.name, "Demos", demo.summary, demo.run});
   return dispatch(arguments, "Shows what the tutorials explain, in numbers and pictures.", verbs);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <ATen/ops/tensor.h>
-
 #include "apps/demos/demo.h"
 #include "models/registry.h"
 
@@ -27,8 +25,8 @@ struct Sequences {
 };
 
 Sequences read_sequences(const std::string& text) {
-  std::vector<std::vector<std::string>> lines;
-  std::vector<std::string> answers, all;
+  std::vector<Phrase> lines;
+  Phrase answers;
   for (const std::string& part : split_list("sequences", text)) {
     const std::size_t equals = part.rfind('=');
     const auto answer = split_words(equals == std::string::npos ? "" : part.substr(equals + 1));
@@ -36,16 +34,11 @@ Sequences read_sequences(const std::string& text) {
     if (answer.size() != 1 || lines.back().empty() || lines.back().size() != lines.front().size())
       throw UsageError("--sequences: expected 'WORDS=ANSWER', all with as many words, got '", part, "'");
     answers.push_back(answer[0]);
-    all.insert(all.end(), lines.back().begin(), lines.back().end());
-    all.push_back(answer[0]);
   }
+  std::vector<Phrase> all = lines;
+  all.push_back(answers);
   const WordIds ids(all);
-  std::vector<std::int64_t> inputs, targets;
-  for (const auto& line : lines)
-    for (const std::string& word : line) inputs.push_back(ids.id(word));
-  for (const std::string& answer : answers) targets.push_back(ids.id(answer));
-  const auto batch = static_cast<std::int64_t>(lines.size());
-  return {ids, at::tensor(inputs).view({batch, -1}), at::tensor(targets)};
+  return {ids, ids.tensor(lines), ids.tensor({answers})[0]};
 }
 
 std::shared_ptr<Model> build(const DisagreementFlags& v, std::int64_t vocabulary) {
@@ -55,8 +48,7 @@ std::shared_ptr<Model> build(const DisagreementFlags& v, std::int64_t vocabulary
   config.num_heads = v.heads;
   config.hidden_size = v.width;
   config.problem_type = ProblemType::kSingleLabel;
-  return build_model(family, config, Head::kSequenceClassification,
-                     static_cast<std::uint64_t>(v.demo.compute.seed));
+  return build_model(family, config, Head::kSequenceClassification, v.demo.seed());
 }
 
 at::Tensor penalty_of(const std::string& kind, const at::Tensor& weights) {
@@ -81,11 +73,9 @@ void train(Model& model, const Sequences& data, const DisagreementFlags& v) {
 }
 
 Figure picture(Model& model, const Sequences& data, const std::vector<std::string>& words) {
-  std::vector<std::int64_t> numbers;
-  for (const std::string& word : words) numbers.push_back(data.ids.id(word));
   const at::NoGradGuard no_grad;
   const ModelOutput output =
-      model.forward({.input_ids = at::tensor(numbers).unsqueeze(0), .output_attentions = true});
+      model.forward({.input_ids = data.ids.tensor({words}), .output_attentions = true});
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < output.attentions[0].size(1); ++head) {
     const auto looks = numbers_of(output.attentions[0][0][head].select(0, -1));
@@ -106,7 +96,7 @@ Figure picture(Model& model, const Sequences& data, const std::vector<std::strin
 
 }  // namespace zoo::demos::disagreement
 
-int zoo::demo_disagreement(const Arguments& arguments) {
+void zoo::demo_disagreement(const Arguments& arguments) {
   using namespace demos::disagreement;
   DisagreementFlags v;
   v.demo.compute.seed = 42;
@@ -124,16 +114,15 @@ int zoo::demo_disagreement(const Arguments& arguments) {
   flags.add("epochs", v.epochs, "number of updates", at_least(1));
   flags.add("learning_rate", v.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo disagreement --weight 0");
-  if (!begin_demo(flags, arguments, v.demo)) return 0;
+  if (!begin_demo(flags, arguments, v.demo)) return;
 
   if (v.width % v.heads != 0)
     throw UsageError("--width ", v.width, " is not a multiple of --heads ", v.heads);
   const Sequences data = read_sequences(v.sequences);
   const auto test = split_words(v.test);
   if (test.empty()) throw UsageError("--test: expected words, got nothing");
-  for (const std::string& word : test) static_cast<void>(data.ids.id(word));
+  static_cast<void>(data.ids.tensor({test}));
   const auto model = build(v, data.ids.size());
   train(*model, data, v);
   show(v.demo, "disagreement", picture(*model, data, test));
-  return 0;
 }

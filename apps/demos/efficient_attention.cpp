@@ -3,7 +3,6 @@
 #include <cmath>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 
@@ -47,9 +46,8 @@ at::Tensor sparse(const Heads& h, AttentionKind kind, std::int64_t window) {
 // Untrained projections are random: rows of variance 1 / mixtures keep lengths on average (Johnson and
 // Lindenstrauss).
 at::Tensor linformer(const Heads& h, std::int64_t mixtures) {
-  auto generator = at::detail::createCPUGenerator(1);
   const at::Tensor projection =
-      at::randn({mixtures, h.k.size(2)}, generator) / std::sqrt(static_cast<double>(mixtures));
+      at::randn({mixtures, h.k.size(2)}, generator_of(1)) / std::sqrt(static_cast<double>(mixtures));
   return linformer_attention(h.q, h.k, h.v, projection, projection, {.kind = AttentionKind::kLinformer})
       .output;
 }
@@ -109,51 +107,45 @@ struct Measured {
   std::vector<Curve> times, memory;  // one line per method
 };
 
-Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
-  Measured measured;
-  std::vector<Table::Column> columns{{"attention"}, {"operations"}};
-  std::vector<std::vector<std::string>> times, memory;
-  for (const Method& method : methods()) {
-    measured.times.push_back({method.name, {}, {}});
-    measured.memory.push_back({method.name, {}, {}});
-    times.push_back({method.name, method.complexity});
-    memory.push_back({method.name, method.complexity});
+void print_costs(const char* title, const std::vector<Method>& all, const std::vector<Curve>& lines,
+                 const std::vector<std::string>& lengths, const char* format) {
+  std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << ", " << threads_text()
+            << "\n";
+  Table table(columns({"attention", "operations"}, lengths));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> row = cells(all[i].name, lines[i].y, format);
+    row.insert(row.begin() + 1, all[i].complexity);
+    row.resize(lengths.size() + 2, "-");  // where it is too large
+    table.row(row);
   }
+  table.print(std::cout);
+}
+
+Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
+  const std::vector<Method> all = methods();
+  Measured measured;
+  for (const Method& method : all)
+    for (auto* lines : {&measured.times, &measured.memory}) lines->push_back({method.name, {}, {}});
+  std::vector<std::string> lengths;
   for (std::int64_t length = kShortest; length <= longest; length *= 2) {
-    columns.push_back(number(std::to_string(length)));
+    lengths.push_back(std::to_string(length));
     const Heads heads = draw_heads(length, generator);
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const Method method = methods()[i];
-      if (too_large(method, length)) {
-        times[i].push_back("-");
-        memory[i].push_back("-");
-        continue;
-      }
-      const Cost cost = cost_of([&] { static_cast<void>(method.attend(heads)); });
-      times[i].push_back(format_text("%.2f", 1000 * cost.seconds));
-      memory[i].push_back(format_text("%.1f", static_cast<double>(cost.peak_bytes) / 1e6));
-      const auto at = static_cast<double>(length);
-      measured.times[i].add(at, 1000 * cost.seconds);
-      measured.memory[i].add(at, static_cast<double>(cost.peak_bytes) / 1e6);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (too_large(all[i], length)) continue;
+      const Cost cost = cost_of([&] { static_cast<void>(all[i].attend(heads)); });
+      measured.times[i].add(static_cast<double>(length), 1000 * cost.seconds);
+      measured.memory[i].add(static_cast<double>(length), static_cast<double>(cost.peak_bytes) / 1e6);
     }
   }
-  for (const auto& [title, rows] : {std::pair("\nTime, ms", times), std::pair("\nPeak memory, MB", memory)}) {
-    std::cout << title << ": a forward pass of " << kHeads << " heads of " << kSize << ", " << threads_text()
-              << "\n";
-    Table table(columns);
-    for (const auto& row : rows) table.row(row);
-    table.print(std::cout);
-  }
+  print_costs("\nTime, ms", all, measured.times, lengths, "%.2f");
+  print_costs("\nPeak memory, MB", all, measured.memory, lengths, "%.1f");
   return measured;
 }
 
 Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window) {
   const at::Tensor visible = visible_keys({.kind = kind, .window = window, .causal = true}, 36, 36, at::kCPU);
-  HeatMap map{.axes = {.title = title, .x = "key", .y = "query"},
-              .cells = matrix_of(visible.to(at::kFloat)),
-              .values = false,
-              .low = 0,
-              .high = 1};
+  HeatMap map = weights_map(title, visible.to(at::kFloat));
+  map.values = false;
   for (const auto& row : map.cells) {
     map.masked.emplace_back();
     for (const double seen : row) map.masked.back().push_back(seen == 0);
@@ -163,17 +155,17 @@ Figure pattern(const std::string& title, AttentionKind kind, std::int64_t window
 
 }  // namespace zoo::demos::efficient_attention
 
-int zoo::demo_efficient_attention(const Arguments& arguments) {
+void zoo::demo_efficient_attention(const Arguments& arguments) {
   using namespace demos::efficient_attention;
   DemoOptions options;
   std::int64_t longest = 8192;
   Flags flags(arguments.command,
               "Compares attention that does not look at every pair of tokens with attention that does.");
   flags.add("longest", longest, "length of the longest sequence to measure", between(kShortest, 65536));
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
   const at::NoGradGuard no_grad;
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   print_differences(draw_heads(kCompared, generator));
   const Measured measured = measure_methods(longest, generator);
   std::string growth;
@@ -181,12 +173,12 @@ int zoo::demo_efficient_attention(const Arguments& arguments) {
     if (line.y.size() > 1) growth += (growth.empty() ? "" : ", ") + line.title + " " + last_growth(line);
   print_paragraph(
       "The weights of full attention are not stored where they would take more than " +
-      human_bytes(4 * kMostWeights) + ": its line ends there.\nTimes as long for the last doubling of " +
-      "the length, on " + threads_text() + ": " + growth +
-      ".\nBy the operations full attention takes 4 times as long, stored or fused, and a window, "
-      "sums " +
-      "and mixtures twice.\nWhat they leave out is the difference above: a window as wide as the " +
-      "sequence leaves out nothing.");
+      human_bytes(4 * kMostWeights) +
+      ": its line ends there.\nTimes as long for the last doubling of the length, on " + threads_text() +
+      ": " + growth +
+      ".\nBy the operations full attention takes 4 times as long, stored or fused, and a window, sums and "
+      "mixtures twice.\nWhat they leave out is the difference above: a window as wide as the sequence leaves "
+      "out nothing.");
   const auto panel = [](const char* title, const char* y, const std::vector<Curve>& lines) {
     return line_chart({.title = title, .x = "positions", .y = y, .log_x = true, .log_y = true}, lines);
   };
@@ -197,5 +189,4 @@ int zoo::demo_efficient_attention(const Arguments& arguments) {
              pattern("Sliding window 4, causal", AttentionKind::kSlidingWindow, 4),
              pattern("Strided 6, causal", AttentionKind::kStridedSparse, 6)},
             2));
-  return 0;
 }

@@ -60,7 +60,7 @@ Figure picture(const at::Tensor& table, const WordIds& ids, const std::vector<st
 
 }  // namespace zoo::demos::embeddings
 
-int zoo::demo_embeddings(const Arguments& arguments) {
+void zoo::demo_embeddings(const Arguments& arguments) {
   using namespace demos::embeddings;
   EmbeddingsFlags v;
   v.demo.compute.seed = 123;
@@ -75,19 +75,18 @@ int zoo::demo_embeddings(const Arguments& arguments) {
   flags.add("epochs", v.training.epochs, "number of updates", at_least(1));
   flags.add("learning_rate", v.training.learning_rate, "learning rate of Adam", above(0));
   flags.example("tzoo demo embeddings --seed 7");
-  if (!begin_demo(flags, arguments, v.demo)) return 0;
+  if (!begin_demo(flags, arguments, v.demo)) return;
 
   const WordPairs data = read_word_pairs(v.pairs);
   const auto words = split_list("words", v.words);
   for (const std::string& word : words) static_cast<void>(data.ids.id(word));
 
   std::cout << "Training...\n";
-  v.training.seed = static_cast<std::uint64_t>(v.demo.compute.seed);
+  v.training.seed = v.demo.seed();
   const at::Tensor table = learn_word_vectors(data, v.training, [](std::int64_t epoch, double loss) {
     if (epoch % 100 == 0) std::cout << "Epoch " << epoch << format_text(": Loss %.4f\n", loss);
   });
   print_vectors(table, data.ids, words);
   print_similarities(table, data.ids, words);
   show(v.demo, "embeddings", picture(table, data.ids, words));
-  return 0;
 }

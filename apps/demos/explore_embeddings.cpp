@@ -2,7 +2,6 @@
 #include <iostream>
 #include <set>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/linalg_svd.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
@@ -29,8 +28,8 @@ struct Space {
   std::function<std::vector<std::int64_t>(const std::string&)> ids;
 };
 
-Space space_of(const at::Tensor& table) {
-  return {table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12), {}, {}};
+at::Tensor unit_rows(const at::Tensor& table) {
+  return table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
 }
 
 // The first matrix with one row per token is the input embedding.
@@ -47,11 +46,10 @@ Space imported(const ExploreFlags& flags) {
   const auto model =
       std::make_shared<TextModel>(load_text_model(read_checkpoint_config(flags.model), flags.demo.compute));
   const std::int64_t known = model->tokenizer->id_count();
-  Space space = space_of(embedding_of(*model->model).slice(0, 0, known));
-  space.name = [model](std::int64_t id) {
+  const auto name = [model](std::int64_t id) {
     return token_label(model->tokenizer->token_text(static_cast<TokenId>(id)));
   };
-  space.ids = [model](const std::string& word) {
+  const auto ids_of = [model](const std::string& word) {
     // In running text a word begins with a space, which many vocabularies put into the token.
     TokenIds ids;
     try {
@@ -66,16 +64,14 @@ Space imported(const ExploreFlags& flags) {
       throw UsageError("the word '", word, "' is not in the model's vocabulary");
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };
-  return space;
+  return {unit_rows(embedding_of(*model->model).slice(0, 0, known)), name, ids_of};
 }
 
 Space learnt(const ExploreFlags& flags) {
   const WordPairs pairs = read_word_pairs(kTutorialPairs);
-  Space space =
-      space_of(learn_word_vectors(pairs, {.seed = static_cast<std::uint64_t>(flags.demo.compute.seed)}));
-  space.name = [ids = pairs.ids](std::int64_t id) { return ids.word(id); };
-  space.ids = [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; };
-  return space;
+  return {unit_rows(learn_word_vectors(pairs, {.seed = flags.demo.seed()})),
+          [ids = pairs.ids](std::int64_t id) { return ids.word(id); },
+          [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; }};
 }
 
 // The vector of several tokens is their mean.
@@ -167,10 +163,9 @@ Figure picture(const Space& space, const std::vector<std::string>& words,
 }
 
 // Prints the table before training: the tutorial's experiment.
-void print_untrained(std::int64_t seed) {
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed));
-  const Space space = space_of(at::randn({1000, 64}, generator));
-  const auto cosine = [&](int a, int b) { return (space.unit[a] * space.unit[b]).sum().item<double>(); };
+void print_untrained(std::uint64_t seed) {
+  const at::Tensor unit = unit_rows(at::randn({1000, 64}, generator_of(seed)));
+  const auto cosine = [&](int a, int b) { return (unit[a] * unit[b]).sum().item<double>(); };
   std::cout << paragraph(
                    "Untrained, 1000 tokens in 64 dimensions: " +
                    format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100)) +
@@ -180,7 +175,7 @@ void print_untrained(std::int64_t seed) {
 
 }  // namespace zoo::demos::explore_embeddings
 
-int zoo::demo_explore_embeddings(const Arguments& arguments) {
+void zoo::demo_explore_embeddings(const Arguments& arguments) {
   using namespace demos::explore_embeddings;
   ExploreFlags v;
   v.demo.compute.seed = 123;
@@ -193,11 +188,11 @@ int zoo::demo_explore_embeddings(const Arguments& arguments) {
   flags.example(
       "tzoo demo explore-embeddings --model bert-base-uncased --words king,paris "
       "--analogy 'king - man + woman'");
-  if (!begin_demo(flags, arguments, v.demo)) return 0;
+  if (!begin_demo(flags, arguments, v.demo)) return;
   if (v.words.empty()) v.words = v.model.empty() ? "cat,dog,apple,banana" : "king,cat,red";
   if (v.analogy.empty()) v.analogy = v.model.empty() ? "dog - cat + apple" : "king - man + woman";
 
-  if (v.model.empty()) print_untrained(v.demo.compute.seed);
+  if (v.model.empty()) print_untrained(v.demo.seed());
   const Space space = v.model.empty() ? learnt(v) : imported(v);
   Table table({{"word"}, number("tokens"), {"nearest, by cosine"}});
   std::vector<std::vector<std::int64_t>> groups;
@@ -215,5 +210,4 @@ int zoo::demo_explore_embeddings(const Arguments& arguments) {
       "Words of the same company are near one another. Analogies are sums: what tells one word from "
       "another is\na direction, if the embedding is large and has read enough.");
   show(v.demo, "explore-embeddings", picture(space, words, groups));
-  return 0;
 }

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
@@ -18,12 +17,10 @@ constexpr std::int64_t kWidth = 48, kEpochs = 400, kExamples = 512;
 
 // A gated layer has three matrices instead of two, so it gets two thirds of the width.
 TransformerConfig config_of(Activation kind) {
-  TransformerConfig config;
-  config.hidden_size = kWidth;
-  config.activation = kind;
-  config.intermediate_size = is_gated(kind) ? 8 * kWidth / 3 : 4 * kWidth;
-  config.feed_forward_bias = false;
-  return config;
+  return {.hidden_size = kWidth,
+          .intermediate_size = is_gated(kind) ? 8 * kWidth / 3 : 4 * kWidth,
+          .activation = kind,
+          .feed_forward_bias = false};
 }
 
 struct Examples {
@@ -49,23 +46,19 @@ Figure curves() {
 
 }  // namespace zoo::demos::feed_forwards
 
-int zoo::demo_feed_forwards(const Arguments& arguments) {
+void zoo::demo_feed_forwards(const Arguments& arguments) {
   using namespace demos::feed_forwards;
   DemoOptions options;
   Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
-  const Examples train = draw_examples(at::detail::createCPUGenerator(seed));
-  Table table({{"feed-forward"},
-               number("width"),
-               number("parameters"),
-               number("error at 0"),
-               number("error at " + std::to_string(kEpochs))});
+  const Examples train = draw_examples(generator_of(options.seed()));
+  Table table(columns({"feed-forward"},
+                      {"width", "parameters", "error at 0", "error at " + std::to_string(kEpochs)}));
   std::vector<Curve> losses;
   for (const Activation kind : kKinds) {
     FeedForward layer(config_of(kind));
-    draw_xavier(*layer, at::detail::createCPUGenerator(seed));
+    draw_xavier(*layer, generator_of(options.seed()));
     Curve line{std::string(name_of(kind)), {}, {}};
     fit(*layer, {kEpochs, 0.003}, [&](std::int64_t epoch) {
       const at::Tensor loss = at::mse_loss(layer(train.x), train.y);
@@ -88,5 +81,4 @@ int zoo::demo_feed_forwards(const Arguments& arguments) {
             {line_chart({.title = "Mean square error", .x = "update", .y = "error", .log_y = true}, losses),
              curves()},
             2));
-  return 0;
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -72,15 +71,14 @@ Sequences draw_sequences(const Exercise& exercise, std::int64_t rows, std::int64
 }
 
 std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
-  TransformerConfig config;
-  config.vocab_size = kVocabulary;
-  config.hidden_size = 64;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.max_positions = kMaxPositions;
-  config.position = kind;
-  config.relative_max_distance = kind == PositionKind::kShaw ? 16 : 64;
-  config.initializer_range = 0.1;
+  const TransformerConfig config{.vocab_size = kVocabulary,
+                                 .hidden_size = 64,
+                                 .num_layers = 2,
+                                 .num_heads = 4,
+                                 .max_positions = kMaxPositions,
+                                 .position = kind,
+                                 .relative_max_distance = kind == PositionKind::kShaw ? 16 : 64,
+                                 .initializer_range = 0.1};
   return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
 }
 
@@ -104,7 +102,7 @@ struct Curves {
 
 Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, std::uint64_t seed) {
   const auto model = build(kind, seed);
-  auto generator = at::detail::createCPUGenerator(seed);
+  const at::Generator generator = generator_of(seed), tests = generator_of(seed + 1);
   fit(*model, {updates, kLearningRate, kWarmup}, [&](std::int64_t) {
     const auto digits = 1 + at::randint(exercise.trained, {1}, generator, at::kLong).item<std::int64_t>();
     const Sequences drawn = draw_sequences(exercise, kBatch, digits, generator);
@@ -112,7 +110,6 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   });
   const std::string name(name_of(kind));
   Curves curves{{name, {}, {}}, {name, {}, {}}};
-  auto tests = at::detail::createCPUGenerator(seed + 1);
   for (const std::int64_t digits : exercise.lengths) {
     const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
     curves.answers.add(static_cast<double>(digits), 100 * found.answers);
@@ -122,22 +119,18 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
 }
 
 void print(const std::string& title, const Exercise& exercise, const std::vector<Curve>& lines) {
-  std::vector<Table::Column> columns{{"positions"}};
+  std::vector<std::string> lengths;
   for (const std::int64_t digits : exercise.lengths)
-    columns.push_back(number(std::to_string(digits) + (digits > exercise.trained ? " new" : "")));
-  Table table(columns);
-  for (const Curve& line : lines) {
-    std::vector<std::string> cells{line.title};
-    for (const double share : line.y) cells.push_back(format_text("%.1f%%", share));
-    table.row(cells);
-  }
+    lengths.push_back(std::to_string(digits) + (digits > exercise.trained ? " new" : ""));
+  Table table(columns({"positions"}, lengths));
+  for (const Curve& line : lines) table.row(cells(line.title, line.y, "%.1f%%"));
   std::cout << title << "\n";
   table.print(std::cout);
 }
 
 }  // namespace zoo::demos::length_generalisation
 
-int zoo::demo_length_generalisation(const Arguments& arguments) {
+void zoo::demo_length_generalisation(const Arguments& arguments) {
   using namespace demos::length_generalisation;
   DemoOptions options;
   std::string name = "reverse";
@@ -153,7 +146,7 @@ int zoo::demo_length_generalisation(const Arguments& arguments) {
             at_least(1));
   flags.add("quick", quick, "do only a few updates, too few to learn much");
   flags.example("tzoo demo length-generalisation --exercise addition");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
   if (quick) updates = quick_updates();
 
   const auto all = exercises();
@@ -161,7 +154,7 @@ int zoo::demo_length_generalisation(const Arguments& arguments) {
                                            [&](const Exercise& candidate) { return candidate.name == name; });
   std::vector<Curve> answers, digits;
   for (const PositionKind kind : kKinds) {
-    Curves curves = learn(exercise, kind, updates, static_cast<std::uint64_t>(options.compute.seed));
+    Curves curves = learn(exercise, kind, updates, options.seed());
     answers.push_back(std::move(curves.answers));
     digits.push_back(std::move(curves.digits));
   }
@@ -180,5 +173,4 @@ int zoo::demo_length_generalisation(const Arguments& arguments) {
   show(options, "length-generalisation",
        grid("Trained on short sequences: " + exercise.name,
             {panel("Right answers", answers), panel("Right tokens", digits)}, 2));
-  return 0;
 }

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <limits>
+#include <numeric>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
@@ -39,20 +39,13 @@ void mask(const Case& what, HeatMap& map) {
 }
 
 void print(const std::string& title, const at::Tensor& weights, const std::vector<std::string>& words) {
-  std::vector<Table::Column> columns{{title}};
-  for (const std::string& word : words) columns.push_back(number(word));
-  columns.push_back(number("sum"));
-  Table table(columns);
-  const auto rows = matrix_of(weights);
+  std::vector<std::string> headings = words;
+  headings.push_back("sum");
+  Table table(columns({title}, headings));
+  auto rows = matrix_of(weights);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::vector<std::string> cells{words[row]};
-    double sum = 0;
-    for (const double weight : rows[row]) {
-      cells.push_back(format_text("%.3f", weight));
-      sum += weight;
-    }
-    cells.push_back(format_text("%.3f", sum));
-    table.row(cells);
+    rows[row].push_back(std::accumulate(rows[row].begin(), rows[row].end(), 0.0));
+    table.row(cells(words[row], rows[row], "%.3f"));
   }
   table.print(std::cout);
   std::cout << "\n";
@@ -87,15 +80,15 @@ void print_nan(const Heads& heads) {
 
 }  // namespace zoo::demos::masking
 
-int zoo::demo_masking(const Arguments& arguments) {
+void zoo::demo_masking(const Arguments& arguments) {
   using namespace demos::masking;
   DemoOptions options;
   Flags flags(arguments.command, "Shows what causal and padding masks hide, and where NaN comes from.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
   const std::vector<std::string> words{"the", "cat", "sat", "on", "the", "mat"};
   const auto length = static_cast<std::int64_t>(words.size());
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   const auto draw_heads = [&] { return at::randn({1, 1, length, 16}, generator); };
   const Heads heads{draw_heads(), draw_heads(), draw_heads()};
   const std::vector<Case> cases{{"no mask", false, {}},
@@ -106,12 +99,7 @@ int zoo::demo_masking(const Arguments& arguments) {
   for (const Case& what : cases) {
     const at::Tensor weights = attend(heads, what).weights[0][0];
     print(what.title, weights, words);
-    HeatMap map{.axes = {.title = what.title, .x = "key", .y = "query"},
-                .rows = words,
-                .columns = words,
-                .cells = matrix_of(weights),
-                .low = 0,
-                .high = 1};
+    HeatMap map = weights_map(what.title, weights, words);
     mask(what, map);
     panels.push_back(heat_map(map));
   }
@@ -119,5 +107,4 @@ int zoo::demo_masking(const Arguments& arguments) {
   print_leak(heads, cases[1]);
   print_nan(heads);
   show(options, "masking", grid("Attention weights under masks (hatched: masked)", panels, 2));
-  return 0;
 }

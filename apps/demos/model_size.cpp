@@ -38,26 +38,17 @@ std::string bytes(double count) { return human_bytes(static_cast<std::int64_t>(c
 
 }  // namespace zoo::demos::model_size
 
-int zoo::demo_model_size(const Arguments& arguments) {
+void zoo::demo_model_size(const Arguments& arguments) {
   using namespace demos::model_size;
   DemoOptions options;
   Flags flags(arguments.command, "Counts the parameters of known models, and the memory to train them.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  Table sizes({{"model"},
-               number("layers"),
-               number("heads"),
-               number("width"),
-               number("feed-forward"),
-               number("parameters"),
-               number("the tutorial's formula")});
-  Table memory({{"model"},
-                number("weights"),
-                number("gradients"),
-                number("Adam"),
-                number("together"),
-                number("activations"),
-                {"of a sequence of"}});
+  Table sizes(columns({"model"},
+                      {"layers", "heads", "width", "feed-forward", "parameters", "the tutorial's formula"}));
+  auto parts = columns({"model"}, {"weights", "gradients", "Adam", "together", "activations"});
+  parts.push_back({"of a sequence of"});
+  Table memory(parts);
   std::vector<Figure> panels;
   for (const std::string name : kModels) {
     const auto [family, preset] = find_preset(name);
@@ -83,5 +74,4 @@ int zoo::demo_model_size(const Arguments& arguments) {
       "than half a percent;\ntraining takes four times the memory of the weights before the first "
       "activation is stored.");
   show(options, "model-size", grid("Where the parameters are", panels, 2));
-  return 0;
 }

@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "apps/demos/demo.h"
-#include "apps/plots/figures.h"
 #include "models/layers/attention/attention.h"
 
 namespace zoo::demos::positions {
 
-constexpr std::int64_t kPositions = 128, kWidth = 64, kFar = 1000;
+constexpr std::int64_t kPositions = 128, kWidth = 64;
 
 // M_k PE(p), built from k alone: rotates the pair of each frequency by its angle.
 at::Tensor shift(const at::Tensor& table, std::int64_t by) {
@@ -33,10 +31,7 @@ at::Tensor shift(const at::Tensor& table, std::int64_t by) {
 
 // Compares unmasked attention on reversed words with its own output reversed.
 void print_order(const at::Generator& generator) {
-  TransformerConfig config;
-  config.hidden_size = kWidth;
-  config.num_heads = 4;
-  SelfAttention attention(config);
+  SelfAttention attention(TransformerConfig{.hidden_size = kWidth, .num_heads = 4});
   draw_xavier(*attention, generator);
   const at::NoGradGuard no_grad;
   const at::Tensor words = at::randn({1, 6, kWidth}, generator), places = sinusoidal_positions(6, kWidth);
@@ -56,8 +51,7 @@ void print_order(const at::Generator& generator) {
 void print_shift_property() {
   const at::Tensor table = sinusoidal_positions(kPositions + 64, kWidth);
   const at::Tensor here = table.slice(0, 0, kPositions);
-  Table rows({number("k"), number("largest |PE(p+k) - M_k PE(p)|"), number("PE(p)·PE(p+k)"),
-              number("its spread over p")});
+  Table rows(columns({}, {"k", "largest |PE(p+k) - M_k PE(p)|", "PE(p)·PE(p+k)", "its spread over p"}));
   for (const std::int64_t k : {1, 2, 8, 32, 64}) {
     const at::Tensor there = table.slice(0, k, kPositions + k);
     const at::Tensor products = (here * there).sum(-1);
@@ -81,17 +75,16 @@ double rotary_score(const at::Tensor& q, const at::Tensor& k, std::int64_t m, st
 }
 
 void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& learned) {
-  Table rows({number("distance"), number("rotary, at 0"), number("at 100"), number("at 1000"),
-              number("learned table, at 0"), number("at 100")});
+  Table rows(columns({}, {"distance", "rotary, at 0", "at 100", "at 1000", "learned table, at 0", "at 100"}));
   const auto score = [&](std::int64_t query, std::int64_t distance) {
     return ((q + learned[query]) * (k + learned[query + distance])).sum().item<double>();
   };
   for (const std::int64_t distance : {0, 1, 4, 16}) {
-    std::vector<std::string> cells{std::to_string(distance)};
-    for (const std::int64_t start : {std::int64_t{0}, std::int64_t{100}, kFar})
-      cells.push_back(format_text("%.4f", rotary_score(q, k, start, start + distance)));
-    for (const std::int64_t start : {0, 100}) cells.push_back(format_text("%.4f", score(start, distance)));
-    rows.row(cells);
+    std::vector<double> scores;
+    for (const std::int64_t start : {0, 100, 1000})
+      scores.push_back(rotary_score(q, k, start, start + distance));
+    for (const std::int64_t start : {0, 100}) scores.push_back(score(start, distance));
+    rows.row(cells(std::to_string(distance), scores, "%.4f"));
   }
   print_paragraph(
       "Rotary, over the head dimension: the same q and k at the same distance score the same "
@@ -101,21 +94,15 @@ void print_rotary(const at::Tensor& q, const at::Tensor& k, const at::Tensor& le
 
 void print_relative() {
   const at::Tensor distances = relative_distances(kPositions, kPositions, at::kCPU);
-  Table rows({{"what depends on the distance alone"},
-              number("-100"),
-              number("-20"),
-              number("-8"),
-              number("-1"),
-              number("0"),
-              number("1"),
-              number("8")});
+  constexpr std::int64_t kQuery = 110, kDistances[] = {-100, -20, -8, -1, 0, 1, 8};
+  std::vector<std::string> headings;
+  for (const std::int64_t distance : kDistances) headings.push_back(std::to_string(distance));
+  Table rows(columns({"what depends on the distance alone"}, headings));
   const auto row = [&](const std::string& name, const at::Tensor& values, const char* format) {
-    std::vector<std::string> cells{name};
-    for (const std::int64_t distance : {-100, -20, -8, -1, 0, 1, 8}) {
-      const std::int64_t query = 110;
-      cells.push_back(format_text(format, values[query][query + distance].item<double>()));
-    }
-    rows.row(cells);
+    std::vector<double> numbers;
+    for (const std::int64_t distance : kDistances)
+      numbers.push_back(values[kQuery][kQuery + distance].item<double>());
+    rows.row(cells(name, numbers, format));
   };
   row("T5's bucket (both directions)", t5_buckets(distances, {}), "%.0f");
   row("ALiBi's bias, head 0 of 8", alibi_bias(distances, 8)[0][0], "%.3f");
@@ -187,14 +174,14 @@ Figure biases() {
 
 }  // namespace zoo::demos::positions
 
-int zoo::demo_positions(const Arguments& arguments) {
+void zoo::demo_positions(const Arguments& arguments) {
   using namespace demos::positions;
   DemoOptions options;
   Flags flags(arguments.command,
               "Compares six position encodings and checks the properties that they promise.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   const at::Tensor q = at::randn({kWidth}, generator), k = at::randn({kWidth}, generator);
   print_order(generator);
   print_shift_property();
@@ -206,5 +193,4 @@ int zoo::demo_positions(const Arguments& arguments) {
       "learned table's do.");
   show(options, "positions",
        grid("Positions", {curves(), table_map(), rotary_decay(), buckets(), clipped(), biases()}, 2));
-  return 0;
 }

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
@@ -41,16 +40,15 @@ class Recurrent : public torch::nn::Module {
 };
 
 std::shared_ptr<Model> transformer(std::int64_t positions, std::uint64_t seed) {
-  TransformerConfig config;
-  config.vocab_size = kWords + 1;
-  config.pad_token_id = kWords;  // not in any sequence
-  config.hidden_size = kWidth;
-  config.num_layers = 2;
-  config.num_heads = 2;
-  config.max_positions = positions;
-  config.num_labels = kWords;
-  config.problem_type = ProblemType::kSingleLabel;
-  config.initializer_range = 0.1;
+  const TransformerConfig config{.vocab_size = kWords + 1,
+                                 .hidden_size = kWidth,
+                                 .num_layers = 2,
+                                 .num_heads = 2,
+                                 .max_positions = positions,
+                                 .num_labels = kWords,
+                                 .pad_token_id = kWords,  // not in any sequence
+                                 .problem_type = ProblemType::kSingleLabel,
+                                 .initializer_range = 0.1};
   return build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed);
 }
 
@@ -78,8 +76,7 @@ std::vector<Learner> learners(std::uint64_t seed) {
 // Share of sequences whose first word is predicted at the end, after so many updates.
 double accuracy(const Learner& learner, std::int64_t length, std::int64_t updates, std::uint64_t seed) {
   at::manual_seed(seed);
-  auto generator = at::detail::createCPUGenerator(seed);
-  const auto draw = [&](std::int64_t rows) {
+  const auto draw = [&, generator = generator_of(seed)](std::int64_t rows) {
     return at::randint(kWords, {rows, length}, generator, at::kLong);
   };
   const auto [model, logits] = learner.make(length);
@@ -93,8 +90,7 @@ double accuracy(const Learner& learner, std::int64_t length, std::int64_t update
 }
 
 double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  const at::Tensor ids = at::randint(kWords, {kTimedBatch, length}, generator, at::kLong);
+  const at::Tensor ids = at::randint(kWords, {kTimedBatch, length}, generator_of(seed), at::kLong);
   const auto [model, logits] = learner.make(length);
   const auto step = [&, logits = logits] {
     at::cross_entropy_loss(logits(ids), ids.select(1, 0)).backward();
@@ -110,7 +106,7 @@ double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t s
 
 }  // namespace zoo::demos::rnn_vs_transformer
 
-int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
+void zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
   using namespace demos::rnn_vs_transformer;
   DemoOptions options;
   std::int64_t updates = 200;
@@ -119,56 +115,53 @@ int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
               "each remembers a word.");
   flags.add("updates", updates, "updates of each training, of " + std::to_string(kBatch) + " sequences each",
             at_least(1));
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
+  const std::uint64_t seed = options.seed();
   const auto both = learners(seed);
-  std::vector<Table::Column> columns{{"model"}, number("parameters")};
-  for (const std::int64_t length : kTaskLengths)
-    columns.push_back(number("length " + std::to_string(length)));
-  Table learnt(columns);
-  std::vector<Curve> right, times;
-  for (const Learner& learner : both) {
-    std::vector<std::string> cells{learner.name,
-                                   with_separators(count(*learner.make(kTaskLengths[2]).first))};
-    Curve line{learner.name, {}, {}};
-    for (const std::int64_t length : kTaskLengths) {
-      line.add(static_cast<double>(length), accuracy(learner, length, updates, seed));
-      cells.push_back(format_text("%.1f%%", 100 * line.y.back()));
+  const auto lines_of = [&](const auto& lengths, const auto& measure) {
+    std::vector<Curve> lines;
+    for (const Learner& learner : both) {
+      lines.push_back({learner.name, {}, {}});
+      for (const std::int64_t length : lengths)
+        lines.back().add(static_cast<double>(length), measure(learner, length));
     }
-    learnt.row(cells);
-    right.push_back(std::move(line));
+    return lines;
+  };
+  const auto right = lines_of(kTaskLengths, [&](const Learner& learner, std::int64_t length) {
+    return accuracy(learner, length, updates, seed);
+  });
+  std::vector<std::string> headings{"parameters"};
+  for (const std::int64_t length : kTaskLengths) headings.push_back("length " + std::to_string(length));
+  Table learnt(columns({"model"}, headings));
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    std::vector<std::string> row{both[i].name, with_separators(count(*both[i].make(kTaskLengths[2]).first))};
+    for (const double share : right[i].y) row.push_back(format_text("%.1f%%", 100 * share));
+    learnt.row(row);
   }
   std::cout << "Say at the end which word came first, after " << updates
             << " updates (by chance: " << format_text("%.1f%%", 100.0 / kWords) << ")\n";
   learnt.print(std::cout);
 
-  std::vector<Table::Column> lengths{{"ms"}};
-  for (const std::int64_t length : kTimedLengths) lengths.push_back(number(std::to_string(length)));
-  Table timed(lengths);
-  for (const Learner& learner : both) {
-    std::vector<std::string> cells{learner.name};
-    Curve line{learner.name, {}, {}};
-    for (const std::int64_t length : kTimedLengths) {
-      line.add(static_cast<double>(length), milliseconds(learner, length, seed));
-      cells.push_back(format_text("%.2f", line.y.back()));
-    }
-    timed.row(cells);
-    times.push_back(std::move(line));
-  }
+  const auto times = lines_of(kTimedLengths, [&](const Learner& learner, std::int64_t length) {
+    return milliseconds(learner, length, seed);
+  });
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : kTimedLengths) lengths.push_back(std::to_string(length));
+  Table timed(columns({"ms"}, lengths));
+  for (const Curve& line : times) timed.row(cells(line.title, line.y, "%.2f"));
   std::cout << "\nTime of a training step over length, " << kTimedBatch << " sequences, " << threads_text()
             << "\n";
   timed.print(std::cout);
   print_paragraph(
-      "Between the first word and the last lie as many steps of the LSTM as there are words, and "
-      "each may lose it;\nattention goes there in one. From " +
+      "Between the first word and the last lie as many steps of the LSTM as there are words, and each may "
+      "lose it;\nattention goes there in one. From " +
       std::to_string(kTimedLengths[std::size(kTimedLengths) - 2]) +
-      " words to twice as many the "
-      "LSTM's step took " +
-      last_growth(times[0]) + " times as long here, the transformer's " + last_growth(times[1]) +
-      ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of "
-      "them. But the LSTM's steps\nmust wait for one another; what a transformer does for all "
-      "words at once, many cores or a GPU share.");
+      " words to twice as many the LSTM's step took " + last_growth(times[0]) +
+      " times as long here, the transformer's " + last_growth(times[1]) +
+      ":\nthe LSTM computes as many steps as there are words, attention a score for each pair of them. But "
+      "the LSTM's steps\nmust wait for one another; what a transformer does for all words at once, many "
+      "cores or a GPU share.");
   show(options, "rnn-vs-transformer",
        grid("LSTM and transformer",
             {line_chart({.title = "The first word remembered", .x = "length", .y = "accuracy", .log_x = true},
@@ -177,5 +170,4 @@ int zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
                  {.title = "Time of a training step", .x = "length", .y = "ms", .log_x = true, .log_y = true},
                  times)},
             2));
-  return 0;
 }

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randn.h>
 
 #include "apps/demos/demo.h"
@@ -37,8 +36,7 @@ struct Curves {
 
 // Token embeddings drawn from normal(0, 0.02) or normal(0, 1 / C) beside sinusoidal positions.
 void print_embeddings(const at::Generator& generator) {
-  Table table({number("C"), number("position"), number("token, 0.02"), number("… times √C"),
-               number("token, 1/√C"), number("… times √C")});
+  Table table(columns({}, {"C", "position", "token, 0.02", "… times √C", "token, 1/√C", "… times √C"}));
   for (const std::int64_t width : {64, 512, 768}) {
     const auto root = std::sqrt(static_cast<double>(width));
     const auto length = [](const at::Tensor& rows) { return rows.norm(2, {-1}).mean().item<double>(); };
@@ -56,17 +54,17 @@ void print_embeddings(const at::Generator& generator) {
 
 }  // namespace zoo::demos::scaling_variance
 
-int zoo::demo_scaling_variance(const Arguments& arguments) {
+void zoo::demo_scaling_variance(const Arguments& arguments) {
   using namespace demos::scaling_variance;
   DemoOptions options;
   Flags flags(arguments.command,
               "Measures why attention divides its scores by the square root of their dimension.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  auto generator = at::detail::createCPUGenerator(static_cast<std::uint64_t>(options.compute.seed));
+  const at::Generator generator = generator_of(options.seed());
   Curves variance{{"q·k"}, {"q·k / √D"}}, largest = variance, slope = variance;
-  Table table({number("D"), number("var(q·k)"), number("var(q·k/√D)"), number("largest weight"),
-               number("… scaled"), number("gradient let through"), number("… scaled")});
+  Table table(columns({}, {"D", "var(q·k)", "var(q·k/√D)", "largest weight", "… scaled",
+                           "gradient let through", "… scaled"}));
   for (const std::int64_t size : kSizes) {
     const at::Tensor q = at::randn({1, 1, kQueries, size}, generator);
     const at::Tensor k = at::randn({1, 1, kKeys, size}, generator);
@@ -97,5 +95,4 @@ int zoo::demo_scaling_variance(const Arguments& arguments) {
              panel("Largest of 64 attention weights", "weight", largest, false),
              panel("Gradient that softmax lets through", "sum of p (1 - p)", slope, false)},
             3));
-  return 0;
 }

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randint.h>
 
@@ -17,12 +16,11 @@ constexpr std::int64_t kVocabulary = 256, kRows = 16, kLength = 128, kPieces = 4
 constexpr double kLossScale = 65536;  // where tzoo train --dtype float16 begins
 
 std::shared_ptr<Model> build(std::uint64_t seed) {
-  TransformerConfig config;
-  config.vocab_size = kVocabulary;
-  config.hidden_size = 128;
-  config.num_layers = 6;
-  config.num_heads = 4;
-  config.max_positions = kLength;
+  const TransformerConfig config{.vocab_size = kVocabulary,
+                                 .hidden_size = 128,
+                                 .num_layers = 6,
+                                 .num_heads = 4,
+                                 .max_positions = kLength};
   return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
 }
 
@@ -57,11 +55,6 @@ void backward(Model& model, const Way& way, const at::Tensor& ids) {
   }
 }
 
-void forget_gradients(Model& model) {
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& parameter : model.parameters()) parameter.mutable_grad().zero_();
-}
-
 at::Tensor gradient_of(Model& model) {
   std::vector<at::Tensor> parts;
   for (const at::Tensor& parameter : model.parameters()) parts.push_back(parameter.grad().flatten());
@@ -75,24 +68,14 @@ struct Measured {
 
 Measured measure(Model& model, const Way& way, const at::Tensor& ids) {
   recompute_blocks(model, way.recomputes);
-  if (model.parameters().front().grad().defined()) forget_gradients(model);
+  model.zero_grad(/*set_to_none=*/false);
   backward(model, way, ids);  // the first one also makes the gradients' memory
   const at::Tensor gradient = gradient_of(model);
   return {cost_of([&] {
-            forget_gradients(model);
+            model.zero_grad(/*set_to_none=*/false);
             backward(model, way, ids);
           }),
           gradient};
-}
-
-// Share of the gradient's nonzero numbers that become zero in float16.
-double lost_in_half(const at::Tensor& gradient, double scale) {
-  const at::Tensor some = gradient.masked_select(gradient.ne(0));
-  return (some * scale).to(at::kHalf).eq(0).to(at::kFloat).mean().item<double>();
-}
-
-double overflown_in_half(const at::Tensor& gradient, double scale) {
-  return (gradient * scale).to(at::kHalf).isinf().to(at::kFloat).mean().item<double>();
 }
 
 std::string difference(const at::Tensor& gradient, const at::Tensor& plain) {
@@ -100,36 +83,34 @@ std::string difference(const at::Tensor& gradient, const at::Tensor& plain) {
   return relative == 0 ? "0" : format_text("%.1e", relative);
 }
 
+// Shares of the gradient's numbers that float16 cannot hold; those that are 0 in float32 are not lost.
 void print_half(const at::Tensor& gradient) {
-  Table table({number("loss times"), number("become 0"), number("become infinite")});
+  const at::Tensor some = gradient.masked_select(gradient.ne(0));
+  const auto share = [](const at::Tensor& x) { return 100 * x.to(at::kFloat).mean().item<double>(); };
+  Table table(columns({}, {"loss times", "become 0", "become infinite"}));
   for (const double scale : {1.0, 1024.0, kLossScale, kLossScale * 4096})
-    table.row({with_separators(static_cast<std::int64_t>(scale)),
-               format_text("%.3f%%", 100 * lost_in_half(gradient, scale)),
-               format_text("%.3f%%", 100 * overflown_in_half(gradient, scale))});
+    table.row(
+        cells(with_separators(static_cast<std::int64_t>(scale)),
+              {share((some * scale).to(at::kHalf).eq(0)), share((gradient * scale).to(at::kHalf).isinf())},
+              "%.3f%%"));
   std::cout << "\nWhy float16 needs a loss scale: the gradient's numbers that it cannot hold\n";
   table.print(std::cout);
 }
 
 }  // namespace zoo::demos::training_memory
 
-int zoo::demo_training_memory(const Arguments& arguments) {
+void zoo::demo_training_memory(const Arguments& arguments) {
   using namespace demos::training_memory;
   DemoOptions options;
   Flags flags(arguments.command,
               "Computes the gradient of one update with gradient accumulation, in bfloat16 and with gradient "
               "checkpointing: memory, time, and difference from the plain gradient.");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
 
-  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
-  const auto model = build(seed);
+  const auto model = build(options.seed());
   model->train();
-  const at::Tensor ids =
-      at::randint(kVocabulary, {kRows, kLength}, at::detail::createCPUGenerator(seed), at::kLong);
-  Table table({{"gradient"},
-               number("rows at a time"),
-               number("activations"),
-               number("time, ms"),
-               number("difference")});
+  const at::Tensor ids = at::randint(kVocabulary, {kRows, kLength}, generator_of(options.seed()), at::kLong);
+  Table table(columns({"gradient"}, {"rows at a time", "activations", "time, ms", "difference"}));
   BarChart memory{.axes = {.title = "Peak of the activations", .x = "way", .y = "MB"}};
   BarChart times{.axes = {.title = "Time of a gradient", .x = "way", .y = "ms"}, .group = 1};
   at::Tensor plain;
@@ -160,5 +141,4 @@ int zoo::demo_training_memory(const Arguments& arguments) {
   print_half(plain);
   show(options, "training-memory",
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));
-  return 0;
 }

@@ -2,12 +2,12 @@
 #include <iostream>
 #include <sstream>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/demos/demo.h"
+#include "data/base/lines.h"
 #include "data/examples/translations.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"
@@ -32,7 +32,7 @@ constexpr std::pair<const char*, const char*> kShown[] = {
 };
 
 struct Pair {
-  std::vector<std::string> source, target;
+  Phrase source, target;
 };
 
 std::vector<Pair> pairs_of(PhraseSet set, std::int64_t count, std::uint64_t seed) {
@@ -46,33 +46,26 @@ std::vector<Pair> pairs_of(PhraseSet set, std::int64_t count, std::uint64_t seed
 }
 
 WordIds words_of(const std::vector<Pair>& pairs) {
-  std::vector<std::string> words;
-  for (const Pair& pair : pairs) {
-    words.insert(words.end(), pair.source.begin(), pair.source.end());
-    words.insert(words.end(), pair.target.begin(), pair.target.end());
-  }
-  return WordIds(std::move(words));
+  std::vector<Phrase> phrases;
+  for (const Pair& pair : pairs) phrases.insert(phrases.end(), {pair.source, pair.target});
+  return WordIds(phrases);
 }
 
-TokenIds ids_of(const WordIds& words, const std::vector<std::string>& phrase) {
+TokenIds ids_of(const WordIds& words, const Phrase& phrase) {
   TokenIds ids;
   for (const std::string& word : phrase) ids.push_back(words.id(word) + kSpecial);
   ids.push_back(kEnd);
   return ids;
 }
 
-std::vector<std::string> written(const WordIds& words, const TokenIds& ids) {
-  std::vector<std::string> phrase;
+Phrase written(const WordIds& words, const TokenIds& ids) {
+  Phrase phrase;
   for (const std::int64_t id : ids)
     if (id >= kSpecial) phrase.push_back(words.word(id - kSpecial));
   return phrase;
 }
 
-std::string with_spaces(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
+std::string with_spaces(const Phrase& words) { return joined(words, " "); }
 
 struct Phrases {
   at::Tensor sources, targets;  // [N, S], padded with kPad; [N, U], padded with -100
@@ -122,8 +115,7 @@ double exact_match(Model& model, const Phrases& phrases) {
   return right.logical_or(phrases.targets.eq(-100)).all(-1).to(at::kFloat).mean().item<double>();
 }
 
-std::vector<std::string> translate(Model& model, const WordIds& words,
-                                   const std::vector<std::string>& phrase) {
+Phrase translate(Model& model, const WordIds& words, const Phrase& phrase) {
   const GenerationOptions options{
       .max_new_tokens = 16, .sampling = {.temperature = 0}, .eos_token_ids = {kEnd}};
   return written(words, generate(model, {ids_of(words, phrase)}, options).ids.front());
@@ -137,14 +129,11 @@ Figure attention_map(Model& model, const WordIds& words, const std::vector<std::
   ModelInputs inputs = phrase.inputs();
   inputs.output_attentions = true;
   const at::Tensor weights = model.forward(inputs).cross_attentions.back()[0].mean(0);
-  HeatMap map{.axes = {.title = "'" + with_spaces(source) + "': what each word was read from",
-                       .x = "English",
-                       .y = "Spanish, written"},
-              .rows = target,
-              .columns = source,
-              .cells = matrix_of(weights),
-              .low = 0,
-              .high = 1};
+  HeatMap map = weights_map("'" + with_spaces(source) + "': what each word was read from", weights);
+  map.axes.x = "English";
+  map.axes.y = "Spanish, written";
+  map.rows = target;
+  map.columns = source;
   map.rows.push_back("end");
   map.columns.push_back("end");
   return heat_map(map);
@@ -187,7 +176,7 @@ void print_translations(Model& model, const WordIds& words, const std::vector<st
 
 }  // namespace zoo::demos::translate
 
-int zoo::demo_translate(const Arguments& arguments) {
+void zoo::demo_translate(const Arguments& arguments) {
   using namespace demos::translate;
   DemoOptions options;
   std::int64_t updates = 2000;
@@ -201,10 +190,10 @@ int zoo::demo_translate(const Arguments& arguments) {
             at_least(1));
   flags.add("quick", quick, "do only a few updates, too few to learn much");
   flags.example("tzoo demo translate --text 'our famous lion does not see the garden'");
-  if (!begin_demo(flags, arguments, options)) return 0;
+  if (!begin_demo(flags, arguments, options)) return;
   if (quick) updates = quick_updates();
 
-  const auto seed = static_cast<std::uint64_t>(options.compute.seed);
+  const std::uint64_t seed = options.seed();
   const std::vector<Pair> pairs = pairs_of(PhraseSet::kTraining, kPhrases, seed);
   const WordIds words = words_of(pairs);
   for (const std::string& text : asked) {
@@ -214,8 +203,7 @@ int zoo::demo_translate(const Arguments& arguments) {
   const auto model = build(words.size() + kSpecial, seed);
   const std::pair tested{encode(pairs_of(PhraseSet::kTraining, kTested, seed + 1), words),
                          encode(pairs_of(PhraseSet::kHeldOut, kTested, seed + 1), words)};
-  const Curves curves =
-      train(*model, encode(pairs, words), tested, updates, at::detail::createCPUGenerator(seed));
+  const Curves curves = train(*model, encode(pairs, words), tested, updates, generator_of(seed));
   std::cout
       << "A T5 of " << with_separators(model->parameter_count()) << " parameters, " << updates
       << " updates on " << with_separators(kPhrases) << " phrases of " << words.size() << " words\n"
@@ -239,5 +227,4 @@ int zoo::demo_translate(const Arguments& arguments) {
                         {curves.known, curves.held_out}),
              attention_map(*model, words, split_words("the black cats"))},
             2));
-  return 0;
 }

@@ -17,13 +17,11 @@ constexpr long kConnectSeconds = 20, kSilentSeconds = 60, kMostRedirects = 5;
 constexpr std::array kCuts{CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_OPERATION_TIMEDOUT};
 
 struct Transfer {
-  const HttpRequest& request;
   const HttpSink& sink;
   CURL* curl;
   HttpAnswer answer;
   std::int64_t offset = 0;  // of the next piece; set by the headers of each answer
-  std::string range;
-  bool refused = false;  // by the sink
+  bool refused = false;     // by the sink
 };
 
 bool is_success(long status) { return status == 200 || status == 206; }
@@ -76,7 +74,7 @@ HttpAnswer http_get(const HttpRequest& request, const HttpSink& sink) {
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> owner(curl_easy_init(), curl_easy_cleanup);
   CURL* curl = owner.get();
   if (ready != CURLE_OK || curl == nullptr) throw Error("libcurl cannot be started");
-  Transfer transfer{.request = request, .sink = sink, .curl = curl};
+  Transfer transfer{.sink = sink, .curl = curl};
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "tzoo");
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -94,8 +92,8 @@ HttpAnswer http_get(const HttpRequest& request, const HttpSink& sink) {
     curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, request.token.c_str());
   }
   if (request.offset > 0) {
-    transfer.range = std::to_string(request.offset) + "-";
-    curl_easy_setopt(curl, CURLOPT_RANGE, transfer.range.c_str());
+    const std::string range = std::to_string(request.offset) + "-";  // which libcurl copies
+    curl_easy_setopt(curl, CURLOPT_RANGE, range.c_str());
   }
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/command/flags.h"
 #include "data/base/model_path.h"
@@ -53,6 +54,12 @@ class HubCache {
   std::string revision_;
   std::filesystem::path path_;
 };
+
+/// Downloads the files of a name that the zoo uses, or what the cache lacks of them, and returns their folder
+/// in the cache; of a dataset those that fit a pattern of `include` (none: all). Shows the progress on
+/// standard error. Reads HF_ENDPOINT and HF_TOKEN; without the latter, the token stored by Hugging Face's
+/// login. Throws Error naming the URL or the file.
+std::filesystem::path download(const HubName& name, const std::vector<std::string>& include);
 
 /// The path for --model: `given`, or the snapshot in Hugging Face's cache of the model with this name. Throws
 /// Error if there is neither, with the command that downloads the model, and for a file of weights, with the

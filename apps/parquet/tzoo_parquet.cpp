@@ -83,9 +83,8 @@ std::vector<std::string> class_names(const arrow::Schema& schema, const std::str
   if (!known.is_object() || !known.contains(path)) return {};
   json feature = known[path];
   while (feature.is_object() && feature.contains("feature")) feature = json(feature["feature"]);
-  if (!feature.is_object()) return {};
-  return feature.value("_type", "") == "ClassLabel" ? feature.value("names", std::vector<std::string>())
-                                                    : std::vector<std::string>();
+  if (!feature.is_object() || feature.value("_type", "") != "ClassLabel") return {};
+  return feature.value("names", std::vector<std::string>());
 }
 
 // Numbers become names, in lists, too; datasets writes -1 for what has no label.

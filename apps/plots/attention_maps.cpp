@@ -143,17 +143,12 @@ HeadPattern pattern_of(const AttentionMaps& maps, std::size_t layer, std::size_t
 std::string token_label(const std::string& token) {
   std::string label;
   for (const char letter : token) {
-    if (letter == ' ') {
-      label += "␣";
-    } else if (letter == '\n') {
-      label += "↵";
-    } else if (letter == '\t') {
-      label += "⇥";
-    } else if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F) {
-      label += "\uFFFD";
-    } else {
-      label += letter;
-    }
+    const bool is_control = static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
+    label += letter == ' '    ? "␣"
+             : letter == '\n' ? "↵"
+             : letter == '\t' ? "⇥"
+             : is_control     ? "\uFFFD"
+                              : std::string(1, letter);
   }
   return label;
 }

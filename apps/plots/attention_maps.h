@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,7 +64,20 @@ struct AttentionPage {
 constexpr std::size_t kMostPageWeights = 48'000'000;
 
 /// A self-contained HTML page: a grid of all heads, and one head with its heat map and lines between the
-/// tokens. Weights have 256 levels, coded (level_coder.h) and in base64; texts are data, never markup.
+/// tokens. Weights have 256 levels, coded (encode_levels()) and in base64; texts are data, never markup.
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps);
+
+/// Shape of a list of maps, each of `rows` rows with `columns` levels. `causal`: levels right of the diagonal
+/// are 0 and omitted.
+struct LevelMaps {
+  std::size_t rows = 0, columns = 0;
+  bool causal = false;
+};
+
+/// Compresses the maps' levels: most attention weights are near 0, and similar to their neighbours. An
+/// adaptive binary range coder (Martin, 1979), LZMA's variant. Each level is coded as "above 0", "above 1"
+/// and its eight bits, with probabilities that depend on the levels to the left and above.
+/// apps/plots/page/levels.js decodes it.
+std::string encode_levels(std::span<const std::uint8_t> levels, const LevelMaps& maps);
 
 }  // namespace zoo

@@ -6,7 +6,6 @@
 
 #include "apps/plots/attention_maps.h"
 #include "apps/plots/embedded_page.h"
-#include "apps/plots/level_coder.h"
 #include "data/base/base64.h"
 
 namespace zoo {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/command/flags.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/gnuplot.h"
-#include "apps/plots/text_plots.h"
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
@@ -18,7 +19,7 @@ namespace zoo {
 namespace {
 
 // Range of the values, with margins for the words at both ends.
-template <class Get> Extent roomy_extent(const std::vector<WordPoint>& points, Get get) {
+template <class Get> Interval roomy_extent(const std::vector<WordPoint>& points, Get get) {
   const auto [low, high] = std::minmax_element(points.begin(), points.end(),
                                                [&](const auto& a, const auto& b) { return get(a) < get(b); });
   const double room = std::max(0.12 * (get(*high) - get(*low)), 1e-3);
@@ -34,7 +35,7 @@ std::string masked_lines(const HeatMap& map) {
   return lines;
 }
 
-std::string cell_lines(const HeatMap& map, const Extent& extent) {
+std::string cell_lines(const HeatMap& map, const Interval& extent) {
   std::string lines;
   for (std::size_t row = 0; row < map.cells.size(); ++row) {
     for (std::size_t column = 0; column < map.cells[row].size(); ++column) {
@@ -63,7 +64,7 @@ struct Box {
 
 // Positions of the words, in axis units: the nearest one around the point that hides no point and no earlier
 // word, or else the first one that hides the fewest.
-std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent& x, const Extent& y) {
+std::vector<Box> label_places(const std::vector<WordPoint>& points, const Interval& x, const Interval& y) {
   // For the default figure size, within its margins.
   const double letter = (x.high - x.low) / 800 * 8.5, line = (y.high - y.low) / 540 * 17;
   std::vector<Box> taken;
@@ -88,32 +89,29 @@ std::vector<Box> label_places(const std::vector<WordPoint>& points, const Extent
   return places;
 }
 
-// The curves as gnuplot's inline data: lines of "iteration loss".
-struct Curves {
-  std::string train, val;
-};
-
-Curves read_curves(const std::filesystem::path& metrics) {
-  Curves curves;
-  std::istringstream lines(read_file(metrics));
+// The losses under a key of a metrics.jsonl as gnuplot's inline data: lines of "iteration loss".
+std::string losses_in(const std::string& metrics, const char* key) {
+  std::string points;
+  std::istringstream lines(metrics);
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
-    if (!object.is_object() || !object.contains("iter")) continue;
-    const auto point = [&](const char* key) {
-      return object["iter"].dump() + " " + object[key].dump() + "\n";
-    };
-    if (object.contains("train_loss") && object["train_loss"].is_number())
-      curves.train += point("train_loss");
-    if (object.contains("val_loss")) curves.val += point("val_loss");
+    if (object.is_object() && object.contains("iter") && object.contains(key) && object[key].is_number())
+      points += object["iter"].dump() + " " + object[key].dump() + "\n";
   }
-  return curves;
+  return points;
+}
+
+TextStyle text_style() {
+  constexpr int kWidth = 80;  // if standard output is a pipe or a file
+  const int width = standard_output_width();
+  return {.width = width > 0 ? width : kWidth, .colour = standard_output_has_colours()};
 }
 
 }  // namespace
 
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
-  const Extent x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
-  const Extent y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
+  const Interval x = roomy_extent(points, [](const WordPoint& p) { return p.x; });
+  const Interval y = roomy_extent(points, [](const WordPoint& p) { return p.y; });
   const std::vector<Box> places = label_places(points, x, y);
   std::string lines;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -147,9 +145,9 @@ void HeatMap::mask_causally() {
   }
 }
 
-Extent extent_of(const HeatMap& map) {
+Interval extent_of(const HeatMap& map) {
   if (map.low != map.high) return {map.low, map.high};
-  Extent extent{map.cells.front().front(), map.cells.front().front()};
+  Interval extent{map.cells.front().front(), map.cells.front().front()};
   for (const auto& row : map.cells) {
     const auto [low, high] = std::minmax_element(row.begin(), row.end());
     extent = {std::min(extent.low, *low), std::max(extent.high, *high)};
@@ -159,7 +157,7 @@ Extent extent_of(const HeatMap& map) {
 }
 
 Figure heat_map(const HeatMap& map) {
-  const Extent extent = extent_of(map);
+  const Interval extent = extent_of(map);
   const auto rows = static_cast<double>(map.cells.size());
   const auto columns = static_cast<double>(map.cells.front().size());
   std::string script = data_block("cells", cell_lines(map, extent)) + frame(map.axes);
@@ -274,10 +272,35 @@ void draw(const Figure& figure, const std::filesystem::path& path) {
           path);
 }
 
+void add_format_flag(Flags& flags, std::string& format) {
+  flags.choice("format", format, {"both", "png", "svg", "terminal"},
+               "format of the picture files; terminal prints the pictures as text and needs no gnuplot");
+}
+
+void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format) {
+  if (format == "terminal") {
+    std::cout << "\n" << figure.text(text_style());
+    return;
+  }
+  std::cout.flush();
+  make_directories(stem.parent_path());
+  try {
+    for (const std::string kind : {"png", "svg"}) {
+      if (format != "both" && format != kind) continue;
+      const std::filesystem::path path = stem.string() + "." + kind;
+      draw(figure, path);
+      std::cerr << "picture: " << path.string() << "\n";
+    }
+  } catch (const GnuplotMissing& missing) {
+    std::cerr << "warning: " << missing.what() << "; --format terminal needs no gnuplot\n";
+  }
+}
+
 void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output) {
-  const Curves curves = read_curves(metrics);
-  if (curves.train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
-  std::string script = "$train << END\n" + curves.train + "END\n$val << END\n" + curves.val + "END\n";
+  const std::string log = read_file(metrics), train = losses_in(log, "train_loss"),
+                    val = losses_in(log, "val_loss");
+  if (train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
+  std::string script = "$train << END\n" + train + "END\n$val << END\n" + val + "END\n";
   script += R"gp(
 set terminal pngcairo size 1100,680 font "sans,13" background rgb "white"
 set output OUTPUT
@@ -292,7 +315,7 @@ set key top right
 set yrange [0:*]
 )gp";
   std::string plot = R"(plot $train using 1:2 with lines lw 1.5 lc rgb "#9db8d9" title "training batch")";
-  if (!curves.val.empty())
+  if (!val.empty())
     plot += R"(, $val using 1:2 with linespoints lw 2.5 pt 7 ps 1.1 lc rgb "#c0392b" title "validation")";
   gnuplot(script + plot + "\n", output);
 }

@@ -8,6 +8,8 @@
 
 namespace zoo {
 
+class Flags;
+
 /// Style of a figure drawn as text.
 struct TextStyle {
   int width = 80;  // columns
@@ -54,6 +56,12 @@ struct HeatMap {
 };
 Figure heat_map(const HeatMap& map);
 
+struct Interval {
+  double low = 0, high = 0;
+};
+/// Values of both ends of the colours: map.low and map.high, or the least and the largest of the cells.
+Interval extent_of(const HeatMap& map);
+
 /// A bar per label with its value at the end, vertical, or horizontal if a label is long; `group` selects the
 /// colour, `top` the end of the axis (0: from the values).
 struct BarChart {
@@ -80,8 +88,29 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines);
 /// Figures in rows of `columns` under one title, and over one legend if all curves have the same.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);
 
+// Figures as text of at most style.width columns, for terminals without gnuplot. Without colours, shades
+// represent values.
+
+/// With texts, each cell shows its text and value, in several blocks of columns if they are too wide for one.
+/// Else shows values if they fit, else shades of two characters per cell, else the largest of the cells that
+/// share a character. Columns have labels above them or, if these do not fit, numbers.
+std::string text_heat_map(const HeatMap& map, const TextStyle& style);
+std::string text_bar_chart(const BarChart& chart, const TextStyle& style);
+/// One mark per line, with a legend below.
+std::string text_line_chart(const Axes& axes, const std::vector<Curve>& lines, const TextStyle& style);
+/// Words at their points; if words overlap, the first one is complete.
+std::string text_word_scatter(const Axes& axes, const std::vector<WordPoint>& points, const TextStyle& style);
+
 /// Writes a PNG or SVG, by the file extension. Throws GnuplotMissing, or Error naming the file.
 void draw(const Figure& figure, const std::filesystem::path& path);
+
+/// Adds --format both|png|svg|terminal.
+void add_format_flag(Flags& flags, std::string& format);
+
+/// Draws the figure as `stem`.png, `stem`.svg or both, and prints their names on standard error; "terminal"
+/// prints text instead, coloured on a terminal. Flushes standard output first. Without gnuplot it prints a
+/// note and draws nothing; throws Error if the folder cannot be written.
+void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format);
 
 /// Plots training and validation loss of a metrics.jsonl over iterations as a PNG. Throws Error if gnuplot is
 /// not installed or there is nothing to plot.

@@ -22,10 +22,6 @@ void gnuplot(const std::string& script, const std::filesystem::path& output);
 /// Quotes any `text` as a gnuplot string.
 std::string gnuplot_quote(const std::string& text);
 
-struct Extent {
-  double low = 0, high = 0;
-};
-
 /// A colour "#rrggbb" for each group or curve; they repeat.
 std::string colour(std::size_t group);
 

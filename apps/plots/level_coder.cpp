@@ -1,7 +1,7 @@
-#include "apps/plots/level_coder.h"
-
 #include <algorithm>
 #include <array>
+
+#include "apps/plots/attention_maps.h"
 
 namespace zoo {
 namespace {

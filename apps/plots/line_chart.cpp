@@ -3,7 +3,6 @@
 #include <set>
 
 #include "apps/plots/gnuplot.h"
-#include "apps/plots/text_plots.h"
 
 namespace zoo {
 namespace {
@@ -14,19 +13,19 @@ constexpr std::size_t kFewPoints = 16;  // up to this many points have marks
 constexpr std::size_t kFewPlaces = 10;  // up to this many positions of a logarithmic axis have labels
 
 // Range of the curves' numbers; a logarithmic axis has positive ones only.
-Extent extent_of(const std::vector<Curve>& lines, Numbers numbers, bool log) {
-  Extent found{INFINITY, -INFINITY};
+Interval extent_of(const std::vector<Curve>& lines, Numbers numbers, bool log) {
+  Interval found{INFINITY, -INFINITY};
   for (const Curve& line : lines) {
     for (const double value : line.*numbers) {
       if (!std::isfinite(value) || (log && value <= 0)) continue;
       found = {std::min(found.low, value), std::max(found.high, value)};
     }
   }
-  return found.low <= found.high ? found : Extent{1, 2};
+  return found.low <= found.high ? found : Interval{1, 2};
 }
 
 // Adds space around the curves. An axis of non-negative numbers begins at 0 unless all are far from it.
-Extent roomy(Extent extent, bool log, double room) {
+Interval roomy(Interval extent, bool log, double room) {
   if (log) {
     const double factor = extent.low == extent.high ? 2 : std::pow(extent.high / extent.low, room);
     return {extent.low / factor, extent.high * factor};
@@ -35,16 +34,16 @@ Extent roomy(Extent extent, bool log, double room) {
   return {extent.low - beside, extent.high + beside};
 }
 
-Extent height_of(const std::vector<Curve>& lines, bool log) {
+Interval height_of(const std::vector<Curve>& lines, bool log) {
   constexpr double kRoom = 0.05;
-  const Extent values = extent_of(lines, &Curve::y, log);
-  Extent height = roomy(values, log, kRoom);
+  const Interval values = extent_of(lines, &Curve::y, log);
+  Interval height = roomy(values, log, kRoom);
   if (!log && values.low >= 0 && values.low <= 0.5 * values.high) height.low = 0;
   return height;
 }
 
 // 1, 2 and 5 of each decade, or only 1 if there are many.
-std::vector<double> decades(const Extent& extent) {
+std::vector<double> decades(const Interval& extent) {
   const bool many = std::log10(extent.high / extent.low) > 2.5;
   std::vector<double> found;
   for (int decade = static_cast<int>(std::floor(std::log10(extent.low))); decade <= 300; ++decade) {
@@ -57,7 +56,7 @@ std::vector<double> decades(const Extent& extent) {
   return found;
 }
 
-std::string tics_of_x(const std::vector<Curve>& lines, const Extent& width) {
+std::string tics_of_x(const std::vector<Curve>& lines, const Interval& width) {
   std::set<double> places;
   for (const Curve& line : lines) places.insert(line.x.begin(), line.x.end());
   if (places.size() > kFewPlaces) return number_tics("x", decades(width));
@@ -65,8 +64,8 @@ std::string tics_of_x(const std::vector<Curve>& lines, const Extent& width) {
 }
 
 std::string axes_of(const Axes& axes, const std::vector<Curve>& lines, bool marked) {
-  const Extent width = roomy(extent_of(lines, &Curve::x, axes.log_x), axes.log_x, marked ? 0.03 : 0);
-  const Extent height = height_of(lines, axes.log_y);
+  const Interval width = roomy(extent_of(lines, &Curve::x, axes.log_x), axes.log_x, marked ? 0.03 : 0);
+  const Interval height = height_of(lines, axes.log_y);
   std::string script = range("x", width.low, width.high) + range("y", height.low, height.high);
   if (axes.log_x) script += tics_of_x(lines, width);
   if (axes.log_y) script += number_tics("y", decades(height));
@@ -78,7 +77,7 @@ std::string axes_of(const Axes& axes, const std::vector<Curve>& lines, bool mark
 }
 
 // True if the curve would hide an earlier one: most of their points coincide.
-bool hides(const Curve& line, const Curve& earlier, const Extent& height, bool log) {
+bool hides(const Curve& line, const Curve& earlier, const Interval& height, bool log) {
   if (line.x != earlier.x) return false;
   const auto place = [&](double value) {
     const auto part = [&](double at) { return log ? std::log(at / height.low) : at - height.low; };
@@ -98,7 +97,7 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
   spaced.x += "\n ";
   const bool marked =
       std::all_of(lines.begin(), lines.end(), [](const Curve& line) { return line.x.size() <= kFewPoints; });
-  const Extent height = height_of(lines, axes.log_y);
+  const Interval height = height_of(lines, axes.log_y);
   std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot, legend;
   script += axes_of(axes, lines, marked);
   if (lines.size() < 2) script += "set key off\n";

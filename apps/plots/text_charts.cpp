@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "apps/command/output.h"
-#include "apps/plots/text_plots.h"
+#include "apps/plots/figures.h"
 
 namespace zoo {
 namespace {
@@ -59,7 +59,8 @@ class Canvas {
                std::vector<std::string>(static_cast<std::size_t>(columns), " ")) {}
 
   void put(int row, int column, const std::string& cell) {
-    if (row >= 0 && row < rows() && column >= 0 && column < columns()) at(row, column) = cell;
+    if (row >= 0 && row < rows() && column >= 0 && column < columns())
+      cells_[index(row)][index(column)] = cell;
   }
   /// True if all cells of the range are empty.
   bool is_free(int row, int column, int width) const {
@@ -77,7 +78,6 @@ class Canvas {
 
  private:
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
-  std::string& at(int row, int column) { return cells_[index(row)][index(column)]; }
 
   std::vector<std::vector<std::string>> cells_;
 };

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "apps/command/output.h"
-#include "apps/plots/text_plots.h"
+#include "apps/plots/figures.h"
 
 namespace zoo {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::array kTwoSided{25, 67, 110, 153, 255, 224, 217, 209, 160, 124};
 constexpr int kValueWidth = 6, kMostLabel = 14, kMostCellText = 10;
 constexpr std::size_t kMostRows = 48;
 
-struct ColourScale : Extent {
-  explicit ColourScale(const HeatMap& map) : Extent(extent_of(map)) {}
+struct ColourScale : Interval {
+  explicit ColourScale(const HeatMap& map) : Interval(extent_of(map)) {}
 
   // Colour index from 0 to count - 1.
   std::size_t step(double value, std::size_t count) const {

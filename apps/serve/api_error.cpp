@@ -16,21 +16,13 @@ const char* type_of(int status) {
 
 }  // namespace
 
-ApiError& ApiError::with_tokens(std::size_t tokens, std::int64_t limit) {
-  tokens_ = {tokens, limit};
-  return *this;
-}
-
 std::string ApiError::json() const {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
-  nlohmann::ordered_json error;
-  error["message"] = what();
-  error["type"] = type_of(status_);
-  error["param"] = or_null(param_);
-  error["code"] = or_null(code_);
-  if (tokens_) error.update({{"tokens", tokens_->first}, {"limit", tokens_->second}});
+  nlohmann::ordered_json error{
+      {"message", what()}, {"type", type_of(status_)}, {"param", or_null(param_)}, {"code", or_null(code_)}};
+  if (tokens) error.update({{"tokens", tokens->first}, {"limit", tokens->second}});
   return json_text(nlohmann::ordered_json{{"error", error}});
 }
 

@@ -18,16 +18,16 @@ class ApiError : public std::runtime_error {
       : std::runtime_error(message), status_(status), param_(std::move(param)), code_(std::move(code)) {}
 
   int status() const { return status_; }
-  /// The error's "tokens" and "limit": of a text without tokens, or with more than are read.
-  ApiError& with_tokens(std::size_t tokens, std::int64_t limit);
   const std::string& param() const { return param_; }
   const std::string& code() const { return code_; }
   std::string json() const;
 
+  /// The error's "tokens" and "limit": of a text without tokens, or with more than are read.
+  std::optional<std::pair<std::size_t, std::int64_t>> tokens;
+
  private:
   int status_;
   std::string param_, code_;
-  std::optional<std::pair<std::size_t, std::int64_t>> tokens_;  // and their limit
 };
 
 /// An error in Anthropic's shape: {"type": "error", "error": {"type", "message"}}.

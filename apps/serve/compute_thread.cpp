@@ -1,7 +1,6 @@
 #include "apps/serve/compute_thread.h"
 
 #include <exception>
-#include <string>
 
 #include "apps/command/output.h"
 #include "apps/serve/api_error.h"

@@ -42,10 +42,7 @@ class RequestWatch {
 /// Threads that compute at once would only wait for one another's processors.
 class ComputeThread {
  public:
-  ComputeThread() = default;
   ~ComputeThread() { stop(); }
-  ComputeThread(const ComputeThread&) = delete;
-  ComputeThread& operator=(const ComputeThread&) = delete;
 
   /// Before start(): further jobs are refused.
   void set_most_jobs(std::size_t most) { most_jobs_ = most; }

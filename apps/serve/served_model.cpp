@@ -1,7 +1,6 @@
 #include "apps/serve/served_model.h"
 
 #include <algorithm>
-#include <ctime>
 #include <numeric>
 #include <random>
 
@@ -166,7 +165,6 @@ std::shared_ptr<const std::vector<std::string>> WritingModel::tool_bytes() const
 std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const ServeOptions& options) {
   auto model = std::make_unique<ServedModel>();
   model->name = model_name(directory);
-  model->created = std::time(nullptr);
   const bool pools = SentenceConfig::pools(directory);
   model->directory = pools ? SentenceConfig::read(directory).transformer : directory;
   const CheckpointConfig checkpoint = read_checkpoint_config(model->directory);
@@ -208,7 +206,6 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
                   "serve the merged model instead");
   }
   auto model = std::make_unique<ServedModel>();
-  model->created = std::time(nullptr);
   model->tokenizer = base.tokenizer;
   model->model_type = base.model_type;
   model->head = base.head;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <list>
 #include <memory>
@@ -10,6 +11,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <c10/util/ScopeExit.h>
 
 #include "apps/serve/compute_thread.h"
 #include "models/tasks/generate_session.h"
@@ -95,19 +98,11 @@ struct TranslatingModel {
   std::size_t most_tokens = 0;  // of a text
   std::counting_semaphore<kMost> places{kMost};
 
-  /// One of them, for as long as this lives. Waits for it; throws as RequestWatch::check().
-  class Place {
-   public:
-    Place(TranslatingModel& translator, const RequestWatch& watch) : places_(translator.places) {
-      while (!places_.try_acquire_for(RequestWatch::kInterval)) watch.check();
-    }
-    ~Place() { places_.release(); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    std::counting_semaphore<kMost>& places_;
-  };
+  /// One of them, for as long as the result lives. Waits for it; throws as RequestWatch::check().
+  auto place(const RequestWatch& watch) {
+    while (!places.try_acquire_for(RequestWatch::kInterval)) watch.check();
+    return c10::make_scope_exit([this] { places.release(); });
+  }
 };
 
 /// A model that makes vectors of texts, with its prompts.
@@ -119,7 +114,7 @@ struct ServedEmbedder {
 /// A checkpoint that the server answers from, and what it can answer by the kind of its head.
 struct ServedModel {
   std::string name;
-  std::int64_t created = 0;
+  std::int64_t created = std::time(nullptr);
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string model_type, head;
   std::string vocabulary;                        // equal where ids mean the same tokens

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -32,20 +33,17 @@ std::string source_of(std::string_view text) {
   return "'sha256-" + encode_base64(bytes) + "'";
 }
 
-// The page of GET /, which asks the server for everything that it shows.
-const std::string& front_page() {
+// The page of GET /, which asks the server for everything that it shows. Its Content-Security-Policy: it runs
+// its own script alone and reaches this server alone.
+WebReply front_page() {
   static const std::string page = embedded::whole_page(embedded::kServePage);
-  return page;
-}
-
-// Its Content-Security-Policy: it runs its own script alone and reaches this server alone.
-const std::string& front_page_policy() {
-  static const std::string policy = "default-src 'none'; script-src " +
-                                    source_of(embedded::kServePage.script) + "; style-src " +
-                                    source_of(embedded::kServePage.style) +
-                                    "; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-                                    "frame-ancestors 'none'";
-  return policy;
+  static const std::string policy =
+      "default-src 'none'; script-src " + source_of(embedded::kServePage.script) + "; style-src " +
+      source_of(embedded::kServePage.style) +
+      "; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  return {.type = "text/html; charset=utf-8",
+          .body = page,
+          .headers = {{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}}};
 }
 
 struct Endpoint {
@@ -91,9 +89,9 @@ WebReply guarded(const std::function<WebReply()>& answer) {
   } catch (const ClientLeft&) {
     return {.status = 499};
   } catch (const TokenCountError& error) {
-    return reply_to(
-        ApiError(400, error.what(), error.field(), error.tokens == 0 ? "" : "context_length_exceeded")
-            .with_tokens(error.tokens, error.limit));
+    ApiError told(400, error.what(), error.field(), error.tokens == 0 ? "" : "context_length_exceeded");
+    told.tokens = {error.tokens, error.limit};
+    return reply_to(told);
   } catch (const FieldError& error) {
     return reply_to(ApiError(400, error.what(), error.field()));
   } catch (const Error& error) {
@@ -114,6 +112,13 @@ ordered_json described(const ServedModel& model) {
   return json;
 }
 
+constexpr std::size_t kMostRows = 2000;
+
+ordered_json number_at(const ordered_json& row, const char* name) {
+  const auto found = row.find(name);
+  return found != row.end() && found->is_number() ? *found : ordered_json();
+}
+
 constexpr std::string_view kModelPath = "/v1/models/", kResponsePath = "/v1/responses/";
 
 }  // namespace
@@ -131,6 +136,25 @@ ServedModel& ServerState::model_of(RequestFields& fields) {
 WritingModel& writing_part(const ServedModel& model) {
   if (!model.writing) model.refuse_head("does not continue texts");
   return *model.writing;
+}
+
+std::string watched_run(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "metrics.jsonl";
+  std::ifstream file(path);
+  if (!file) throw Error(path, " cannot be read: is this the directory of a training run?");
+  std::vector<ordered_json> rows;
+  for (std::string line; std::getline(file, line);) {
+    // The last line may be half written.
+    const ordered_json row = parse_ordered_json(line);
+    if (!row.is_object() || !row.contains("iter")) continue;
+    rows.push_back({number_at(row, "iter"), number_at(row, "train_loss"), number_at(row, "val_loss"),
+                    number_at(row, "tokens_per_second")});
+  }
+  const std::size_t step = rows.size() / kMostRows + 1;
+  ordered_json kept = ordered_json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (i % step == 0 || i + 1 == rows.size() || !rows[i][2].is_null()) kept.push_back(std::move(rows[i]));
+  return json_text(ordered_json{{"name", model_name(run)}, {"rows", std::move(kept)}});
 }
 
 WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {
@@ -199,11 +223,7 @@ WebReply Service::route(const WebRequest& request) {
       throw ApiError(404, "no run is watched; --run names one", "", "not_found");
     return {.body = watched_run(state_.options.run)};
   }
-  if (request.path == "/")
-    return {
-        .type = "text/html; charset=utf-8",
-        .body = front_page(),
-        .headers = {{"Content-Security-Policy", front_page_policy()}, {"Referrer-Policy", "no-referrer"}}};
+  if (request.path == "/") return front_page();
   for (const auto& model : state_.models)
     if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
   throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");

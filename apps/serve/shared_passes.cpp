@@ -1,6 +1,6 @@
 #include "apps/serve/shared_passes.h"
 
-#include <algorithm>
+#include <c10/util/ScopeExit.h>
 
 namespace zoo {
 namespace {
@@ -28,24 +28,17 @@ std::vector<at::Tensor> SharedPasses::run(ComputeJob& job, const TextPass& pass,
     const std::lock_guard lock(mutex_);
     waiting_.push_back(request);
   }
-  try {
-    while (!is_done(*request)) job.run([&] { pass_of(request); });
-  } catch (...) {
-    forget(*request);
-    throw;
-  }
-  forget(*request);
+  const auto forgets = c10::make_scope_exit([&] {
+    const std::lock_guard lock(mutex_);
+    std::erase(waiting_, request);
+  });
+  while (!is_done(*request)) job.run([&] { pass_of(request); });
   return std::move(request->results);
 }
 
 bool SharedPasses::is_done(const Request& request) const {
   const std::lock_guard lock(mutex_);
   return request.done == request.order.size();
-}
-
-void SharedPasses::forget(const Request& request) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(waiting_, [&](const auto& each) { return each.get() == &request; });
 }
 
 // The next texts of the request, at least one, then those of others that wait for the same pass, in the order

@@ -28,7 +28,6 @@ class SharedPasses {
 
   void pass_of(const std::shared_ptr<Request>& request);
   bool is_done(const Request& request) const;
-  void forget(const Request& request);
 
   mutable std::mutex mutex_;
   Requests waiting_;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
-#include "apps/serve/api_error.h"
 #include "data/base/json.h"
 #include "models/model.h"
 #include "tokenizer/text/utf8.h"

@@ -26,11 +26,7 @@ DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double
 }
 
 ModelOutput DisagreementLoss::forward(Model& model, ModelInputs inputs) const {
-  if (kind_ == Disagreement::kPositions) {
-    inputs.output_attentions = true;
-  } else {
-    inputs.output_heads = true;
-  }
+  (kind_ == Disagreement::kPositions ? inputs.output_attentions : inputs.output_heads) = true;
   ModelOutput output = model.forward(inputs);
   output.loss = output.loss + weight_ * similarity(output);
   return output;

@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "apps/training/mixed_precision.h"
-#include "apps/training/records/event_file.h"
-#include "apps/training/records/run_directory.h"
 #include "apps/training/training_fields.h"
 #include "data/base/atomic_file.h"
 #include "data/base/field_error.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <c10/util/ScopeExit.h>
+
 #include "apps/training/records/run_directory.h"
 #include "apps/training/training_fields.h"
 #include "data/base/field_error.h"
@@ -13,19 +15,12 @@ namespace {
 constexpr const char* kGradient = "gradient.";
 constexpr const char* kLoss = "loss";
 
-// Adds its lifetime to a sum, in seconds.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& sum) : sum_(sum) {}
-  ~Stopwatch() { sum_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
+// Adds the time for which the result lives to a sum, in seconds.
+auto timed(double& sum) {
   using Clock = std::chrono::steady_clock;
-  double& sum_;
-  Clock::time_point begin_ = Clock::now();
-};
+  return c10::make_scope_exit(
+      [&sum, begin = Clock::now()] { sum += std::chrono::duration<double>(Clock::now() - begin).count(); });
+}
 
 bool is_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
 
@@ -51,7 +46,7 @@ Updater::Updater(Objective& objective, const UpdaterOptions& options, Ranks* ran
 }
 
 double Updater::count_targets(std::int64_t iteration, std::vector<Batch>& batches) {
-  const Stopwatch watch(times_.data);
+  const auto watch = timed(times_.data);
   double targets = 0;
   tokens_ = 0;
   for (std::int64_t step = 0; step < options_.accumulation; ++step) {
@@ -94,11 +89,11 @@ Updater::Outcome Updater::run(std::int64_t iteration, double learning_rate, cons
 void Updater::backward(const Batch& batch, double share, bool last) {
   at::Tensor loss;
   {
-    const Stopwatch watch(times_.forward);
+    const auto watch = timed(times_.forward);
     const AutocastScope autocast(options_.dtype, options_.device);
     loss = batch.loss();
   }
-  const Stopwatch watch(times_.backward);
+  const auto watch = timed(times_.backward);
   if (share == 0) {
     loss = at::where(loss.isfinite(), loss, 0.0) * 0.0;  // the mean over no targets is NaN
   } else if (share != 1) {
@@ -114,7 +109,7 @@ void Updater::backward(const Batch& batch, double share, bool last) {
 
 Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, double decay_share,
                                 std::vector<LayerNorms>* layers) {
-  const Stopwatch watch(times_.optimizer);
+  const auto watch = timed(times_.optimizer);
   if (scaler_) {
     const bool good = scaler_->unscale(optimizer_->gradients());
     scaler_->adjust();

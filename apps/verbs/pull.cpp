@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "apps/command/flags.h"
-#include "apps/hub/hub_repository.h"
+#include "apps/hub/hub_cache.h"
 #include "apps/verbs/verbs.h"
 
 namespace zoo {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "apps/plots/gnuplot.h"
-#include "apps/plots/level_coder.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;

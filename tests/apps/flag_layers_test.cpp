@@ -40,7 +40,8 @@ TEST_CASE("a recipe that is asked for takes the place of the defaults' own") {
   for (const char* recipe : {"null", R"("small")"}) {
     write_file(defaults, R"({"recipe": )" + std::string(recipe) + R"(, "max_iters": 5})");
     SampleVerb verb;
-    CHECK(verb.flags.parse({"tzoo verb", {"--recipe", "large"}}, defaults));
+    CHECK(verb.flags.parse(
+        {.command = "tzoo verb", .words = {"--recipe", "large"}, .defaults = defaults.string()}));
     CHECK(verb.max_iters == 1000);
   }
 }

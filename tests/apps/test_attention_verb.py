@@ -42,7 +42,7 @@ class Scripts(html.parser.HTMLParser):
 
 
 class LevelDecoder:
-    """What apps/plots/level_coder.h describes, read."""
+    """What encode_levels() (apps/plots/attention_maps.h) describes, read."""
 
     def __init__(self, text):
         self.data = base64.b64decode(text, validate=True) + bytes(8)

@@ -1,7 +1,6 @@
-#include "apps/plots/text_plots.h"
-
 #include <cmath>
 
+#include "apps/plots/figures.h"
 #include "tests/support/catch.h"
 
 using namespace zoo;

@@ -1,5 +1,4 @@
-#include "apps/training/records/event_file.h"
-
+#include "apps/training/records/metrics_log.h"
 #include "data/base/atomic_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -4,7 +4,6 @@
 
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 
 namespace zoo {
 namespace {

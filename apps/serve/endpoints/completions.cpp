@@ -6,7 +6,6 @@
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/writing_reply.h"
 #include "data/base/error.h"
-#include "data/base/json.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -72,13 +71,6 @@ void add_prompt(Completion& completion, const TextOrIds& prompt, const std::stri
     RequestFields::refuse("prompt", "is empty: there is nothing to continue");
 }
 
-void read_prompts(RequestFields& fields, Completion& completion) {
-  const std::string suffix = fields.text("suffix").value_or("");
-  if (!suffix.empty() && completion.echo) RequestFields::refuse("suffix", "is not supported with 'echo'");
-  for (const TextOrIds& prompt : fields.texts_or_ids("prompt", kMostPrompts))
-    add_prompt(completion, prompt, suffix);
-}
-
 Completion read_completion(RequestFields& fields, const ServedModel& served, const ServeOptions& options) {
   Completion completion{{.id = new_reply_id("cmpl-"),
                          .object = "text_completion",
@@ -99,7 +91,10 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
     batch.samples = best_of;
     batch.likeliest = batch.likeliest.value_or(0);
   }
-  read_prompts(fields, completion);
+  const std::string suffix = fields.text("suffix").value_or("");
+  if (!suffix.empty() && completion.echo) RequestFields::refuse("suffix", "is not supported with 'echo'");
+  for (const TextOrIds& prompt : fields.texts_or_ids("prompt", kMostPrompts))
+    add_prompt(completion, prompt, suffix);
   const auto length = read_length(fields, "max_tokens", completion.echo ? 0 : 1);
   fields.refuse_others();
   const std::int64_t most = options.most_new_tokens;

@@ -6,7 +6,6 @@
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "data/base/json.h"
-#include "models/tasks/encoding_batch.h"
 
 namespace zoo {
 namespace {

@@ -13,6 +13,7 @@
 #include "models/tasks/fill_mask.h"
 #include "models/tasks/search/rank.h"
 #include "models/tasks/translate.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -86,7 +87,7 @@ bool read_tei_inputs(RequestFields& fields, ClassifyRequest& asked) {
 // The ids that the decoder writes; each step is a piece.
 TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
                         const GenerationOptions& options, ComputeJob& job) {
-  const TranslatingModel::Place place(translator, job.watch());
+  const auto place = translator.place(job.watch());
   std::optional<GenerationRun> run;
   GenerationResult result;
   for (bool more = true; more;) {
@@ -149,6 +150,36 @@ bool truncates_as_tei(RequestFields& fields) {
   if (direction != "right" && direction != "Right")
     RequestFields::refuse("truncation_direction", "must be right");
   return fields.flag("truncate").value_or(false);
+}
+
+WebReply answer_tokenize(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  const Tokenizer& tokenizer = *call.served.tokenizer;
+  const std::optional<std::string> text = fields.text("content");
+  if (!text) fields.refuse_missing("content");
+  const bool special = fields.flag("add_special").value_or(true);
+  const bool pieces = fields.flag("with_pieces").value_or(false);
+  fields.refuse_others();
+  const TokenIds ids =
+      special ? tokenizer.encode(*text, EncodeOptions{.with_offsets = false}).ids : tokenizer.encode(*text);
+  ordered_json tokens = ordered_json::array();
+  for (const TokenId id : ids) {
+    tokens.push_back(id);
+    if (pieces) tokens.back() = {{"id", id}, {"piece", replace_invalid_utf8(tokenizer.token_text(id))}};
+  }
+  return {.body = json_text(ordered_json{{"tokens", std::move(tokens)}})};
+}
+
+WebReply answer_detokenize(ApiCall& call) {
+  RequestFields& fields = call.fields;
+  const Tokenizer& tokenizer = *call.served.tokenizer;
+  const auto given = fields.ids("tokens", tokenizer.vocab_size());
+  if (!given) fields.refuse_missing("tokens", "must be a list of ids");
+  const bool keep = fields.flag("keep_special").value_or(false);
+  fields.refuse_others();
+  const TokenIds ids(given->begin(), given->end());
+  const std::string text = keep ? tokenizer.decode_with_special_tokens(ids) : tokenizer.decode(ids);
+  return {.body = json_text(ordered_json{{"content", replace_invalid_utf8(text)}})};
 }
 
 WebReply answer_fill_mask(ApiCall& call) {

@@ -9,10 +9,6 @@
 namespace zoo {
 namespace {
 
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 bool is_address(const std::string& host) {
   in6_addr address{};
   return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
@@ -82,7 +78,9 @@ std::optional<std::string> host_name(const std::string& text) {
   return lower(name);
 }
 
-bool AccessRules::allows_origin(const std::string& origin) const { return contains(allowed_origins, origin); }
+bool AccessRules::allows_origin(const std::string& origin) const {
+  return std::ranges::count(allowed_origins, origin) > 0;
+}
 
 std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   // A proxy before this server may read such a head in another way, and where the next request begins
@@ -91,7 +89,7 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   const std::string given = request.header("Host").value_or("");
   const std::optional<std::string> name = host_name(given);
   const bool known = name && (*name == "localhost" || *name == lower(host) || is_address(*name) ||
-                              contains(allowed_hosts, *name));
+                              std::ranges::count(allowed_hosts, *name) > 0);
   if (!known)
     return ApiError(
         403, "the Host header '" + excerpt(given, 100) + "' is not this server's; --allow_host names more");

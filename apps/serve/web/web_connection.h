@@ -19,8 +19,6 @@ class WebConnection : public httplib::Stream {
   WebConnection(int socket, const WebLimits& limits, const std::atomic<bool>& stopping);
   /// Closes the socket after the client has had time to read the answer.
   ~WebConnection() override;
-  WebConnection(const WebConnection&) = delete;
-  WebConnection& operator=(const WebConnection&) = delete;
 
   /// Waits for the first byte of a request and starts its limits. False if none comes.
   bool wait_for_request();

@@ -1,10 +1,10 @@
-#include "apps/training/batches/encode_conversations.h"
-
 #include <algorithm>
 #include <iterator>
 
 #include <nlohmann/json.hpp>
 
+#include "apps/training/batches/encode_examples.h"
+#include "data/examples/conversation_file.h"
 #include "tokenizer/chat/chat_tokens.h"
 
 namespace zoo {

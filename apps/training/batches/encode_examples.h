@@ -12,7 +12,10 @@
 
 namespace zoo {
 
+class ChatFormat;
+struct ConversationRecord;
 struct Languages;
+struct Preference;
 
 /// Limits for encoding texts as examples. Examples longer than max_length tokens are cut and counted.
 struct EncodeLimits {
@@ -65,6 +68,31 @@ std::vector<Example> encode_classes(const std::vector<Record>& records, const To
                                     ProblemType problem, const std::vector<std::string>& labels,
                                     const std::string& name, EncodeLimits& limits);
 
+/// Sorted labels: the records' field, or their lists if `lists`.
+std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists = false);
+std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences);
+
+/// The labels of a classification: `given` by the user; else the head's `own`; else those `found` in the
+/// data, which a head with plain names ("LABEL_0") learns too, if they are no numbers of its classes and it
+/// is not only measured. Throws UnfitField for another number of labels than a measured head has, Error
+/// naming the data for less than two.
+std::vector<std::string> choose_labels(const std::vector<std::string>& found,
+                                       const std::vector<std::string>& given,
+                                       const std::vector<std::string>& own, bool measures,
+                                       const std::string& name);
+
+/// Throws Error naming the first label that no example has.
+void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
+                        const std::string& name);
+
+/// Class weights that balance rare and frequent classes: examples / (classes * examples of the class), as
+/// scikit-learn's "balanced".
+std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes);
+
+/// Index of a label, which may be the number of a class without a name: "3" is LABEL_3. Throws Error naming
+/// the nearest label.
+std::int64_t label_number(const std::string& label, const std::vector<std::string>& labels);
+
 /// Words and their labels. The first token of each word gets its label, the other tokens -100.
 std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,
                                    const std::vector<std::string>& labels, const std::string& name,
@@ -74,5 +102,17 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
 /// there is no answer or it was cut off.
 std::vector<Example> encode_questions(const std::vector<Question>& questions, const Tokenizer& tokenizer,
                                       const std::string& name, EncodeLimits& limits);
+
+/// Conversations: the tokens that the assistant writes are their own labels, the others -100. An example of
+/// which the limit leaves no such token is left out, and so is a conversation that encode_chat() refuses.
+std::vector<Example> encode_conversations(const std::vector<ConversationRecord>& conversations,
+                                          const ChatFormat& format, const Tokenizer& tokenizer,
+                                          const std::string& name, EncodeLimits& limits);
+
+/// The same of answers to a prompt: of a pair the chosen one, then the rejected one. Pairs are left out where
+/// the limit leaves an answer no token, or both the same.
+std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
+                                        const Tokenizer& tokenizer, const std::string& name,
+                                        EncodeLimits& limits);
 
 }  // namespace zoo

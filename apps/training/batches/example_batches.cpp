@@ -39,19 +39,13 @@ void require_whole(const std::vector<Example>& examples, const CollateOptions& o
     require(tokens > 0, "input_ids", tokens, "at least one");
     if (options.has_segments && !example.type_ids.empty())
       require(example.type_ids.size() == tokens, "type_ids", example.type_ids.size(), tokens);
-    switch (options.labels) {
-      case LabelShape::kNumbers:
-        require(labels > 0, "labels", labels, "at least one");
-        require(labels == examples[0].labels.size(), "labels", labels, examples[0].labels.size());
-        break;
-      case LabelShape::kScore:
-      case LabelShape::kClasses: break;
-      case LabelShape::kTokens: require(labels == tokens, "labels", labels, tokens); break;
-      case LabelShape::kSequence: break;
-      case LabelShape::kMasked:
-        require(example.words.size() == tokens, "words", example.words.size(), tokens);
-        break;
+    if (options.labels == LabelShape::kNumbers) {
+      require(labels > 0, "labels", labels, "at least one");
+      require(labels == examples[0].labels.size(), "labels", labels, examples[0].labels.size());
     }
+    if (options.labels == LabelShape::kTokens) require(labels == tokens, "labels", labels, tokens);
+    if (options.labels == LabelShape::kMasked)
+      require(example.words.size() == tokens, "words", example.words.size(), tokens);
   }
 }
 

@@ -20,12 +20,10 @@ at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) 
 }  // namespace
 
 AdamW::AdamW(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks,
-             const std::set<std::string>& left_out)
+             const std::function<bool(std::size_t)>& holds)
     : Optimizer(module, options, ranks),
-      exp_avgs_(
-          add_state("exp_avg", [&](std::size_t i) { return !left_out.contains(parameters_[i].first); })),
-      exp_avg_sqs_(
-          add_state("exp_avg_sq", [&](std::size_t i) { return !left_out.contains(parameters_[i].first); })) {}
+      exp_avgs_(add_state("exp_avg", holds)),
+      exp_avg_sqs_(add_state("exp_avg_sq", holds)) {}
 
 void AdamW::update(const Update& update) {
   std::vector<at::Tensor> parameters, gradients;

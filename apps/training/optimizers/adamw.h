@@ -1,8 +1,5 @@
 #pragma once
 
-#include <set>
-#include <string>
-
 #include "apps/training/optimizers/optimizer.h"
 
 namespace zoo {
@@ -12,9 +9,9 @@ namespace zoo {
 /// LibTorch's fused kernel updates them one by one.
 class AdamW : public Optimizer {
  public:
-  /// A derived optimizer updates the parameters `left_out` itself.
+  /// A derived optimizer updates those parameters itself for which holds() is false.
   AdamW(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks = nullptr,
-        const std::set<std::string>& left_out = {});
+        const std::function<bool(std::size_t)>& holds = {});
 
  protected:
   void update(const Update& update) override;

@@ -30,12 +30,6 @@ bool is_numbered(const std::string& name) {
   return digits_only;
 }
 
-std::set<std::string> names_in(const std::map<std::string, std::vector<std::int64_t>>& matrices) {
-  std::set<std::string> names;
-  for (const auto& [name, rows] : matrices) names.insert(name);
-  return names;
-}
-
 // models/kernels/training/muon.h, on LibTorch's operators.
 at::Tensor orthogonalized(at::Tensor x) {
   using Constants = kernels::NewtonSchulz;
@@ -85,7 +79,7 @@ Muon::Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ran
     : Muon(module, options, ranks, hidden_matrices(module, options.stacked_rows)) {}
 
 Muon::Muon(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks, const Rows& hidden)
-    : AdamW(module, options, ranks, names_in(hidden)),
+    : AdamW(module, options, ranks, [&](std::size_t i) { return !hidden.contains(parameters_[i].first); }),
       rows_(parameters_.size()),
       momenta_(add_state("momentum_buffer", [&](std::size_t i) {
         const auto found = hidden.find(parameters_[i].first);

@@ -15,18 +15,12 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "apps/training/optimizers/adafactor.h"
-#include "apps/training/optimizers/adamw.h"
-#include "apps/training/optimizers/momentum.h"
-#include "apps/training/optimizers/muon.h"
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
 #include "models/kernels/training/adamw.h"
 
 namespace zoo {
 namespace {
-
-constexpr const char *kUsualNorm = "usual_norm", *kNorms = "norms", *kSkipped = "skipped";
 
 // The sum of squares, of tensors that suit kernels.
 double squares_of(const std::vector<at::Tensor>& gradients) {
@@ -153,6 +147,11 @@ void Optimizer::zero_grad() {
   for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
 
+NamedTensors Optimizer::spike_state() const {
+  if (spike_factor_ == 0) return {};
+  return {{"usual_norm", usual_norm_}, {"norms", norms_}, {"skipped", skipped_}};
+}
+
 NamedTensors Optimizer::state() const {
   NamedTensors tensors;
   for (const auto& state : states_) {
@@ -168,11 +167,7 @@ NamedTensors Optimizer::state() const {
     }
   }
   tensors.emplace_back("step", step_);
-  if (spike_factor_ > 0) {
-    tensors.emplace_back(kUsualNorm, usual_norm_);
-    tensors.emplace_back(kNorms, norms_);
-    tensors.emplace_back(kSkipped, skipped_);
-  }
+  for (const auto& each : spike_state()) tensors.push_back(each);
   return tensors;
 }
 
@@ -189,37 +184,8 @@ void Optimizer::load_state(const SafetensorsFile& file) {
       if (state->tensors[i].defined()) load(state->name + "." + parameters_[i].first, state->tensors[i]);
   }
   load("step", step_);
-  if (spike_factor_ > 0 && file.contains(kUsualNorm)) {
-    load(kUsualNorm, usual_norm_);
-    load(kNorms, norms_);
-    load(kSkipped, skipped_);
-  }
-}
-
-namespace {
-
-std::unique_ptr<Optimizer> optimizer_of(const torch::nn::Module& module, const OptimizerOptions& o,
-                                        Ranks* ranks) {
-  if (o.cautious_weight_decay && o.kind != OptimizerKind::kAdamW && o.kind != OptimizerKind::kMuon)
-    throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
-                     kOptimizerNames[static_cast<std::size_t>(o.kind)],
-                     " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
-  switch (o.kind) {
-    case OptimizerKind::kAdafactor: return std::make_unique<Adafactor>(module, o, ranks);
-    case OptimizerKind::kSgd: return std::make_unique<Sgd>(module, o, ranks);
-    case OptimizerKind::kLion: return std::make_unique<Lion>(module, o, ranks);
-    case OptimizerKind::kMuon: return std::make_unique<Muon>(module, o, ranks);
-    default: return std::make_unique<AdamW>(module, o, ranks);
-  }
-}
-
-}  // namespace
-
-std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
-                                          Ranks* ranks) {
-  auto optimizer = optimizer_of(module, options, ranks);
-  if (options.skip_spikes) optimizer->skip_spikes(*options.skip_spikes);
-  return optimizer;
+  for (const auto& [name, tensor] : spike_state())
+    if (file.contains("usual_norm")) load(name, tensor);
 }
 
 }  // namespace zoo

@@ -133,6 +133,7 @@ class Optimizer {
  private:
   void divide_parameters();
   at::Tensor spikes();
+  NamedTensors spike_state() const;
 
   double spike_factor_ = 0;
   at::Tensor usual_norm_, norms_, skipped_;  // []; norms_ counts those of the mean

@@ -18,7 +18,6 @@
 #include <torch/version.h>
 
 #include "apps/training/parallel/group_ranks.h"
-#include "apps/training/parallel/launchers.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"
@@ -162,9 +161,8 @@ std::string difference(const nlohmann::json& first, const nlohmann::json& other)
 
 struct ParallelSession::Group {
   StorePointer store;
-  std::vector<std::string> hosts, addresses;
-  std::int64_t timeout = 0;
-  GradientWire wire = GradientWire::kFloat32;
+  std::vector<std::string> addresses;
+  SessionOptions options;
   std::unique_ptr<RankWatch> watch;
 
   void compare(const Facts& facts, const Launch& launch) const {
@@ -193,9 +191,9 @@ struct ParallelSession::Group {
   c10::intrusive_ptr<c10d::ProcessGroup> connect(const Launch& launch, c10::Device device) const {
     const int rank = static_cast<int>(launch.rank), size = static_cast<int>(launch.size);
     auto group = c10::make_intrusive<c10d::ProcessGroup>(rank, size);
-    const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(timeout));
-    options->devices.push_back(device_of(addresses, static_cast<std::size_t>(rank)));
-    auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options);
+    const auto own = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(options.rank_timeout));
+    own->devices.push_back(device_of(addresses, static_cast<std::size_t>(rank)));
+    auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, own);
     gloo->setTimeout(kPatience);
     group->setBackend(c10::kCPU, c10d::ProcessGroup::GLOO, gloo);
     group->setDefaultBackend(c10d::ProcessGroup::GLOO);
@@ -226,16 +224,14 @@ ParallelSession::ParallelSession(const SessionOptions& options) : launch_(find_l
   const StorePointer store = serves ? serve(launch_, tcp) : zoo::connect(launch_, tcp);
   group_ = std::make_unique<Group>();
   group_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(launch_.attempt), store);
-  group_->timeout = options.rank_timeout;
-  group_->wire = options.gradient_wire;
+  group_->options = options;
   const nlohmann::json all = meet(*group_->store, launch_, options.rank_timeout);
-  group_->hosts = all["hosts"].get<std::vector<std::string>>();
   group_->addresses = all["addresses"].get<std::vector<std::string>>();
-  group_->watch = std::make_unique<RankWatch>(group_->store->clone(),
-                                              RankWatch::Options{.rank = launch_.rank,
-                                                                 .hosts = group_->hosts,
-                                                                 .timeout = options.rank_timeout,
-                                                                 .store_in_rank_0 = !launch_.serves_store});
+  group_->watch = std::make_unique<RankWatch>(
+      group_->store->clone(), RankWatch::Options{.rank = launch_.rank,
+                                                 .hosts = all["hosts"].get<std::vector<std::string>>(),
+                                                 .timeout = options.rank_timeout,
+                                                 .store_in_rank_0 = !launch_.serves_store});
 }
 
 ParallelSession::~ParallelSession() {
@@ -268,7 +264,7 @@ std::unique_ptr<Ranks> ParallelSession::ranks_for(torch::nn::Module& module, con
   all.emplace_back("the hash of the initial weights", weights_of(module));
   group_->compare(all, launch_);
   auto group = group_->connect(launch_, module.parameters().front().device());
-  return make_group_ranks(module, std::move(group), *group_->watch, group_->wire);
+  return make_group_ranks(module, std::move(group), *group_->watch, group_->options.gradient_wire);
 }
 
 }  // namespace zoo

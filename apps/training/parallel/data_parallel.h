@@ -35,8 +35,6 @@ class ParallelSession {
   /// Waits for all ranks. Throws Error if the launcher's variables disagree, or a rank does not arrive.
   explicit ParallelSession(const SessionOptions& options = {});
   ~ParallelSession();
-  ParallelSession(const ParallelSession&) = delete;
-  ParallelSession& operator=(const ParallelSession&) = delete;
 
   std::int64_t rank() const { return launch_.rank; }
   std::int64_t size() const { return launch_.size; }

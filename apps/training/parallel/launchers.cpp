@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include <c10/util/ScopeExit.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
@@ -84,20 +85,6 @@ std::uint16_t port_of(const MeetingPlace& place) {
   return static_cast<std::uint16_t>(port);
 }
 
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  operator int() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 std::string own_address(int connected) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -115,8 +102,9 @@ std::string connect_once(const std::string& host, std::uint16_t port, int type, 
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const Socket socket(::socket(at->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int socket = ::socket(at->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (socket < 0) continue;
+    const auto closes = c10::make_scope_exit([&] { ::close(socket); });
     if (::connect(socket, at->ai_addr, at->ai_addrlen) != 0) {
       if (errno != EINPROGRESS) continue;
       pollfd waits{.fd = socket, .events = POLLOUT, .revents = 0};

@@ -39,8 +39,6 @@ class RankWatch {
   RankWatch(c10::intrusive_ptr<c10d::Store> store, Options options);
   /// Tells the other ranks that this one has finished. The rank with the store waits for them.
   ~RankWatch();
-  RankWatch(const RankWatch&) = delete;
-  RankWatch& operator=(const RankWatch&) = delete;
 
   /// The other ranks end, and print the message; this one may print its own.
   void end_others(const RankEnd& end);

@@ -22,6 +22,10 @@ constexpr std::size_t kSumsOnTheirWay = 4;
 
 c10::StorageImpl* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
+bool is_in(const std::vector<at::Tensor>& some, const at::Tensor& tensor) {
+  return std::ranges::any_of(some, [&](const at::Tensor& other) { return other.is_same(tensor); });
+}
+
 // What the stack reads outside of its blocks stays on all ranks.
 std::vector<at::Tensor> weights_of_blocks(const torch::nn::Module& module) {
   std::vector<at::Tensor> weights;
@@ -77,10 +81,9 @@ void Shards::find_apart(const torch::nn::Module& module) {
   for (const at::Tensor& weight : of_blocks) --reads[storage_of(weight)];
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     const at::Tensor& weight = weights_[i].tensor;
-    apart_[i] =
-        weight.is_contiguous() && weight.storage_offset() == 0 &&
-        weight.storage().nbytes() == weight.nbytes() && reads[storage_of(weight)] == 0 &&
-        std::ranges::any_of(of_blocks, [&](const at::Tensor& other) { return other.is_same(weight); });
+    apart_[i] = weight.is_contiguous() && weight.storage_offset() == 0 &&
+                weight.storage().nbytes() == weight.nbytes() && reads[storage_of(weight)] == 0 &&
+                is_in(of_blocks, weight);
   }
 }
 
@@ -89,19 +92,13 @@ void Shards::find_apart(const torch::nn::Module& module) {
 void Shards::find_order(const torch::nn::Module& module) {
   order_.resize(weights_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
-  const auto is_in = [&](const std::vector<at::Tensor>& some) {
-    return [this, &some](std::size_t i) {
-      return std::ranges::any_of(some,
-                                 [&](const at::Tensor& other) { return other.is_same(weights_[i].tensor); });
-    };
-  };
   for (const auto& part : module.modules(/*include_self=*/false)) {
     const auto* stack = part->as<TransformerStackImpl>();
     if (stack == nullptr) continue;
     const std::vector<at::Tensor> own = stack->parameters(), of_blocks = stack->blocks->parameters();
-    const auto first = std::ranges::find_if(order_, is_in(of_blocks));
-    std::stable_partition(first, order_.end(),
-                          [&](std::size_t i) { return is_in(own)(i) && !is_in(of_blocks)(i); });
+    const auto in_block = [&](std::size_t i) { return is_in(of_blocks, weights_[i].tensor); };
+    std::stable_partition(std::ranges::find_if(order_, in_block), order_.end(),
+                          [&](std::size_t i) { return is_in(own, weights_[i].tensor) && !in_block(i); });
   }
 }
 

@@ -10,7 +10,6 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include <c10/util/intrusive_ptr.h>

@@ -1,6 +1,10 @@
 #include "apps/training/records/metrics_log.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <sstream>
 
@@ -9,47 +13,73 @@
 #include <unistd.h>
 
 #include "data/base/atomic_file.h"
+#include "data/base/crc32c.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/protobuf_message.h"
 
 namespace zoo {
 namespace {
 
-// Calls f(iteration, line) for the whole lines.
-template <class F> void for_lines(const std::filesystem::path& path, const F& f) {
+// The whole lines of a log, with their iterations.
+std::vector<std::pair<std::int64_t, std::string>> lines_in(const std::filesystem::path& path) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  if (!std::filesystem::exists(path)) return found;
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
     if (object.is_object() && object.contains("iter") && object["iter"].is_number_integer())
-      f(object["iter"].get<std::int64_t>(), line);
+      found.emplace_back(object["iter"].get<std::int64_t>(), line);
   }
+  return found;
 }
 
-std::string lines_before(const std::filesystem::path& path, std::int64_t iteration) {
-  std::string kept;
-  for_lines(path, [&](std::int64_t each, const std::string& line) {
-    if (each < iteration) kept += line + "\n";
-  });
-  return kept;
+int open_at_end(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
+  return descriptor;
+}
+
+void append_to(int descriptor, const std::filesystem::path& path, std::string_view record) {
+  const ssize_t written = ::write(descriptor, record.data(), record.size());
+  if (written != static_cast<ssize_t>(record.size()))
+    throw Error("cannot write ", path, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
+}
+
+constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
+
+template <class T> std::string little_endian(T value) {
+  std::string bytes;
+  for (std::size_t i = 0; i < sizeof value; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
+  return bytes;
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Event { wall_time = 1; step = 2; file_version = 3; summary = 5; session_log = 7 }
+std::string event(std::int64_t step, int field, std::string_view what) {
+  ProtobufMessage event;
+  event.real(1, wall_time());
+  event.number(2, step);
+  event.text(field, what);
+  return event.bytes();
 }
 
 }  // namespace
 
 bool has_line(const std::filesystem::path& path, std::int64_t iteration) {
-  bool found = false;
-  if (std::filesystem::exists(path))
-    for_lines(path, [&](std::int64_t each, const std::string&) { found |= each == iteration; });
-  return found;
+  return std::ranges::any_of(lines_in(path), [&](const auto& each) { return each.first == iteration; });
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration) : path_(path) {
-  if (first_iteration > 0 && std::filesystem::exists(path)) {
-    write_file(path, lines_before(path, first_iteration));
-  } else {
-    write_file(path, "");
-  }
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
+  std::string kept;
+  if (first_iteration > 0)
+    for (const auto& [iteration, line] : lines_in(path))
+      if (iteration < first_iteration) kept += line + "\n";
+  write_file(path, kept);
+  descriptor_ = open_at_end(path);
 }
 
 MetricsLog::~MetricsLog() { ::close(descriptor_); }
@@ -72,10 +102,59 @@ void MetricsLog::write(const Metrics& metrics) {
     object["layers"][layer.layer] = {
         {"grad_norm", layer.gradient}, {"weight_norm", layer.weight}, {"update_ratio", layer.update_ratio()}};
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
-  const std::string line = json_text(object) + "\n";
-  const ssize_t written = ::write(descriptor_, line.data(), line.size());
-  if (written != static_cast<ssize_t>(line.size()))
-    throw Error("cannot write ", path_, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
+  append_to(descriptor_, path_, json_text(object) + "\n");
+}
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  return std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta;
+}
+
+std::string tfrecord(std::string_view bytes) {
+  const std::string length = little_endian(static_cast<std::uint64_t>(bytes.size()));
+  return length + little_endian(masked_crc32c(length)) + std::string(bytes) +
+         little_endian(masked_crc32c(bytes));
+}
+
+EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_iteration) {
+  make_directories(directory);
+  std::array<char, 256> host{"host"};
+  static_cast<void>(::gethostname(host.data(), host.size() - 1));
+  path_ = directory / ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time())) + "." +
+                       host.data() + "." + std::to_string(::getpid()));
+  descriptor_ = open_at_end(path_);
+  append_to(descriptor_, path_, tfrecord(event(0, 3, "brain.Event:2")));
+  if (first_iteration == 0) return;
+  ProtobufMessage session_log;
+  session_log.number(1, 1);  // status: START
+  append_to(descriptor_, path_, tfrecord(event(first_iteration, 7, session_log.bytes())));
+}
+
+EventFile::~EventFile() { ::close(descriptor_); }
+
+void EventFile::write(const Metrics& metrics) {
+  ProtobufMessage summary;  // { value = 1 { tag = 1; simple_value = 2 } }
+  const auto add = [&](const std::string& tag, double value) {
+    ProtobufMessage scalar;
+    scalar.text(1, tag);
+    scalar.real(2, static_cast<float>(value));
+    summary.message(1, scalar);
+  };
+  if (metrics.train_loss) add("train/loss", *metrics.train_loss);
+  add("train/lr", metrics.lr);
+  for (const Score& score : metrics.train_scores) add("train/" + score.name, score.value);
+  if (metrics.tokens_per_second > 0) add("train/tokens_per_second", metrics.tokens_per_second);
+  if (metrics.tokens >= 0) add("train/tokens", static_cast<double>(metrics.tokens));
+  if (metrics.grad_norm) add("train/grad_norm", *metrics.grad_norm);
+  if (metrics.skipped) add("train/skipped_updates", static_cast<double>(*metrics.skipped));
+  if (metrics.loss_scale) add("train/loss_scale", *metrics.loss_scale);
+  for (const LayerNorms& layer : metrics.layers) {
+    add("grad_norm/" + layer.layer, layer.gradient);
+    add("weight_norm/" + layer.layer, layer.weight);
+    add("update_ratio/" + layer.layer, layer.update_ratio());
+  }
+  if (metrics.val_loss) add("val/loss", *metrics.val_loss);
+  for (const Score& score : metrics.val_scores) add("val/" + score.name, score.value);
+  append_to(descriptor_, path_, tfrecord(event(metrics.iter, 5, summary.bytes())));
 }
 
 }  // namespace zoo

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/training/layer_norms.h"
@@ -55,6 +56,31 @@ class MetricsLog {
   MetricsLog& operator=(const MetricsLog&) = delete;
 
   /// Throws Error naming the file when the disk is full.
+  void write(const Metrics& metrics);
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+/// TFRecord's checksum: CRC-32C (Castagnoli), rotated plus a constant, so that a checksum of data that
+/// contains checksums is not weak.
+std::uint32_t masked_crc32c(std::string_view bytes);
+
+/// Frames a TFRecord: length, checksum of the length, bytes, checksum of the bytes; little-endian.
+std::string tfrecord(std::string_view bytes);
+
+/// Event file for TensorBoard: each record of the TFRecord file is a protobuf message "Event". A resumed run
+/// writes a new file that tells TensorBoard to drop the later steps of older files.
+class EventFile {
+ public:
+  /// Creates `directory` and events.out.tfevents.TIME.HOST.PROCESS in it. Throws Error naming it.
+  EventFile(const std::filesystem::path& directory, std::int64_t first_iteration);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  /// Writes train/loss, train/lr, …; val/loss, … after an evaluation. Throws Error when the disk is full.
   void write(const Metrics& metrics);
 
  private:

@@ -8,7 +8,6 @@
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"

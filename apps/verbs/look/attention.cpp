@@ -11,7 +11,6 @@
 #include "apps/command/output.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"

@@ -6,7 +6,6 @@
 
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/plots/pictures.h"
 #include "data/base/atomic_file.h"
 
 namespace zoo {

@@ -6,7 +6,6 @@
 #include "apps/command/progress.h"
 #include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
-#include "apps/plots/pictures.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"

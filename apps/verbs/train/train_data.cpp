@@ -5,9 +5,8 @@
 #include <span>
 
 #include "apps/command/tokenizer_choice.h"
-#include "apps/training/batches/class_labels.h"
 #include "apps/training/batches/document_encoder.h"
-#include "apps/training/batches/encode_conversations.h"
+#include "apps/training/batches/encode_examples.h"
 #include "data/base/lines.h"
 #include "data/examples/conversation_file.h"
 #include "models/tasks/translate.h"

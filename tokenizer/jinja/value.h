@@ -72,8 +72,12 @@ struct Dict {
   void set(const Value& key, Value value, class Heap& heap);
 };
 
+/// Names and their values: namespace(), and the variables of a frame.
 struct Namespace {
   std::vector<std::pair<std::string, Value>> entries;
+
+  const Value* find(std::string_view name) const;
+  void set(const std::string& name, Value value);
 };
 
 /// The variable `loop`.

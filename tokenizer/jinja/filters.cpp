@@ -35,12 +35,6 @@ Value part_of(Value value, const Value* path, Heap& heap) {
   return value;
 }
 
-template <std::string (*kChange)(std::string_view)>
-Value changed(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return marked_like(value, heap.text(kChange(str(value, heap))), heap);
-}
-
 Value title(const Value& value, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; text_in(value) && i < text_in(value)->size(); ++i) heap.step();
   arguments.bind({});
@@ -167,7 +161,7 @@ struct Keyed {
 };
 
 Value sorted(std::vector<Keyed> entries, bool reversed, Heap& heap) {
-  std::stable_sort(entries.begin(), entries.end(), [&](const Keyed& a, const Keyed& b) {
+  std::ranges::stable_sort(entries, [&](const Keyed& a, const Keyed& b) {
     heap.step();
     return reversed ? compare(b.key, a.key, heap) < 0 : compare(a.key, b.key, heap) < 0;
   });
@@ -200,9 +194,7 @@ Value unique(const Value& value, const Arguments& arguments, Heap& heap) {
   std::vector<Value> keys, kept;
   for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
-    const bool is_known =
-        std::any_of(keys.begin(), keys.end(), [&](const Value& known) { return equal(known, key, heap); });
-    if (is_known) continue;
+    if (std::ranges::any_of(keys, [&](const Value& known) { return equal(known, key, heap); })) continue;
     keys.push_back(std::move(key));
     kept.push_back(entry);
   }
@@ -276,7 +268,7 @@ template <class Number> bool read_number(std::string text, Number& number) {
     if (text[i] == '_' && (i == 0 || !is_digit(i - 1) || !is_digit(i + 1))) return false;
   std::erase(text, '_');
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.erase(0, 1);
-  if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x7F; }))
+  if (std::ranges::any_of(text, [](unsigned char c) { return c > 0x7F; }))
     throw Fault("the number '" + text + "' is not ASCII");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) throw Fault("the number '" + text + "' is too large");

@@ -49,7 +49,7 @@ template <bool kAtEnd> Value has_affix(const Value& object, const Arguments& arg
   };
   const List* choices = list_in(*bound[0]);
   if (choices == nullptr || choices->kind != ListKind::tuple) return fits(*bound[0]);
-  return std::any_of(choices->items.begin(), choices->items.end(), fits);
+  return std::ranges::any_of(choices->items, fits);
 }
 
 template <bool kAtEnd> Value remove_affix(const Value& object, const Arguments& arguments, Heap& heap) {
@@ -71,12 +71,6 @@ Value replace(const Value& object, const Arguments& arguments, Heap& heap) {
   return heap.text(replaced(self(object), text_of(*bound[0], "the first argument of replace"),
                             added(object, *bound[1], "the second argument of replace", heap),
                             bound[2] ? integer_of(*bound[2], "count") : -1, heap));
-}
-
-template <std::string (*kChange)(std::string_view)>
-Value changed(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return heap.text(kChange(self(object)));
 }
 
 template <bool kFromRight> Value find(const Value& object, const Arguments& arguments, Heap&) {
@@ -115,10 +109,9 @@ Value title(const Value& object, const Arguments& arguments, Heap& heap) {
 template <int (*kFits)(int)> Value all_of(const Value& object, const Arguments& arguments, Heap&) {
   arguments.bind({});
   const std::string& text = self(object);
-  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
+  if (std::ranges::any_of(text, [](unsigned char c) { return c > 0x7F; }))
     throw Fault("is not supported for texts outside of ASCII");
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return kFits(c) != 0; });
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return kFits(c) != 0; });
 }
 
 enum class Part { keys, values, items };
@@ -200,15 +193,11 @@ constexpr std::array kNumberLacks = {"real",      "imag",     "numerator",  "den
                                      "hex",       "fromhex",  "is_integer", "as_integer_ratio", "bit_length",
                                      "bit_count", "to_bytes", "from_bytes"};
 
-template <std::size_t kSize> bool holds(const std::array<const char*, kSize>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool lacks(const Value& object, std::string_view name) {
-  if (text_in(object)) return holds(kTextLacks, name);
-  if (list_in(object)) return holds(kListLacks, name);
-  if (is_number(object)) return holds(kNumberLacks, name);
-  return dict_in(object) != nullptr && holds(kDictLacks, name);
+  if (text_in(object)) return std::ranges::count(kTextLacks, name) > 0;
+  if (list_in(object)) return std::ranges::count(kListLacks, name) > 0;
+  if (is_number(object)) return std::ranges::count(kNumberLacks, name) > 0;
+  return dict_in(object) != nullptr && std::ranges::count(kDictLacks, name) > 0;
 }
 
 }  // namespace

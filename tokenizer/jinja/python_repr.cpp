@@ -105,8 +105,8 @@ class JsonWriter {
   std::vector<std::string> dict_parts(const Dict& dict) {
     auto entries = dict.entries;
     if (style_.sort_keys)
-      std::stable_sort(entries.begin(), entries.end(),
-                       [this](const auto& a, const auto& b) { return compare(a.first, b.first, heap_) < 0; });
+      std::ranges::stable_sort(
+          entries, [this](const auto& a, const auto& b) { return compare(a.first, b.first, heap_) < 0; });
     std::vector<std::string> parts;
     ++level_;
     for (const auto& [key, value] : entries) {

@@ -146,7 +146,7 @@ class GgufVocabulary {
       std::string& token = tokens_[id];
       if (token.empty()) token = "[EMPTY_" + std::to_string(id) + "]";  // as in llama.cpp
       if (model_ == "bert" && types_[id] != kControl)
-        token = token.starts_with(kGgufSpace) ? token.substr(kGgufSpace.size()) : "##" + token;
+        token = token.starts_with(kSpaceMark) ? token.substr(kSpaceMark.size()) : "##" + token;
       const auto [other, added] = ids_.emplace(token, id);
       if (!added)
         section_.fail(key("tokens"), "has ", json(token).dump(), " twice, as ", other->second, " and ", id);
@@ -157,9 +157,10 @@ class GgufVocabulary {
     json added = json::array();
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       if (types_[id] != kControl && types_[id] != kUserDefined && types_[id] != kUnknown) continue;
-      json& token = added.emplace_back(added_token_json(static_cast<std::int64_t>(id), tokens_[id]));
-      token["special"] = types_[id] != kUserDefined;
-      token["rstrip"] = takes_spaces(id);
+      AddedToken token = special_token(tokens_[id], static_cast<TokenId>(id));
+      token.special = types_[id] != kUserDefined;
+      token.rstrip = takes_spaces(id);
+      added.push_back(added_token_json(token));
     }
     return added;
   }
@@ -206,13 +207,11 @@ class GgufVocabulary {
     if (found == all.end())
       section_.fail(key("pre"), "is '", pre, "', a way to cut words that the zoo does not know");
     json parts = json::array();
-    for (const std::string& pattern : found->patterns)
-      parts.push_back(object_of_type(
-          "Split", {{"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}}));
+    for (const std::string& pattern : found->patterns) parts.push_back(split_json(pattern));
     const json bytes =
         byte_level_json(/*add_prefix_space=*/false, /*trim_offsets=*/true, /*use_regex=*/false);
     parts.push_back(bytes);
-    json root{{"pre_tokenizer", object_of_type("Sequence", {{"pretokenizers", parts}})}, {"decoder", bytes}};
+    json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", bytes}};
     if (found->composes) root["normalizer"] = object_of_type("NFC");
     root["model"] = object_of_type(
         "BPE", {{"vocab", vocabulary_json(tokens_)}, {"ignore_merges", found->keeps_whole_words}});
@@ -244,16 +243,11 @@ class GgufVocabulary {
 
   json sentencepiece_bpe() const {
     const bool prepends = flag("add_space_prefix", true);
-    json normalizers = json::array(), decoders = json::array();
-    if (prepends) normalizers.push_back(object_of_type("Prepend", {{"prepend", kGgufSpace}}));
-    normalizers.push_back(
-        object_of_type("Replace", {{"pattern", {{"String", " "}}}, {"content", kGgufSpace}}));
-    decoders.push_back(object_of_type("Replace", {{"pattern", {{"String", kGgufSpace}}}, {"content", " "}}));
-    decoders.push_back(object_of_type("ByteFallback"));
-    decoders.push_back(object_of_type("Fuse"));
-    if (prepends) decoders.push_back(object_of_type("Strip", {{"content", " "}, {"start", 1}, {"stop", 0}}));
-    json root{{"normalizer", object_of_type("Sequence", {{"normalizers", normalizers}})},
-              {"decoder", object_of_type("Sequence", {{"decoders", decoders}})}};
+    json normalizers = json::array();
+    if (prepends) normalizers.push_back(object_of_type("Prepend", {{"prepend", kSpaceMark}}));
+    normalizers.push_back(replace_json({{"String", " "}}, kSpaceMark));
+    json root{{"normalizer", sequence_json("normalizers", normalizers)},
+              {"decoder", byte_fallback_decoder_json(prepends)}};
     root["model"] = object_of_type("BPE", {{"vocab", vocabulary_json(tokens_)},
                                            {"merges", merges()},
                                            {"unk_token", role("unk_token")},
@@ -266,13 +260,11 @@ class GgufVocabulary {
   json unigram() const {
     const auto scores = list<double>("scores", true, &json::is_number);
     const bool prepends = flag("add_space_prefix", true);
-    const json words = object_of_type(
-        "Metaspace",
-        {{"replacement", kGgufSpace}, {"prepend_scheme", prepends ? "always" : "never"}, {"split", true}});
+    const json words = metaspace_json(prepends ? "always" : "never", /*split=*/true);
     json parts = json::array({words});
     if (flag("remove_extra_whitespaces", false))
       parts.insert(parts.begin(), object_of_type("WhitespaceSplit"));
-    json root{{"pre_tokenizer", object_of_type("Sequence", {{"pretokenizers", parts}})}, {"decoder", words}};
+    json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", words}};
     if (section_.find(key("precompiled_charsmap").c_str()) != nullptr) {
       std::string bytes;
       for (const json& byte : section_.require(key("precompiled_charsmap").c_str(), JsonType::array)) {
@@ -284,8 +276,7 @@ class GgufVocabulary {
     }
     const bool has_bytes = std::find(types_.begin(), types_.end(), kByte) != types_.end();
     root["model"] = object_of_type("Unigram", {{"vocab", json::array()}, {"byte_fallback", has_bytes}});
-    if (has_bytes)
-      root["decoder"] = object_of_type("Sequence", {{"decoders", {object_of_type("ByteFallback"), words}}});
+    if (has_bytes) root["decoder"] = sequence_json("decoders", {object_of_type("ByteFallback"), words});
     for (std::size_t id = 0; id < tokens_.size(); ++id)
       root["model"]["vocab"].push_back({tokens_[id], scores[id]});
     role("unk_token");

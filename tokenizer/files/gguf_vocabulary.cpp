@@ -14,6 +14,7 @@
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/text/split_patterns.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -200,7 +201,7 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
   if (model != "llama") return;
   const auto plain = tokenizer.encode("a");
   metadata.emplace_back("tokenizer.ggml.add_space_prefix",
-                        !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kGgufSpace));
+                        !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kSpaceMark));
 }
 
 // Reads the metadata and compares ids: what GGUF has no keys for. Throws Error if texts without added tokens

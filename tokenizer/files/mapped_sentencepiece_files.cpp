@@ -29,9 +29,8 @@ struct MappedVocabulary {
 
 // The pieces' text, joined as in the library: without the leading space.
 std::string joined_pieces(std::string text) {
-  constexpr std::string_view kSpace = "\u2581";
-  for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
-    text.replace(at, kSpace.size(), " ");
+  for (std::size_t at = 0; (at = text.find(kSpaceMark, at)) != text.npos; ++at)
+    text.replace(at, kSpaceMark.size(), " ");
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 

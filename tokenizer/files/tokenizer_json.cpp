@@ -7,6 +7,7 @@
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 
@@ -193,13 +194,7 @@ json applied_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   content["cleans_up_spaces"] = pipeline.cleans_up_spaces;
   content["added_tokens"] = json::array();
   for (const AddedToken& token : pipeline.added_tokens)
-    content["added_tokens"].push_back({{"id", token.id},
-                                       {"content", token.content},
-                                       {"single_word", token.single_word},
-                                       {"lstrip", token.lstrip},
-                                       {"rstrip", token.rstrip},
-                                       {"normalized", token.normalized},
-                                       {"special", token.special}});
+    content["added_tokens"].push_back(added_token_json(token));
   return content;
 }
 

@@ -190,10 +190,6 @@ void guess_roles(Pipeline& pipeline) {
 
 }  // namespace
 
-AddedToken special_token(std::string content) {
-  return {.content = std::move(content), .normalized = false, .special = true};
-}
-
 TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   TokenizerSettings settings;
   settings.named_class = canonical_class(section.text("tokenizer_class", ""));

@@ -58,9 +58,6 @@ struct TokenizerSettings {
   void add_sentinels();
 };
 
-/// The token for a text in a role or in a list of special tokens.
-AddedToken special_token(std::string content);
-
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 

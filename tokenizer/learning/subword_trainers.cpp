@@ -30,11 +30,8 @@ WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) 
 
 json pre_tokenizer(SplitPattern pattern) {
   if (pattern == SplitPattern::gpt2) return byte_level_json(false, true, true);
-  const json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", expression_of(pattern)}}},
-                      {"behavior", "Isolated"},
-                      {"invert", false}};
-  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_json(false, true, false)}}};
+  return sequence_json("pretokenizers",
+                       {split_json(expression_of(pattern)), byte_level_json(false, true, false)});
 }
 
 constexpr const char* kPrefix = "##";
@@ -78,21 +75,11 @@ json post_processor(const std::vector<std::string>& tokens) {
                        [&](const std::string& token) { return id_of(tokens, token); });
 }
 
-json normalizer(const BertNormalizerOptions& options) {
-  json normalizer = {{"type", "BertNormalizer"},
-                     {"clean_text", options.clean_text},
-                     {"handle_chinese_chars", options.handle_chinese_chars},
-                     {"strip_accents", nullptr},
-                     {"lowercase", options.lowercase}};
-  if (options.strip_accents) normalizer["strip_accents"] = *options.strip_accents;
-  return normalizer;
-}
-
 json tokenizer_config(const WordPieceTrainerOptions& options) {
   json config = {{"tokenizer_class", "BertTokenizer"},
                  {"do_lower_case", options.normalizer.lowercase},
                  {"tokenize_chinese_chars", options.normalizer.handle_chinese_chars},
-                 {"strip_accents", normalizer(options.normalizer)["strip_accents"]}};
+                 {"strip_accents", bert_normalizer_json(options.normalizer)["strip_accents"]}};
   for (const auto& [role, token] :
        {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"),
         std::pair("sep_token", "[SEP]"), std::pair("mask_token", "[MASK]")}) {
@@ -165,7 +152,7 @@ void save_wordpiece(const std::vector<std::string>& tokens, const WordPieceTrain
                       {"vocab", vocabulary_json(tokens)}};
   write_tokenizer_json(directory,
                        {{"added_tokens", added_tokens_json(options.special_tokens, tokens)},
-                        {"normalizer", normalizer(options.normalizer)},
+                        {"normalizer", bert_normalizer_json(options.normalizer)},
                         {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                         {"post_processor", post_processor(tokens)},
                         {"decoder", {{"type", "WordPiece"}, {"prefix", kPrefix}, {"cleanup", true}}},

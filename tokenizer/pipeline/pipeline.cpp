@@ -4,6 +4,10 @@
 
 namespace zoo {
 
+AddedToken special_token(std::string content, TokenId id) {
+  return {.content = std::move(content), .id = id, .normalized = false, .special = true};
+}
+
 TokenRegistry::TokenRegistry(Pipeline& pipeline) : pipeline_(pipeline) {
   ids_.reserve(pipeline.vocabulary.size());
   for (const VocabularyEntry& entry : pipeline.vocabulary) ids_.insert_or_assign(entry.text, entry.id);
@@ -24,8 +28,7 @@ TokenId TokenRegistry::add(AddedToken token) {
     for (const AddedToken& other : added) token.id = std::max(token.id, other.id + 1);
   }
   ids_[token.content] = token.id;
-  const auto same = std::find_if(added.begin(), added.end(),
-                                 [&](const AddedToken& other) { return other.content == token.content; });
+  const auto same = std::ranges::find(added, token.content, &AddedToken::content);
   const TokenId id = token.id;
   if (same == added.end()) {
     added.push_back(std::move(token));

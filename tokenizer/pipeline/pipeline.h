@@ -59,6 +59,9 @@ struct AddedToken {
   bool special = false;      // skipped when decoding
 };
 
+/// The token for a text in a role or in a list of special tokens.
+AddedToken special_token(std::string content, TokenId id = -1);
+
 /// Finds added tokens in texts. The longest match wins.
 class AddedTokenFinder {
  public:

@@ -123,7 +123,7 @@ Encoding SentencePieceTokenizer::tokenize(std::string_view text, const EncodeOpt
   // A word begins with a piece that begins with a space.
   std::int32_t word = -1;
   for (const TokenId id : encoding.ids) {
-    const bool begins = processor_->IdToPiece(id).starts_with("\u2581");
+    const bool begins = processor_->IdToPiece(id).starts_with(kSpaceMark);
     if (begins || word < 0) ++word;
     encoding.words.push_back(word);
   }

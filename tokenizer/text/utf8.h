@@ -74,6 +74,9 @@ std::string excerpt(std::string_view text, std::size_t bytes);
 /// U+FFFD
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
+/// U+2581, sentencepiece's mark of a space
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+
 /// Replaces each invalid sequence by U+FFFD (the longest start of a character, else one byte, as browsers and
 /// Python's errors="replace" do).
 std::string replace_invalid_utf8(std::string_view text);

@@ -8,6 +8,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
@@ -56,7 +57,7 @@ class TokenAdder {
     root_["model"]["vocab"][token] = id;
     for (const json& added : root_["added_tokens"])
       if (added["content"] == token) return;
-    root_["added_tokens"].push_back(added_token_json(id, token));
+    root_["added_tokens"].push_back(added_token_json(special_token(token, static_cast<TokenId>(id))));
   }
 
   std::int64_t id(const std::string& token) const { return ids_[token].get<std::int64_t>(); }

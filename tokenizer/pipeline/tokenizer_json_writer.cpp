@@ -1,7 +1,5 @@
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/json.h"
@@ -100,15 +98,6 @@ json added_token_json(const AddedToken& token) {
   return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
           {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
           {"special", token.special}};
-}
-
-json added_tokens_json(std::span<const std::string> special_tokens, std::span<const std::string> tokens) {
-  json added = json::array();
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    if (std::ranges::find(special_tokens, tokens[id]) == special_tokens.end()) continue;
-    added.push_back(added_token_json(special_token(tokens[id], static_cast<TokenId>(id))));
-  }
-  return added;
 }
 
 json fast_tokenizer_config() {

@@ -45,10 +45,6 @@ nlohmann::json template_json(const std::vector<std::string>& single, const std::
 /// An entry of "added_tokens".
 nlohmann::json added_token_json(const AddedToken& token);
 
-/// The "added_tokens" for special tokens, which are among `tokens`.
-nlohmann::json added_tokens_json(std::span<const std::string> special_tokens,
-                                 std::span<const std::string> tokens);
-
 /// A tokenizer_config.json that leaves tokenizer.json unchanged.
 nlohmann::json fast_tokenizer_config();
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "tokenizer/files/tokenizer_settings.h"
+#include "tokenizer/pipeline/unigram_model.h"
 
 namespace zoo {
 
@@ -52,5 +53,9 @@ bool rebuild_as_class(const TokenizerSettings& settings, const std::filesystem::
 /// model's.
 void set_class_parts(const TokenizerSettings& settings, const std::filesystem::path& file, Pipeline& pipeline,
                      std::string_view charsmap = "");
+
+/// The pipeline of a class that runs a sentencepiece unigram model, whose file has this table.
+Pipeline unigram_pipeline(const TokenizerSettings& settings, const std::filesystem::path& file,
+                          std::string_view charsmap, const std::vector<UnigramPiece>& pieces, TokenId unk_id);
 
 }  // namespace zoo

@@ -143,8 +143,7 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
   if (root.find("padding") != nullptr)
     if (const auto pad = TokenRegistry(pipeline).find(root.section("padding").text("pad_token", "[PAD]")))
       pipeline.roles.try_emplace(SpecialToken::pad, *pad);
-  auto tokenizer = std::make_unique<PipelineTokenizer>(
-      std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
+  auto tokenizer = tokenizer_of(std::move(pipeline), settings, path);
   tokenizer->set_limits({.truncates_left = has_left_direction(root, "truncation"),
                          .pads_left = has_left_direction(root, "padding")});
   return tokenizer;

@@ -277,4 +277,11 @@ PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings, cons
   return files;
 }
 
+std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
+                                                const fs::path& file, std::vector<std::string> others) {
+  others.push_back(file.filename().string());
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
+                                             tokenizer_files(settings, file.parent_path(), others));
+}
+
 }  // namespace zoo

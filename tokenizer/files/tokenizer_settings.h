@@ -66,4 +66,9 @@ PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings,
                                          const std::filesystem::path& directory,
                                          const std::vector<std::string>& names);
 
+/// A tokenizer that saves the settings files, this file and `others` beside it.
+std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
+                                                const std::filesystem::path& file,
+                                                std::vector<std::string> others = {});
+
 }  // namespace zoo

@@ -25,6 +25,8 @@ std::string read_text_file(const fs::path& path) {
   return text;
 }
 
+}  // namespace
+
 MergePairs read_merges_txt(const fs::path& path) {
   MergePairs merges;
   const std::string text = read_text_file(path);
@@ -37,8 +39,6 @@ MergePairs read_merges_txt(const fs::path& path) {
   }
   return merges;
 }
-
-}  // namespace
 
 std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
   const json root = read_json(path, kMostVocabulary);

@@ -17,8 +17,9 @@ namespace zoo {
 std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path, TokenizerSettings settings);
 std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path, TokenizerSettings settings);
 
-/// The tokens of a vocab.json and their ids.
+/// The tokens of a vocab.json and their ids, and the pairs of a merges.txt.
 std::vector<VocabularyEntry> read_vocabulary_object(const std::filesystem::path& path);
+MergePairs read_merges_txt(const std::filesystem::path& path);
 
 /// A sentencepiece model. If the settings name T5, ALBERT or Llama it runs as in transformers, else as in the
 /// sentencepiece library.

@@ -1,7 +1,6 @@
 #include "tokenizer/files/gguf_vocabulary.h"
 
 #include <map>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -157,13 +156,10 @@ Tokens from_sentencepiece(const fs::path& path) {
 
 // vocab.json and merges.txt in tokenizer.json's format.
 json json_of_classic_files(const fs::path& directory) {
-  json model{{"type", "BPE"},
-             {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
-             {"merges", json::array()}};
-  std::istringstream lines(read_model_file(directory / "merges.txt"));
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty() && !line.starts_with("#version")) model["merges"].push_back(line);
-  return {{"model", model}};
+  return {{"model",
+           {{"type", "BPE"},
+            {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
+            {"merges", read_merges_txt(directory / "merges.txt")}}}};
 }
 
 Tokens tokens_of(const Tokenizer& tokenizer, const json& config) {

@@ -14,6 +14,22 @@ namespace zoo {
 
 class JsonSection;
 
+/// A role and its keys in the settings files and in GGUF.
+struct RoleKey {
+  SpecialToken role;
+  const char *key, *gguf_key;
+};
+
+/// In the order in which transformers adds their tokens.
+inline constexpr RoleKey kRoleKeys[] = {
+    {SpecialToken::bos, "bos_token", "tokenizer.ggml.bos_token_id"},
+    {SpecialToken::eos, "eos_token", "tokenizer.ggml.eos_token_id"},
+    {SpecialToken::unk, "unk_token", "tokenizer.ggml.unknown_token_id"},
+    {SpecialToken::sep, "sep_token", "tokenizer.ggml.seperator_token_id"},  // the format's spelling
+    {SpecialToken::pad, "pad_token", "tokenizer.ggml.padding_token_id"},
+    {SpecialToken::cls, "cls_token", "tokenizer.ggml.cls_token_id"},
+    {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}};
+
 /// The content of tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the class,
 /// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {

@@ -47,7 +47,7 @@ void StreamDecoder::shift_window(bool give_up) {
   const TokenIds pending = this->pending();
   if (context_ == 0 && shown_ == 0) {
     // Nothing was shown so far: all ids become the context, each once.
-    const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;
+    const bool repeated = std::ranges::count(window_, window_.back()) > 1;
     if (repeated) window_.pop_back();
     return;
   }

@@ -211,7 +211,7 @@ GgufFile::Tensor read_tensor(Reader& reader, const std::string& place) {
   if (row % static_cast<std::int64_t>(tensor.type->block) != 0)
     reader.fail(what, " has rows of ", row, " numbers, but blocks of ", tensor.type->name, " have ",
                 tensor.type->block);
-  std::reverse(tensor.shape.begin(), tensor.shape.end());
+  std::ranges::reverse(tensor.shape);
   tensor.begin = reader.number<std::uint64_t>(what);
   const auto bytes = checked_product({numbers / tensor.type->block, tensor.type->bytes});
   if (!bytes) reader.fail(what, " is too large");
@@ -233,7 +233,7 @@ void place(std::vector<GgufFile::Tensor>& tensors, std::size_t alignment, std::s
            const Reader& reader) {
   const auto aligned = [&](std::size_t at) { return (at + alignment - 1) / alignment * alignment; };
   const std::size_t start = aligned(reader.at());
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(tensors, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   std::size_t expected = start;
   for (GgufFile::Tensor& tensor : tensors) {
     const std::string what = "tensor '" + tensor.name + "'";

@@ -30,7 +30,7 @@ bool has_part(std::string_view text, std::span<const std::string_view> words) {
   std::string part;
   bool found = false;
   const auto end_part = [&] {
-    found = found || std::ranges::find(words, part) != words.end();
+    found = found || std::ranges::count(words, part) > 0;
     part.clear();
   };
   for (const char c : text) {
@@ -73,7 +73,7 @@ std::string FileColumns::ours(std::string_view theirs) const {
 void FileColumns::check(std::span<const std::string> found, std::span<const std::string> known,
                         const Line& line, const std::string& file) {
   const auto has = [](std::span<const std::string> names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
+    return std::ranges::count(names, name) > 0;
   };
   for (const auto& [theirs, name] : own) {
     if (!has(known, name))

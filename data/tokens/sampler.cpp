@@ -112,7 +112,7 @@ std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::
                                                          std::int64_t batch_size) {
   std::vector<std::int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
     return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
   });
   std::vector<std::vector<std::int64_t>> batches;

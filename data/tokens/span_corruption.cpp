@@ -13,7 +13,7 @@ namespace {
 std::vector<std::int64_t> divide(std::int64_t total, std::int64_t parts, RandomStream& random) {
   std::vector<std::int64_t> cuts = random.permutation(total - 1);
   cuts.resize(static_cast<std::size_t>(parts - 1));
-  std::sort(cuts.begin(), cuts.end());
+  std::ranges::sort(cuts);
   std::vector<std::int64_t> lengths;
   std::int64_t begin = 0;
   for (const std::int64_t cut : cuts) {

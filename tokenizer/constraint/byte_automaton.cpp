@@ -227,7 +227,7 @@ class Closure {
       spend(node.free.size());
       open.insert(open.end(), node.free.begin(), node.free.end());
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
   }
 
@@ -298,7 +298,7 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
     }
     std::vector<State> states;
     for (std::size_t of = 0; of < reached.size(); ++of) {
-      const auto alike = std::find(reached.begin(), reached.end(), reached[of]);
+      const auto alike = std::ranges::find(reached, reached[of]);
       const auto first = static_cast<std::size_t>(alike - reached.begin());
       states.push_back(first < of ? states[first] : state_of(closure.of(reached[of])));
     }

@@ -66,8 +66,7 @@ bool text_fits(const Json& branch, const std::string& text) {
 Json matches_of(const Json& patterns, Json values) {
   const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
   for (const Json& expression : patterns) {
-    if (std::none_of(values.begin(), values.end(), [](const Json& value) { return value.is_string(); }))
-      break;
+    if (std::ranges::none_of(values, [](const Json& value) { return value.is_string(); })) break;
     const ByteAutomaton pattern(searched_text(expression.get<std::string>(), everything));
     Json kept = Json::array();
     for (const Json& value : values)
@@ -88,7 +87,7 @@ bool number_fits(const Json& branch, const Json& number) {
 bool value_fits(const Json& branch, const Json& value, const std::string& place) {
   if (branch.contains("type")) {
     const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
-    if (std::none_of(branch["type"].begin(), branch["type"].end(), fits)) return false;
+    if (std::ranges::none_of(branch["type"], fits)) return false;
   }
   const auto refuse_beside = [&](const char* key) {
     if (branch.contains(key))
@@ -104,8 +103,8 @@ bool value_fits(const Json& branch, const Json& value, const std::string& place)
     refuse_beside("properties");
     refuse_beside("additionalProperties");
     const Json required = branch.value("required", Json::array());
-    return std::all_of(required.begin(), required.end(),
-                       [&](const Json& name) { return value.contains(name.get<std::string>()); });
+    return std::ranges::all_of(required,
+                               [&](const Json& name) { return value.contains(name.get<std::string>()); });
   }
   if (value.is_string()) return text_fits(branch, value.get<std::string>());
   return !value.is_number() || number_fits(branch, value);
@@ -282,10 +281,10 @@ SchemaBranches::Branches SchemaBranches::alternatives(const Json& list, const ch
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Branches more = product(branches, of(list[i], inside(place, key, i)), place);
     const auto may_hold_at_once = [&](const Json& one) {
-      return std::any_of(all.begin(), all.end(),
-                         [&](const Json& before) { return !exclude_each_other(one, before, place); });
+      return std::ranges::any_of(all,
+                                 [&](const Json& before) { return !exclude_each_other(one, before, place); });
     };
-    if (key == std::string_view("oneOf") && std::any_of(more.begin(), more.end(), may_hold_at_once))
+    if (key == std::string_view("oneOf") && std::ranges::any_of(more, may_hold_at_once))
       refuse_schema(place, "'oneOf' whose alternatives may hold at once is not supported; use 'anyOf'");
     all.insert(all.end(), more.begin(), more.end());
   }
@@ -302,7 +301,7 @@ bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place
   if (!both->contains("type") || both->at("type") != Json::array({"object"})) return false;
   const Json properties = both->value("properties", Json::object());
   const Json required = both->value("required", Json::array());
-  return std::any_of(required.begin(), required.end(), [&](const Json& name) {
+  return std::ranges::any_of(required, [&](const Json& name) {
     const auto property = properties.find(name.get<std::string>());
     return property != properties.end() && of(*property, place + "/properties/" + property.key()).empty();
   });
@@ -337,8 +336,7 @@ bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<cons
     if (next == goal) return true;
     if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen, depth + 1)) return true;
   }
-  return std::any_of(value.begin(), value.end(),
-                     [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });
+  return std::ranges::any_of(value, [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });
 }
 
 }  // namespace zoo

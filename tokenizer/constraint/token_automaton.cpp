@@ -62,7 +62,7 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     if (tokens_[id].size() == 1) single[static_cast<unsigned char>(tokens_[id][0])] = true;
   }
   const auto text = [&](TokenId id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
-  std::sort(ids.begin(), ids.end(), [&](TokenId a, TokenId b) { return text(a) < text(b); });
+  std::ranges::sort(ids, [&](TokenId a, TokenId b) { return text(a) < text(b); });
   std::string_view before;
   for (const TokenId id : ids) {
     const std::string& own = text(id);
@@ -73,7 +73,7 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     longest_ = std::max(longest_, own.size());
     before = own;
   }
-  const bool every_byte = std::all_of(single.begin(), single.end(), [](bool there) { return there; });
+  const bool every_byte = std::ranges::all_of(single, [](bool there) { return there; });
   if (every_byte && bytes_.size() * sorted_.size() > kMostSteps) {
     measure_by_bytes();
   } else {

@@ -116,7 +116,7 @@ class GgufVocabulary {
     for (const auto& [name, value] : section_.object().items()) {
       if (!name.starts_with(kPrefix) || name.ends_with("_token_id")) continue;
       const std::string_view rest = std::string_view(name).substr(std::string_view(kPrefix).size());
-      if (std::find(kKnown.begin(), kKnown.end(), rest) == kKnown.end())
+      if (std::ranges::count(kKnown, rest) == 0)
         section_.fail(name, "is a key that the zoo does not know: it may change the tokens");
     }
   }
@@ -201,7 +201,7 @@ class GgufVocabulary {
   json byte_level() const {
     const std::string pre = section_.text(key("pre").c_str());
     const auto& all = gguf_splittings();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const GgufSplitting& splitting) {
+    const auto found = std::ranges::find_if(all, [&](const GgufSplitting& splitting) {
       return splitting.names.find(" " + pre + " ") != std::string_view::npos;
     });
     if (found == all.end())
@@ -225,8 +225,7 @@ class GgufVocabulary {
     const auto scores = list<double>("scores", true, &json::is_number);
     std::vector<std::size_t> order(tokens_.size());
     for (std::size_t id = 0; id < order.size(); ++id) order[id] = id;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
     json merges = json::array();
     for (const std::size_t id : order) {
       const std::string& token = tokens_[id];
@@ -274,7 +273,7 @@ class GgufVocabulary {
       }
       root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", encode_base64(bytes)}});
     }
-    const bool has_bytes = std::find(types_.begin(), types_.end(), kByte) != types_.end();
+    const bool has_bytes = std::ranges::count(types_, kByte) > 0;
     root["model"] = object_of_type("Unigram", {{"vocab", json::array()}, {"byte_fallback", has_bytes}});
     if (has_bytes) root["decoder"] = sequence_json("decoders", {object_of_type("ByteFallback"), words});
     for (std::size_t id = 0; id < tokens_.size(); ++id)

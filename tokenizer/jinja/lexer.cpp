@@ -134,8 +134,7 @@ class Lexer {
     if (c == '\'' || c == '"') return read_string();
     constexpr std::array kSymbols = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "*", "/", "%", "~", "(",
                                      ")",  "[",  "]",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
-    const auto symbol =
-        std::find_if(kSymbols.begin(), kSymbols.end(), [this](const char* s) { return sees(s); });
+    const auto symbol = std::ranges::find_if(kSymbols, [this](const char* s) { return sees(s); });
     if (symbol == kSymbols.end()) {
       std::size_t ignored = at_;
       fail("unexpected character " + describe_character(next_code_point(source_, ignored)));

@@ -229,7 +229,7 @@ std::vector<const Value*> Arguments::bind(std::initializer_list<const char*> par
   std::vector<const Value*> bound(parameters.size());
   for (std::size_t i = 0; i < positional.size(); ++i) bound[i] = &positional[i];
   for (const auto& [name, value] : named) {
-    const auto found = std::find(parameters.begin(), parameters.end(), name);
+    const auto found = std::ranges::find(parameters, name);
     if (found == parameters.end()) throw Fault("has no argument '" + name + "'");
     const Value*& slot = bound[static_cast<std::size_t>(found - parameters.begin())];
     if (slot != nullptr) throw Fault("has two values for '" + name + "'");

@@ -87,9 +87,9 @@ class MergeLearner {
     const std::map<char32_t, std::int64_t> counts = count_characters(words);
     std::vector<std::pair<char32_t, std::int64_t>> kept(counts.begin(), counts.end());
     if (options_.limit_alphabet && kept.size() > static_cast<std::size_t>(*options_.limit_alphabet)) {
-      std::stable_sort(kept.begin(), kept.end(), [](auto& a, auto& b) { return a.second > b.second; });
+      std::ranges::stable_sort(kept, [](auto& a, auto& b) { return a.second > b.second; });
       kept.resize(static_cast<std::size_t>(*options_.limit_alphabet));
-      std::sort(kept.begin(), kept.end());
+      std::ranges::sort(kept);
     }
     for (const auto& [character, count] : kept) {
       alphabet_.insert(character);

@@ -54,8 +54,8 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
 }
 
 bool AddedTokenFinder::may_find(std::string_view text) const {
-  return !empty() && std::any_of(text.begin(), text.end(),
-                                 [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
+  return !empty() &&
+         std::ranges::any_of(text, [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
 }
 
 const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_t at,

@@ -293,7 +293,7 @@ bool BpeModel::append_fallback(std::string_view character, std::size_t place,
   if (!options_.byte_fallback) return false;
   const std::string text = written(character, place);
   const auto id_of = [this](char byte) { return fallback_bytes_[static_cast<unsigned char>(byte)]; };
-  if (std::any_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) == kUnknown; })) return false;
+  if (std::ranges::any_of(text, [&](char byte) { return id_of(byte) == kUnknown; })) return false;
   for (const char byte : text) symbols.push_back({id_of(byte), 1});
   return true;
 }

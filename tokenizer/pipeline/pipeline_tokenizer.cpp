@@ -164,8 +164,7 @@ std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from)
     return content.empty() || is_letter(content.front()) || is_letter(content.back()) ||
            content.find(' ') != std::string::npos;
   };
-  if (!streams() || std::any_of(pipeline_.added_tokens.begin(), pipeline_.added_tokens.end(), reaches_across))
-    return text.size();
+  if (!streams() || std::ranges::any_of(pipeline_.added_tokens, reaches_across)) return text.size();
   for (std::size_t i = std::max<std::size_t>(from, 1); i + 1 < text.size(); ++i)
     if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;
   return text.size();
@@ -177,7 +176,7 @@ bool PipelineTokenizer::encode_streaming(std::string_view text, TokenIds& ids) c
   if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
   SplitText parts{AlignedText(text, 0, false), {{0, static_cast<std::uint32_t>(text.size())}}};
   raw_tokens_.split(parts);
-  return std::all_of(parts.words.begin(), parts.words.end(), [&](const Word& part) {
+  return std::ranges::all_of(parts.words, [&](const Word& part) {
     if (!part.is_token()) return encode_part(parts.view(part), ids);
     ids.push_back(part.id);
     return true;

@@ -96,8 +96,7 @@ std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const T
   for (const TokenId id : ids) require_id(id, vocab_size());
   std::string text;
   while (!ids.empty()) {
-    const auto special =
-        std::find_if(ids.begin(), ids.end(), [this](TokenId id) { return processor_->IsControl(id); });
+    const auto special = std::ranges::find_if(ids, [this](TokenId id) { return processor_->IsControl(id); });
     text += decode({ids.begin(), special});
     if (special == ids.end()) break;
     text += processor_->IdToPiece(*special);

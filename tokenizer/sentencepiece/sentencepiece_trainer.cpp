@@ -151,10 +151,9 @@ bool is_letter_or_digit(char c) {
 // so train one to find out. A letter or digit always remains.
 void require_characters(const std::vector<std::string_view>& lines, const SentencePieceOptions& options) {
   const auto holds_letter = [](std::string_view line) {
-    return std::any_of(line.begin(), line.end(), is_letter_or_digit);
+    return std::ranges::any_of(line, is_letter_or_digit);
   };
-  const bool sure =
-      options.user_defined_symbols.empty() && std::any_of(lines.begin(), lines.end(), holds_letter);
+  const bool sure = options.user_defined_symbols.empty() && std::ranges::any_of(lines, holds_letter);
   if (sure) return;
   bool has_characters = false;
   if (!lines.empty()) {

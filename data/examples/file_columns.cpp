@@ -118,12 +118,7 @@ nlohmann::json FileColumns::read_object(const Line& line, const std::string& fil
 
 nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line, const std::string& file,
                                                         std::span<const std::string> known) {
-  nlohmann::ordered_json theirs;
-  try {
-    theirs = parse_ordered_json(line.text);
-  } catch (const Error& error) {
-    throw Error(file, ", line ", line.number, ": ", error.what());
-  }
+  const nlohmann::ordered_json theirs = parse_ordered_json(line.text);
   if (!theirs.is_object()) throw Error(file, ", line ", line.number, ": expected a JSON object");
   return renamed(theirs, line, file, known);
 }

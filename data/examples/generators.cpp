@@ -197,10 +197,7 @@ const ToySet& find_toy_set(const std::string& name) {
               did_you_mean(name, toy_set_names()));
 }
 
-bool is_toy_set(const std::string& name) {
-  const std::vector<std::string> names = toy_set_names();
-  return std::ranges::count(names, name) > 0;
-}
+bool is_toy_set(const std::string& name) { return std::ranges::count(toy_sets(), name, &ToySet::name) > 0; }
 
 std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
   return make_lines(name, {.sum = "=", .others = " > "}, count, seed);

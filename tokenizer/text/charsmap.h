@@ -36,10 +36,6 @@ class Charsmap {
   bool keeps(unsigned char c) const { return keeps_[c]; }
 
  private:
-  std::size_t first_child(std::size_t at) const {
-    const std::uint32_t unit = units_[at];
-    return at ^ (unit >> 10 << (unit >> 6 & 8));
-  }
   template <class Visit> void visit_rules(std::string_view text, Visit visit) const;
 
   std::vector<std::uint32_t> units_;

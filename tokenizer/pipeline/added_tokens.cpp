@@ -58,20 +58,6 @@ bool AddedTokenFinder::may_find(std::string_view text) const {
          std::ranges::any_of(text, [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
 }
 
-const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_t at,
-                                               std::size_t& end) const {
-  const AddedToken* longest = nullptr;
-  ByteTrie::Node node = ByteTrie::kRoot;
-  while (at < text.size()) {
-    node = trie_.child(node, static_cast<unsigned char>(text[at++]));
-    if (node == ByteTrie::kNoNode) break;
-    if (trie_.id(node) == ByteTrie::kNoId) continue;
-    longest = &tokens_[static_cast<std::size_t>(trie_.id(node))];
-    end = at;
-  }
-  return longest;
-}
-
 void AddedTokenFinder::split_word(std::string_view text, std::uint32_t offset,
                                   std::vector<Word>& words) const {
   const auto push = [&](std::size_t begin, std::size_t end, TokenId id) {
@@ -81,18 +67,20 @@ void AddedTokenFinder::split_word(std::string_view text, std::uint32_t offset,
   };
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = 0;
     const bool begins = begins_[static_cast<unsigned char>(text[at])];
-    const AddedToken* token = begins ? longest_at(text, at, end) : nullptr;
-    if (token == nullptr) {
+    const ByteTrie::Match match =
+        begins ? trie_.longest(ByteTrie::kRoot, text.substr(at)) : ByteTrie::Match();
+    if (match.size == 0) {
       ++at;
       continue;
     }
-    if (!token->single_word || is_whole_word(text, at, end)) {
-      const std::size_t from = token->lstrip ? std::max(skip_spaces_back(text, at), done) : at;
-      const std::size_t to = token->rstrip ? skip_spaces(text, end) : end;
+    const AddedToken& token = tokens_[static_cast<std::size_t>(match.id)];
+    const std::size_t end = at + match.size;
+    if (!token.single_word || is_whole_word(text, at, end)) {
+      const std::size_t from = token.lstrip ? std::max(skip_spaces_back(text, at), done) : at;
+      const std::size_t to = token.rstrip ? skip_spaces(text, end) : end;
       push(done, from, -1);
-      push(from, to, token->id);
+      push(from, to, token.id);
       done = to;
     }
     at = end;

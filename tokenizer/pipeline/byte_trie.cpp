@@ -70,6 +70,15 @@ ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
   }
 }
 
+ByteTrie::Match ByteTrie::longest(Node from, std::string_view text) const {
+  Match longest;
+  for (std::size_t at = 0; from != kNoNode && at < text.size();) {
+    from = child(from, static_cast<unsigned char>(text[at++]));
+    if (from != kNoNode && id(from) != kNoId) longest = {id(from), at};
+  }
+  return longest;
+}
+
 ByteTrie::Node ByteTrie::walk(Node from, std::string_view text) const {
   for (const char c : text) {
     if (from == kNoNode) break;

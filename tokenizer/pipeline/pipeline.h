@@ -74,7 +74,6 @@ class AddedTokenFinder {
   void split(SplitText& text) const;
 
  private:
-  const AddedToken* longest_at(std::string_view text, std::size_t at, std::size_t& end) const;
   void split_word(std::string_view text, std::uint32_t begin, std::vector<Word>& words) const;
 
   std::vector<AddedToken> tokens_;

@@ -1,5 +1,6 @@
 #include "tokenizer/pipeline/pre_tokenizer.h"
 
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
@@ -134,21 +135,8 @@ CharacterKind kind_of(char32_t c) {
 }  // namespace
 
 PreTokenizer bert_pre_tokenizer() {
-  return [](SplitText& text) {
-    split(text, [](std::string_view word, Parts& parts) {
-      std::size_t begin = 0;
-      for (std::size_t at = 0; at < word.size();) {
-        const std::size_t here = at;
-        const char32_t c = next_code_point(word, at);
-        const bool space = is_white_space(c);
-        if (!space && !is_punctuation(c)) continue;
-        parts.push_back({index(begin), index(here), false});
-        if (!space) parts.push_back({index(here), index(at), true});
-        begin = at;
-      }
-      parts.push_back({index(begin), index(word.size()), false});
-    });
-  };
+  return in_sequence<SplitText>(
+      {whitespace_split_pre_tokenizer(), punctuation_pre_tokenizer(SplitBehavior::isolated)});
 }
 
 PreTokenizer whitespace_pre_tokenizer() {

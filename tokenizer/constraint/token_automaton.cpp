@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "data/base/error.h"
-#include "data/base/lines.h"
 #include "tokenizer/text/byte_level.h"
 
 namespace zoo {
@@ -18,12 +17,9 @@ constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostSteps = 100'000'000;
 
 // The byte of a byte token, as in fallback_token(); empty for another token.
-std::string fallback_byte(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x")) return "";
-  const auto byte = number_in<unsigned>(token.substr(3, 2), 16);
-  return byte && token == fallback_token(static_cast<unsigned char>(*byte))
-             ? std::string(1, static_cast<char>(*byte))
-             : "";
+std::string bytes_of_fallback(std::string_view token) {
+  const auto byte = fallback_byte(token);
+  return byte && token == fallback_token(*byte) ? std::string(1, static_cast<char>(*byte)) : "";
 }
 
 // Breadth-first search from the ends. forward[s] are the successors of s.
@@ -162,7 +158,7 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   bool has_letter = false;
   for (TokenId id = 0; id < count; ++id) {
     const std::string text = tokenizer.decode(TokenIds{id}), token = tokenizer.token_text(id);
-    if (token != text) bytes[static_cast<std::size_t>(id)] = fallback_byte(token);
+    if (token != text) bytes[static_cast<std::size_t>(id)] = bytes_of_fallback(token);
     if (has_letter || !bytes[static_cast<std::size_t>(id)].empty()) continue;
     before = id;
     has_letter = text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;

@@ -1,6 +1,5 @@
 #include <array>
 
-#include "data/base/lines.h"
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/text_work.h"
@@ -21,12 +20,6 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     done = at + from.size();
   }
   text = result.append(text, done);
-}
-
-// The byte of "<0xC3>"; -1 for other tokens.
-int byte_of(const std::string& token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
-  return number_in<int>(std::string_view(token).substr(3, 2), 16).value_or(-1);
 }
 
 std::string decode_bytes(const std::string& bytes) {
@@ -102,9 +95,8 @@ TokenDecoder byte_fallback_decoder() {
       bytes.clear();
     };
     for (std::string& token : tokens) {
-      const int byte = byte_of(token);
-      if (byte >= 0) {
-        bytes += static_cast<char>(byte);
+      if (const auto byte = fallback_byte(token)) {
+        bytes += static_cast<char>(*byte);
         continue;
       }
       flush();

@@ -141,6 +141,8 @@ class Parser {
     if (at_ == text_.size()) refuse("a \\ at the end");
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
+    if (const std::size_t control = std::string_view("ntrfv").find(letter); control != text_.npos)
+      return one(static_cast<unsigned char>("\n\t\r\f\v"[control]));
     switch (letter) {
       case 'd': return digits_of(dialect_, inside);
       case 'D': return complement(digits_of(dialect_, outside));
@@ -148,11 +150,6 @@ class Parser {
       case 'W': return complement(words_of(dialect_, outside));
       case 's': return spaces_of(dialect_);
       case 'S': return complement(spaces_of(dialect_));
-      case 'n': return {{'\n', '\n'}};
-      case 't': return {{'\t', '\t'}};
-      case 'r': return {{'\r', '\r'}};
-      case 'f': return {{'\f', '\f'}};
-      case 'v': return {{'\v', '\v'}};
       case 'x': return one(hexadecimal(2));
       case 'u': return one(is_python() ? hexadecimal(4) : unicode_escape());
       case '0':

@@ -33,14 +33,14 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
   silence_sentencepiece();
   const SentencePieceFile file = SentencePieceFile::parse(model_, what);
   is_like_t5_ = file.is_like_t5();
+  const std::string unusable = what + ": not a sentencepiece model that can be used";
+  sentencepiece::util::Status status;
   try {
-    const auto status = processor_->LoadFromSerializedProto(model_);
-    if (!status.ok()) throw Error(what, ": not a sentencepiece model that can be used: ", cause_of(status));
-  } catch (const Error&) {
-    throw;
+    status = processor_->LoadFromSerializedProto(model_);
   } catch (const std::exception& error) {
-    throw Error(what, ": not a sentencepiece model that can be used: ", error.what());
+    throw Error(unusable, ": ", error.what());
   }
+  require_ok(status, unusable);
   try {
     file.require_utf8_pieces(what);
     if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
@@ -67,8 +67,7 @@ std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->Get
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
   require_text(text);
   std::vector<std::string> pieces;
-  const auto status = processor_->Encode(text, &pieces);
-  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  require_ok(processor_->Encode(text, &pieces), "sentencepiece cannot encode the text");
   return pieces;
 }
 
@@ -79,16 +78,15 @@ TokenIds SentencePieceTokenizer::text_ids(std::string_view text) const {
     unigram_->encode(text, ids);
     return ids;
   }
-  const auto status = processor_->Encode(text, &ids);
-  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  require_ok(processor_->Encode(text, &ids), "sentencepiece cannot encode the text");
   return ids;
 }
 
 std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) require_id(id, vocab_size());
   std::string text;
-  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-  if (!status.ok()) throw Error("sentencepiece cannot decode the ids: ", cause_of(status));
+  require_ok(processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
+             "sentencepiece cannot decode the ids");
   return text;
 }
 

@@ -82,14 +82,13 @@ std::string run(const Arguments& arguments, const std::vector<std::string_view>&
   silence_sentencepiece();
   Lines iterator(lines);
   std::string model;
+  sentencepiece::util::Status status;
   try {
-    const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
-    if (!status.ok()) throw Error("cannot train a sentencepiece model: ", cause_of(status));
-  } catch (const Error&) {
-    throw;
+    status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
   } catch (const std::exception& error) {
     throw Error("cannot train a sentencepiece model: ", error.what());
   }
+  require_ok(status, "cannot train a sentencepiece model");
   return model;
 }
 

@@ -230,9 +230,7 @@ class GgufVocabulary {
     for (const std::size_t id : order) {
       const std::string& token = tokens_[id];
       if (types_[id] == kControl || types_[id] == kUnknown || types_[id] == kByte) continue;
-      std::size_t at = 0;
-      next_code_point(token, at);
-      for (; at < token.size(); next_code_point(token, at)) {
+      for (std::size_t at = character_end(token, 0); at < token.size(); at = character_end(token, at)) {
         const std::string left = token.substr(0, at), right = token.substr(at);
         if (ids_.contains(left) && ids_.contains(right)) merges.push_back({left, right});
       }

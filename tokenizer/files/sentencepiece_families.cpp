@@ -47,9 +47,8 @@ MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   for (const VocabularyEntry& entry : vocabulary) {
     const std::string_view text = entry.text;
     if (ids[text] != entry.id) continue;
-    std::size_t at = 0;
-    while (at < text.size()) {
-      next_code_point(text, at);
+    for (std::size_t at = 0; at < text.size();) {
+      at = character_end(text, at);
       const std::string_view left = text.substr(0, at), right = text.substr(at);
       if (!right.empty() && ids.contains(left) && ids.contains(right)) merges.emplace_back(left, right);
     }

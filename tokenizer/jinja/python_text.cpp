@@ -83,8 +83,7 @@ std::string to_lower(std::string_view text) {
 
 std::string capitalized(std::string_view text) {
   if (text.empty()) return "";
-  std::size_t first = 0;
-  next_code_point(text, first);
+  const std::size_t first = character_end(text, 0);
   return from_icu(icu_text(text.substr(0, first)).toTitle(nullptr, icu::Locale::getRoot())) +
          to_lower(text.substr(first));
 }
@@ -104,8 +103,7 @@ std::string titled(std::string_view text) {
   constexpr std::u32string_view kBetweenWords = U"-({[<";
   std::string result, word;
   const auto finish = [&] {
-    std::size_t first = 0;
-    if (!word.empty()) next_code_point(word, first);
+    const std::size_t first = word.empty() ? 0 : character_end(word, 0);
     result +=
         to_upper(std::string_view(word).substr(0, first)) + to_lower(std::string_view(word).substr(first));
     word.clear();

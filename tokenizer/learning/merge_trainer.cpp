@@ -111,9 +111,8 @@ class MergeLearner {
     if (!prefix.empty()) {
       std::set<char32_t> inside;
       for (const auto& [word, count] : words) {
-        std::size_t at = 0;
-        if (!word.empty()) next_code_point(word, at);
-        while (at < word.size()) inside.insert(next_code_point(word, at));
+        for (std::size_t at = word.empty() ? 0 : character_end(word, 0); at < word.size();)
+          inside.insert(next_code_point(word, at));
       }
       for (const char32_t c : inside) {
         std::string text = prefix;

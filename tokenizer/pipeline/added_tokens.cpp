@@ -10,8 +10,7 @@ namespace {
 
 // The character that ends before text[end].
 char32_t character_before(std::string_view text, std::size_t end) {
-  std::size_t at = end - 1;
-  while (continues_character(text[at])) --at;
+  std::size_t at = character_begin(text, end);
   return next_code_point(text, at);
 }
 
@@ -22,12 +21,7 @@ bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
-  while (at > 0) {
-    const char32_t c = character_before(text, at);
-    if (!is_white_space(c)) break;
-    do --at;
-    while (continues_character(text[at]));
-  }
+  while (at > 0 && is_white_space(character_before(text, at))) at = character_begin(text, at);
   return at;
 }
 

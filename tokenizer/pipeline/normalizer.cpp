@@ -121,10 +121,7 @@ Normalizer replace_normalizer(TextPattern pattern, std::string content) {
     std::size_t done = 0;
     for (const ByteRange match : matches) {
       rewriter.keep(match.begin - done);
-      for (std::size_t at = match.begin; at < match.end;) {
-        next_code_point(text.text, at);
-        rewriter.skip(1);
-      }
+      for (std::size_t at = match.begin; at < match.end; at = character_end(text.text, at)) rewriter.skip(1);
       for (std::size_t at = 0; at < content.size();) rewriter.add(next_code_point(content, at));
       done = match.end;
     }

@@ -57,18 +57,6 @@ Spaces spaces_of(std::string_view token) {
   return spaces;
 }
 
-std::uint32_t character_after(std::string_view text, std::uint32_t at) {
-  std::size_t end = at;
-  next_code_point(text, end);
-  return static_cast<std::uint32_t>(end);
-}
-
-std::uint32_t character_before(std::string_view text, std::uint32_t at) {
-  do --at;
-  while (at > 0 && continues_character(text[at]));
-  return at;
-}
-
 }  // namespace
 
 PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
@@ -252,9 +240,10 @@ ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view tok
   auto [leading, trailing] = spaces_of(token);
   const bool was_added = pipeline_.offset_trimming->add_prefix_space && (is_first || range.begin == 0);
   if (leading == 1 && was_added) leading = 0;
-  for (; leading > 0 && range.begin < range.end; --leading) range.begin = character_after(text, range.begin);
-  for (; trailing > 0 && range.end > range.begin; --trailing) range.end = character_before(text, range.end);
-  return range;
+  std::size_t begin = range.begin, end = range.end;
+  for (; leading > 0 && begin < end; --leading) begin = character_end(text, begin);
+  for (; trailing > 0 && end > begin; --trailing) end = character_begin(text, end);
+  return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
 // The text of a token in `tokenizers`: for an added token, or a piece unknown to Unigram, the text that it

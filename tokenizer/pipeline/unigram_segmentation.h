@@ -49,8 +49,7 @@ void UnigramSegmentation<Score>::find(const ByteTrie& trie, const std::vector<Sc
                                       Score unknown_score, TokenId unknown, std::string_view text) {
   steps_.assign(text.size() + 1, {});
   for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t next = begin;
-    next_code_point(text, next);
+    const std::size_t next = character_end(text, begin);
     const Score so_far = steps_[begin].score;
     bool is_known = false;
     ByteTrie::Node node = ByteTrie::kRoot;

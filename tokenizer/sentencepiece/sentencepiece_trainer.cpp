@@ -32,9 +32,7 @@ std::size_t cut_at(std::string_view line) {
   if (line.size() <= kMaxLine) return line.size();
   const std::size_t space = line.rfind(' ', kMaxLine);
   if (space != line.npos && space > 0) return space;
-  std::size_t end = kMaxLine;
-  while (continues_character(line[end])) --end;
-  return end;
+  return character_begin(line, kMaxLine + 1);
 }
 
 void add_line(std::string_view line, std::vector<std::string_view>& lines) {

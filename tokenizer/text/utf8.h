@@ -48,8 +48,20 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return result;
 }
 
+/// The end of the character that begins at text[at].
+inline std::size_t character_end(std::string_view text, std::size_t at) {
+  next_code_point(text, at);
+  return at;
+}
+
 /// True for a continuation byte of UTF-8.
 inline bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// The beginning of the character that ends before text[end], end > 0.
+inline std::size_t character_begin(std::string_view text, std::size_t end) {
+  while (continues_character(text[--end]) && end > 0) continue;
+  return end;
+}
 
 /// The first position from `from` on at which a character of a UTF-8 text begins, or its end.
 inline std::size_t next_character(std::string_view text, std::size_t from) {

@@ -37,16 +37,12 @@ constexpr std::array<GgufType, 12> kTypes{{{0, "F32", 1, 4},
                                            {28, "F64", 1, 8},
                                            {30, "BF16", 1, 2}}};
 
-struct OtherType {
-  std::uint32_t id;
-  const char* name;
-};
 // Types of ggml that the zoo does not read.
-constexpr OtherType kOthers[]{{9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
-                              {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
-                              {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
-                              {27, "I64"},    {29, "IQ1_M"},   {34, "TQ1_0"}, {35, "TQ2_0"},  {39, "MXFP4"},
-                              {40, "NVFP4"}};
+constexpr std::pair<std::uint32_t, const char*> kOthers[]{
+    {9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+    {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
+    {24, "I8"},      {25, "I16"},   {26, "I32"},    {27, "I64"},   {29, "IQ1_M"},   {34, "TQ1_0"},
+    {35, "TQ2_0"},   {39, "MXFP4"}, {40, "NVFP4"}};
 
 // Types of the metadata's values.
 enum class Value : std::uint32_t {

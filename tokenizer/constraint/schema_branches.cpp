@@ -151,23 +151,14 @@ Json union_of(Json a, const Json& b) {
   return a;
 }
 
-Json types_in_both(const Json& a, const Json& b) {
-  const auto covered = [](const Json& types, const Json& by) {
-    const std::set<nlohmann::json> known = set_of(by);
-    Json found = Json::array();
-    for (const Json& type : types)
-      if (known.contains(nlohmann::json(type)) || (type == "integer" && known.contains("number")))
-        found.push_back(type);
-    return found;
-  };
-  return union_of(covered(a, b), covered(b, a));
-}
-
-Json values_in_both(const Json& a, const Json& b) {
+// The values of `a` that are in `b`; of types, every integer is a number.
+Json values_in_both(const Json& a, const Json& b, bool are_types = false) {
   const std::set<nlohmann::json> known = set_of(b);
   Json both = Json::array();
   for (const Json& value : a)
-    if (known.contains(nlohmann::json(value))) both.push_back(value);
+    if (known.contains(nlohmann::json(value)) ||
+        (are_types && value == "integer" && known.contains("number")))
+      both.push_back(value);
   return both;
 }
 
@@ -194,7 +185,7 @@ Json merged_properties(const Json& a, const Json& b) {
 }
 
 Json merged_values(const std::string& key, const Json& a, const Json& b) {
-  if (key == "type") return types_in_both(a, b);
+  if (key == "type") return union_of(values_in_both(a, b, true), values_in_both(b, a, true));
   if (key == "enum") return values_in_both(a, b);
   if (key == "required" || key == "pattern") return union_of(a, b);
   if (key == "items" || key == "additionalProperties") return {{"allOf", Json::array({a, b})}};

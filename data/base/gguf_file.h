@@ -21,8 +21,7 @@
 
 namespace zoo {
 
-/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. `id` is ggml's number of the
-/// type.
+/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. `id` is ggml's.
 struct GgufType {
   std::uint32_t id;
   const char* name;

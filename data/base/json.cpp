@@ -40,8 +40,7 @@ template <class Json> std::string text_of(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// Builds ordered_json in linear time: the library's parser compares each key of an object with all earlier
-// ones.
+// In linear time: the library's parser compares each key of an object with all earlier ones.
 class OrderedReader : public nlohmann::json_sax<ordered_json> {
  public:
   bool null() override { return add(nullptr); }

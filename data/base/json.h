@@ -17,7 +17,7 @@ nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = k
 /// The same from the text of the file `path`.
 nlohmann::json read_json(const std::filesystem::path& path, const std::string& text);
 
-/// Reads a JSON array from a file. Throws as read_json does.
+/// The same of an array.
 nlohmann::json read_json_array(const std::filesystem::path& path);
 
 /// Writes `value` atomically, indented by two and with a final newline.

@@ -29,8 +29,7 @@ PhiloxKey philox_key(std::uint64_t seed);
 /// interval", 2019).
 std::uint64_t uniform_below(std::uint64_t range, PhiloxCounter counter, PhiloxKey key);
 
-/// Selects a sequence of batches. Samplers with different seeds or streams never repeat one another (for
-/// example training, evaluation, or a data-parallel rank).
+/// Selects a sequence of batches: samplers with different seeds or streams never repeat one another.
 struct SamplerSeed {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;

@@ -37,8 +37,8 @@ struct RenderedChat {
   std::vector<ByteRange> answers;  // bytes of `text` between {% generation %} and {% endgeneration %}
 };
 
-/// Settings of jinja2. kTransformers: trim_blocks and lstrip_blocks. kHarness, as in lm-evaluation-harness:
-/// without them, and a template that uses a value that is not there is an Error (StrictUndefined).
+/// Settings of jinja2. kTransformers: trim_blocks and lstrip_blocks. kHarness, of lm-evaluation-harness:
+/// neither, and a value that is not there is an Error (StrictUndefined).
 enum class TemplateRules { kTransformers, kHarness };
 
 /// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (with break,

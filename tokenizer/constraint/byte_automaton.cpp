@@ -135,8 +135,7 @@ class Builder {
     return node_of(end_a, end_b);
   }
 
-  // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is an independent
-  // range.
+  // Splits the code points until each byte of the UTF-8 is an independent range.
   void add_range(char32_t first, char32_t last, std::int32_t from, std::int32_t to) {
     for (const char32_t end : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
       if (first > end || last <= end) continue;

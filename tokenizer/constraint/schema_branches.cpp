@@ -23,8 +23,7 @@ constexpr std::size_t kMostMerged = 5'000'000;  // of work_of(): some seconds
 // For a quick search of a long list. Ignores the order of properties; 1 equals 1.0.
 std::set<nlohmann::json> set_of(const Json& list) { return {list.begin(), list.end()}; }
 
-// The work of a merge: values, each text for its length, and each object for its members, which are found one
-// by one.
+// The work of a merge: values, texts by their length, and objects, whose members are found one by one.
 std::size_t work_of(const Json& value) {
   constexpr std::size_t kSize = 64;
   if (value.is_string()) return 1 + value.get_ref<const std::string&>().size() / kSize;
@@ -61,8 +60,7 @@ bool text_fits(const Json& branch, const std::string& text) {
   return !is_below(branch, "minLength", size) && !is_above(branch, "maxLength", size);
 }
 
-// The values without texts that a pattern rules out. An automaton takes long to build, and up to 67 MB: one
-// at a time, for all values.
+// The values without texts that a pattern rules out. An automaton may have 67 MB: one at a time.
 Json matches_of(const Json& patterns, Json values) {
   const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
   for (const Json& expression : patterns) {

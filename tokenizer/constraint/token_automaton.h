@@ -15,9 +15,8 @@
 
 namespace zoo {
 
-/// The token sequences whose text fits a pattern (Willard and Louf, 2023). Idea: a state of the byte
-/// automaton is also a state over tokens; a token is allowed if its bytes lead to a state from which tokens
-/// reach the end.
+/// The token sequences whose text fits a pattern (Willard and Louf, 2023): a token is allowed if its bytes
+/// lead to a state of the byte automaton from which tokens reach the end.
 class TokenAutomaton {
  public:
   using State = ByteAutomaton::State;

@@ -25,9 +25,9 @@ MergePairs read_merges_txt(const std::filesystem::path& path);
 /// sentencepiece library.
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::filesystem::path& path, TokenizerSettings settings);
 
-/// The sentencepiece model of mBART, mBART-50 (sentencepiece.bpe.model), PEGASUS (spiece.model) or DeBERTa
-/// (spm.model) as the class of transformers that settings.tokenizer_class names. The class puts additional
-/// tokens before the pieces, which shifts their ids, or after them: mBART's languages, DeBERTa's mask.
+/// The sentencepiece model of mBART, mBART-50, PEGASUS or DeBERTa as the class of transformers that
+/// settings.tokenizer_class names. The class puts additional tokens before the pieces, which shifts their
+/// ids, or after them: mBART's languages, DeBERTa's mask.
 std::unique_ptr<Tokenizer> read_shifted_pieces(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// Languages of mBART or, if `has_50`, of mBART-50, in the order of their classes.

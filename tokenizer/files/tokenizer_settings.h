@@ -33,8 +33,7 @@ inline constexpr RoleKey kRoleKeys[] = {
 /// The content of tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the class,
 /// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
-  /// canonical_class() of the name in tokenizer_config.json, else in config.json; "" if neither names a
-  /// class.
+  /// canonical_class() of the name in tokenizer_config.json, else in config.json; "" if neither names one.
   std::string named_class;
   /// chosen_class() for the directory; "" if no class changes tokenizer.json.
   std::string tokenizer_class;

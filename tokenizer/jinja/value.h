@@ -37,8 +37,7 @@ struct Function {
 };
 
 using Text = std::shared_ptr<const std::string>;
-/// markupsafe's Markup, the result of the filter `safe`: `+` and its methods escape the plain texts that they
-/// add.
+/// markupsafe's Markup, of the filter `safe`: `+` and its methods escape the plain texts that they add.
 struct SafeText {
   Text text;
 };
@@ -49,8 +48,7 @@ using Value =
                  std::shared_ptr<const Dict>, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>,
                  std::shared_ptr<const Method>, const Macro*, Function, SafeText>;
 
-/// Python's list, tuple and range; a dict's items() and the like; the result of map and select, which has
-/// neither a length nor an item.
+/// Python's list, tuple and range; a dict's items(); the result of map, without a length and items.
 enum class ListKind { list, tuple, range, view, generator };
 
 struct List {
@@ -92,8 +90,8 @@ struct Method {
   std::string_view name;
 };
 
-/// Makes values and counts the cost of every operation, so that no template uses much memory or time: a unit
-/// is a byte that is read or written, a step the remaining cost of evaluating an expression.
+/// Makes values and bounds the cost of all operations: a unit is a byte that is read or written, a step the
+/// remaining cost of evaluating an expression.
 class Heap {
  public:
   /// Throws Fault if the template has used up its budget.

@@ -11,7 +11,7 @@
 namespace zoo {
 
 /// Checks that the normalization table of a sentencepiece model has no offsets beyond its end and fits the
-/// library's buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
+/// library's buffers: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
 /// replacements that its values point to. An empty table is valid.
 bool is_valid_charsmap(std::string_view map);
 

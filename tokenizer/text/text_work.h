@@ -6,9 +6,8 @@
 
 namespace zoo {
 
-/// Bounds the work of a tokenizer's normalizers, expressions and decoders for one text: a malicious
-/// tokenizer.json could multiply the text, or search it with costly expressions. Counts for the thread that
-/// creates it, while it lives.
+/// Bounds the work of normalizers, expressions and decoders for one text, which a malicious tokenizer.json
+/// could multiply. Counts for the thread that creates it, while it lives.
 class TextWork {
  public:
   /// For a text of this many bytes.

@@ -124,13 +124,10 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
     }
     case Kind::test: return passes_test(expression, frame);
     case Kind::negation: return !is_true(part(0));
-    case Kind::conjunction: {
-      Value left = part(0);
-      return is_true(left) ? part(1) : left;
-    }
+    case Kind::conjunction:
     case Kind::disjunction: {
       Value left = part(0);
-      return is_true(left) ? left : part(1);
+      return is_true(left) == (expression.kind == Kind::conjunction) ? part(1) : left;
     }
     case Kind::comparison: return compares(expression, frame);
     case Kind::concat: return concatenated(expression, frame);

@@ -120,11 +120,8 @@ template <Part kPart> Value view(const Value& object, const Arguments& arguments
   arguments.bind({});
   std::vector<Value> parts;
   for (const auto& [key, value] : dict_in(object)->entries) {
-    if (kPart == Part::values) {
-      parts.push_back(value);
-      continue;
-    }
-    parts.push_back(kPart == Part::keys ? key : heap.list({key, value}, ListKind::tuple));
+    if (kPart == Part::items) parts.push_back(heap.list({key, value}, ListKind::tuple));
+    else parts.push_back(kPart == Part::keys ? key : value);
   }
   return heap.list(std::move(parts), ListKind::view);
 }

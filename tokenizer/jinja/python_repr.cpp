@@ -28,16 +28,13 @@ std::string repr_of_text(const std::string& text) {
   const bool has_single = text.find('\'') != std::string::npos,
              has_double = text.find('"') != std::string::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
+  constexpr std::u32string_view kControls = U"\n\r\t";
   std::string result(1, quote);
   for (const char32_t c : characters_of(text)) {
     if (c == '\\' || c == static_cast<char32_t>(quote)) {
       (result += '\\') += static_cast<char>(c);
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\r') {
-      result += "\\r";
-    } else if (c == '\t') {
-      result += "\\t";
+    } else if (const std::size_t control = kControls.find(c); control != kControls.npos) {
+      (result += '\\') += "nrt"[control];
     } else if (is_printable(c)) {
       append_utf8(result, c);
     } else {

@@ -1,7 +1,6 @@
 #include "data/base/json.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

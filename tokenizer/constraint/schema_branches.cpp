@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/constraint/byte_automaton.h"
-#include "tokenizer/constraint/json_values.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

@@ -2,7 +2,6 @@
 #include <array>
 #include <charconv>
 
-#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {

@@ -3,7 +3,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tokenizer/text/text_pattern.h"
 #include "tokenizer/text/unicode.h"

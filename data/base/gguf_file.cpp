@@ -188,8 +188,7 @@ const GgufType* type_of(std::uint32_t id, const std::string& what, const Reader&
 
 // `end` becomes the number of bytes.
 GgufFile::Tensor read_tensor(Reader& reader, const std::string& place) {
-  GgufFile::Tensor tensor{
-      .name = reader.text(kLongestName, place), .type = nullptr, .shape = {}, .begin = 0, .end = 0};
+  GgufFile::Tensor tensor{.name = reader.text(kLongestName, place)};
   const std::string what = "tensor '" + tensor.name + "'";
   const auto dimensions = reader.number<std::uint32_t>(what);
   if (dimensions == 0 || dimensions > kMostDimensions)

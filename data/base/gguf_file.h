@@ -38,9 +38,9 @@ class GgufFile {
  public:
   struct Tensor {
     std::string name;
-    const GgufType* type;
-    std::vector<std::int64_t> shape;  // rows first, as in PyTorch
-    std::size_t begin, end;           // in the file
+    const GgufType* type = nullptr;
+    std::vector<std::int64_t> shape = {};  // rows first, as in PyTorch
+    std::size_t begin = 0, end = 0;        // in the file
   };
 
   /// Throws Error naming the file, the key or tensor and what is wrong with it.

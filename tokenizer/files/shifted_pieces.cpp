@@ -34,7 +34,10 @@ class ShiftedPieces {
          {SpecialToken::cls, SpecialToken::pad, SpecialToken::eos, SpecialToken::unk})
       add(role_text(role), 0);
     add_pieces_from(3);
-    for (const std::string_view language : mbart_languages(has_50_languages)) add_special(language);
+    for (const std::string_view language : mbart_languages(has_50_languages)) {
+      add(std::string(language), 0);
+      mark_special(std::string(language));
+    }
     add(role_text(SpecialToken::mask), 0);
     settings_.roles.at(SpecialToken::mask).lstrip = true;
     const std::string source = settings_.src_lang.value_or("en_XX");
@@ -105,11 +108,6 @@ class ShiftedPieces {
 
   void mark_special(const std::string& text) {
     settings_.additional_special_tokens.push_back(special_token(text));
-  }
-
-  void add_special(std::string_view text) {
-    add(std::string(text), 0);
-    mark_special(std::string(text));
   }
 
   // The class has its own order for the first pieces.

@@ -21,7 +21,8 @@ using nlohmann::json;
 std::vector<std::string> read_texts_by_id(const JsonSection& model) {
   const json& vocabulary = model.require("vocab", JsonType::object);
   if (vocabulary.empty()) model.fail("vocab", "is empty");
-  std::vector<const std::string*> pieces(vocabulary.size(), nullptr);
+  std::vector<std::string> pieces(vocabulary.size());
+  std::vector<bool> taken(pieces.size());
   for (const auto& [piece, id] : vocabulary.items()) {
     const std::string key = "vocab[" + json(piece).dump() + "]";
     const bool in_range = id.is_number_unsigned() && id.get<std::uint64_t>() < pieces.size();
@@ -29,14 +30,13 @@ std::vector<std::string> read_texts_by_id(const JsonSection& model) {
       model.fail(key, "is ", id.is_structured() ? id.type_name() : id.dump(),
                  ": expected an integer from 0 to ", pieces.size() - 1, ", as there are ", pieces.size(),
                  " entries");
-    const std::string*& place = pieces[id.get<std::size_t>()];
-    if (place != nullptr)
-      model.fail(key, "is ", id.dump(), ", which is also the id of ", json(*place).dump());
-    place = &vocabulary.find(piece).key();
+    const auto place = id.get<std::size_t>();
+    if (taken[place])
+      model.fail(key, "is ", id.dump(), ", which is also the id of ", json(pieces[place]).dump());
+    pieces[place] = piece;
+    taken[place] = true;
   }
-  std::vector<std::string> result;
-  for (const std::string* piece : pieces) result.push_back(*piece);
-  return result;
+  return pieces;
 }
 
 bool is_empty_text(const JsonSection& section, const char* key) {

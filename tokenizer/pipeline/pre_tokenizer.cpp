@@ -125,13 +125,6 @@ void put(std::string_view bytes, const AlignedText& from, std::size_t at, Aligne
   if (from.tracks()) to.source.resize(to.text.size(), from.source[at]);
 }
 
-enum class CharacterKind { space, word, other };
-
-CharacterKind kind_of(char32_t c) {
-  if (is_word_character(c)) return CharacterKind::word;
-  return is_white_space(c) ? CharacterKind::space : CharacterKind::other;
-}
-
 }  // namespace
 
 PreTokenizer bert_pre_tokenizer() {
@@ -140,24 +133,8 @@ PreTokenizer bert_pre_tokenizer() {
 }
 
 PreTokenizer whitespace_pre_tokenizer() {
-  return [](SplitText& text) {
-    split(text, [](std::string_view word, Parts& parts) {
-      std::size_t begin = 0;
-      CharacterKind kind = CharacterKind::space;
-      const auto close = [&](std::size_t end) {
-        if (kind != CharacterKind::space) parts.push_back({index(begin), index(end), true});
-        begin = end;
-      };
-      for (std::size_t at = 0; at < word.size();) {
-        const std::size_t here = at;
-        const CharacterKind next = kind_of(next_code_point(word, at));
-        if (next == kind) continue;
-        close(here);
-        kind = next;
-      }
-      close(word.size());
-    });
-  };
+  return in_sequence<SplitText>(
+      {whitespace_split_pre_tokenizer(), split_at(is_word_character, SplitBehavior::contiguous)});
 }
 
 PreTokenizer whitespace_split_pre_tokenizer() { return split_at(is_white_space, SplitBehavior::removed); }

@@ -17,20 +17,19 @@ template <class Function> void rewrite(AlignedText& text, Function f) {
   rewriter.finish();
 }
 
-// Replaces each character by f(character). kGone removes it and assigns its bytes to the character before it.
-constexpr char32_t kGone = 0x110000;
-
+// Replaces each character by f(character). kNoCharacter removes it and assigns its bytes to the character
+// before it.
 template <class Function> void filter(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
-  char32_t held = kGone;
+  char32_t held = kNoCharacter;
   std::size_t removed = 0;
   for (std::size_t at = 0; at < text.text.size();) {
     const char32_t c = f(next_code_point(text.text, at));
-    if (c == kGone) {
+    if (c == kNoCharacter) {
       ++removed;
       continue;
     }
-    if (held == kGone) {
+    if (held == kNoCharacter) {
       rewriter.skip(removed);
     } else {
       rewriter.replace(held, removed);
@@ -38,16 +37,8 @@ template <class Function> void filter(AlignedText& text, Function f) {
     held = c;
     removed = 0;
   }
-  if (held != kGone) rewriter.replace(held, removed);
+  if (held != kNoCharacter) rewriter.replace(held, removed);
   rewriter.finish();
-}
-
-void clean(AlignedText& text) {
-  filter(text, [](char32_t c) -> char32_t {
-    if (c == '\t' || c == '\n' || c == '\r') return ' ';
-    if (c == 0 || c == 0xFFFD || is_control(c)) return kGone;
-    return is_white_space(c) ? ' ' : c;
-  });
 }
 
 void space_ideographs(AlignedText& text) {
@@ -68,17 +59,23 @@ void lowercase_all(AlignedText& text) {
 
 }  // namespace
 
+char32_t cleaned(char32_t c) {
+  if (c == '\t' || c == '\n' || c == '\r') return ' ';
+  if (c == 0 || c == 0xFFFD || is_control(c)) return kNoCharacter;
+  return is_white_space(c) ? ' ' : c;
+}
+
 Normalizer normal_form(NormalForm form) {
   return [form](AlignedText& text) { to_normal_form(text, form); };
 }
 
 Normalizer bert_normalizer(const BertNormalizerOptions& options) {
   return [options](AlignedText& text) {
-    if (options.clean_text) clean(text);
+    if (options.clean_text) filter(text, cleaned);
     if (options.handle_chinese_chars) space_ideographs(text);
     if (options.strips_accents()) {
       to_normal_form(text, NormalForm::nfd);
-      filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kGone : c; });
+      filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kNoCharacter : c; });
     }
     if (options.lowercase) lowercase_all(text);
   };
@@ -87,7 +84,9 @@ Normalizer bert_normalizer(const BertNormalizerOptions& options) {
 Normalizer lowercase_normalizer() { return lowercase_all; }
 
 Normalizer strip_accents_normalizer() {
-  return [](AlignedText& text) { filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; }); };
+  return [](AlignedText& text) {
+    filter(text, [](char32_t c) { return is_combining_mark(c) ? kNoCharacter : c; });
+  };
 }
 
 Normalizer strip_normalizer(bool left, bool right) {
@@ -147,7 +146,7 @@ Normalizer nmt_normalizer() {
                          c == 0xFEFF || c == 0xFFFD;
       if (space) return ' ';
       const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
-      return control ? kGone : c;
+      return control ? kNoCharacter : c;
     });
   };
 }

@@ -23,6 +23,10 @@ struct BertNormalizerOptions {
   bool strips_accents() const { return strip_accents.value_or(lowercase); }
 };
 
+/// What clean_text makes of a character; kNoCharacter if it removes it.
+inline constexpr char32_t kNoCharacter = 0x110000;
+char32_t cleaned(char32_t c);
+
 Normalizer normal_form(NormalForm form);
 Normalizer bert_normalizer(const BertNormalizerOptions& options);
 Normalizer lowercase_normalizer();

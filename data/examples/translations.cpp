@@ -65,11 +65,6 @@ Lexicon read_lexicon() {
   return all;
 }
 
-const Lexicon& lexicon() {
-  static const Lexicon all = read_lexicon();
-  return all;
-}
-
 // Indices of the words in a phrase, regardless of form and position.
 struct WordChoice {
   std::vector<std::size_t> nouns, determiners, adjectives, verbs;
@@ -94,7 +89,7 @@ bool is_held_out(const WordChoice& words) {
 
 class Phrase {
  public:
-  explicit Phrase(RandomStream& random) : random_(random) {}
+  Phrase(const Lexicon& lexicon, RandomStream& random) : lexicon_(lexicon), random_(random) {}
 
   void draw() {
     switch (random_.below(4)) {
@@ -179,7 +174,7 @@ class Phrase {
     if (verb.takes_object) add_noun_phrase(Kind::kThing, /*is_object=*/true);
   }
 
-  const Lexicon& lexicon_ = lexicon();
+  const Lexicon& lexicon_;
   RandomStream& random_;
   WordChoice words_;
   std::size_t number_ = 0;
@@ -190,11 +185,12 @@ class Phrase {
 }  // namespace
 
 std::string make_translations(PhraseSet set, std::int64_t count, std::uint64_t seed) {
+  static const Lexicon lexicon = read_lexicon();
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) {
     RandomStream random(seed, {.step = line});
     for (;;) {
-      Phrase phrase(random);
+      Phrase phrase(lexicon, random);
       phrase.draw();
       if (is_held_out(phrase.words()) != (set == PhraseSet::kHeldOut)) continue;
       text += phrase.line();

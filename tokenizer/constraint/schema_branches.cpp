@@ -45,17 +45,9 @@ bool crossed(const Json& branch, const char* least, const char* most) {
   return branch.contains(least) && branch.contains(most) && branch[most] < branch[least];
 }
 
-bool is_below(const Json& branch, const char* least, std::size_t size) {
-  return branch.contains(least) && size < branch[least].get<std::size_t>();
-}
-
-bool is_above(const Json& branch, const char* most, std::size_t size) {
-  return branch.contains(most) && size > branch[most].get<std::size_t>();
-}
-
-bool text_fits(const Json& branch, const std::string& text) {
-  const std::size_t size = count_characters(text);
-  return !is_below(branch, "minLength", size) && !is_above(branch, "maxLength", size);
+bool size_fits(const Json& branch, const char* least, const char* most, std::size_t size) {
+  return !(branch.contains(least) && size < branch[least].get<std::size_t>()) &&
+         !(branch.contains(most) && size > branch[most].get<std::size_t>());
 }
 
 // The values without texts that a pattern rules out. An automaton may have 67 MB: one at a time.
@@ -93,7 +85,7 @@ bool value_fits(const Json& branch, const Json& value, const std::string& place)
   if (value.is_array()) {
     refuse_beside("items");
     refuse_beside("prefixItems");
-    return !is_below(branch, "minItems", value.size()) && !is_above(branch, "maxItems", value.size());
+    return size_fits(branch, "minItems", "maxItems", value.size());
   }
   if (value.is_object()) {
     refuse_beside("properties");
@@ -102,7 +94,8 @@ bool value_fits(const Json& branch, const Json& value, const std::string& place)
     return std::ranges::all_of(required,
                                [&](const Json& name) { return value.contains(name.get<std::string>()); });
   }
-  if (value.is_string()) return text_fits(branch, value.get<std::string>());
+  if (value.is_string())
+    return size_fits(branch, "minLength", "maxLength", count_characters(value.get_ref<const std::string&>()));
   return !value.is_number() || number_fits(branch, value);
 }
 

@@ -16,12 +16,6 @@ constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 // States times tokens. Up to this product, every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
 
-// The byte of a byte token, as in fallback_token(); empty for another token.
-std::string bytes_of_fallback(std::string_view token) {
-  const auto byte = fallback_byte(token);
-  return byte && token == fallback_token(*byte) ? std::string(1, static_cast<char>(*byte)) : "";
-}
-
 // Breadth-first search from the ends. forward[s] are the successors of s.
 std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
                                            const std::vector<std::vector<std::int32_t>>& forward) {
@@ -158,7 +152,9 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   bool has_letter = false;
   for (TokenId id = 0; id < count; ++id) {
     const std::string text = tokenizer.decode(TokenIds{id}), token = tokenizer.token_text(id);
-    if (token != text) bytes[static_cast<std::size_t>(id)] = bytes_of_fallback(token);
+    const auto byte = token == text ? std::nullopt : fallback_byte(token);
+    if (byte && token == fallback_token(*byte))
+      bytes[static_cast<std::size_t>(id)] = static_cast<char>(*byte);
     if (has_letter || !bytes[static_cast<std::size_t>(id)].empty()) continue;
     before = id;
     has_letter = text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;

@@ -68,10 +68,6 @@ std::string repr_of_dict(const Dict& dict, Heap& heap) {
   return "{" + inside + "}";
 }
 
-std::string json_of_text(const std::string& text, bool ensure_ascii) {
-  return nlohmann::json(text).dump(-1, ' ', ensure_ascii);
-}
-
 class JsonWriter {
  public:
   JsonWriter(const JsonStyle& style, Heap& heap) : style_(style), heap_(heap) {}
@@ -79,7 +75,8 @@ class JsonWriter {
   std::string write(const Value& value) {
     heap_.step();
     heap_.read(value);
-    if (const std::string* text = text_in(value)) return json_of_text(*text, style_.ensure_ascii);
+    if (const std::string* text = text_in(value))
+      return nlohmann::json(*text).dump(-1, ' ', style_.ensure_ascii);
     if (as<None>(value)) return "null";
     if (const auto* flag = as<bool>(value)) return *flag ? "true" : "false";
     if (const auto* number = as<double>(value)) {

@@ -15,13 +15,6 @@
 namespace zoo {
 namespace {
 
-std::vector<AddedToken> raw_tokens(const Pipeline& pipeline) {
-  std::vector<AddedToken> tokens;
-  for (const AddedToken& token : pipeline.added_tokens)
-    if (!token.normalized) tokens.push_back(token);
-  return tokens;
-}
-
 std::string normalized(const Pipeline& pipeline, const std::string& content) {
   if (!pipeline.normalizer) return content;
   const TextWork work(content.size());
@@ -30,13 +23,13 @@ std::string normalized(const Pipeline& pipeline, const std::string& content) {
   return text.text;
 }
 
-// These tokens match in the normalized text, so they must be normalized.
-std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
+// Tokens that match in the normalized text, which must be normalized, or in the original.
+std::vector<AddedToken> tokens_to_find(const Pipeline& pipeline, bool in_normalized) {
   std::vector<AddedToken> tokens;
   for (const AddedToken& token : pipeline.added_tokens) {
-    if (!token.normalized) continue;
+    if (token.normalized != in_normalized) continue;
     tokens.push_back(token);
-    tokens.back().content = normalized(pipeline, token.content);
+    if (in_normalized) tokens.back().content = normalized(pipeline, token.content);
   }
   return tokens;
 }
@@ -62,8 +55,8 @@ Spaces spaces_of(std::string_view token) {
 PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
     : pipeline_(std::move(pipeline)),
       files_(std::move(files)),
-      raw_tokens_(raw_tokens(pipeline_)),
-      normalized_tokens_(normalized_tokens(pipeline_)) {
+      raw_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/false)),
+      normalized_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/true)) {
   if (pipeline_.bert && normalized_tokens_.empty())
     bert_words_ = std::make_unique<BertWords>(*pipeline_.bert);
   fill_texts();

@@ -152,20 +152,13 @@ class Parser {
       case 'S': return complement(spaces_of(dialect_));
       case 'x': return one(hexadecimal(2));
       case 'u': return one(is_python() ? hexadecimal(4) : unicode_escape());
-      case '0':
-        if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return {{0, 0}};
-        break;
-      case 'U':
-        if (is_python()) return one(hexadecimal(8));
-        break;
-      case 'a':
-        if (is_python()) return {{'\a', '\a'}};
-        break;
-      case 'c':
-        if (!is_python() && at_ < text_.size() && is_letter(text_[at_])) return one(text_[at_++] % 32);
-        break;
       default: break;
     }
+    if (letter == '0' && (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9')) return {{0, 0}};
+    if (letter == 'U' && is_python()) return one(hexadecimal(8));
+    if (letter == 'a' && is_python()) return {{'\a', '\a'}};
+    if (letter == 'c' && !is_python() && at_ < text_.size() && is_letter(text_[at_]))
+      return one(text_[at_++] % 32);
     if (is_letter(letter) || (letter >= '0' && letter <= '9')) {
       --at_;
       refuse(std::string("\\") + letter + ", which is not supported,");

@@ -159,13 +159,10 @@ Json merged_properties(const Json& a, const Json& b) {
     for (const auto& [name, schema] : here["properties"].items()) {
       if (all.contains(name)) continue;
       const bool in_both = there.contains("properties") && there["properties"].contains(name);
-      if (in_both) {
-        all[name] = {{"allOf", Json::array({schema, there["properties"][name]})}};
-      } else if (there.contains("additionalProperties")) {
-        all[name] = {{"allOf", Json::array({schema, there["additionalProperties"]})}};
-      } else {
-        all[name] = schema;
-      }
+      all[name] = schema;
+      if (in_both || there.contains("additionalProperties"))
+        all[name] = {{"allOf", Json::array({schema, in_both ? there["properties"][name]
+                                                            : there["additionalProperties"]})}};
     }
   };
   add(a, b);

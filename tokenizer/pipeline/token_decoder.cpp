@@ -142,15 +142,10 @@ TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t st
   append_utf8(text, character);
   return [text, start, stop](std::vector<std::string>& tokens) {
     for (std::string& token : tokens) {
-      std::size_t begin = 0, end = token.size();
-      for (std::size_t i = 0; i < start && std::string_view(token).substr(begin).starts_with(text); ++i)
-        begin += text.size();
-      for (std::size_t i = 0;
-           i < stop && end > begin && std::string_view(token).substr(begin, end - begin).ends_with(text);
-           ++i) {
-        end -= text.size();
-      }
-      token = token.substr(begin, end - begin);
+      std::string_view rest = token;
+      for (std::size_t i = 0; i < start && rest.starts_with(text); ++i) rest.remove_prefix(text.size());
+      for (std::size_t i = 0; i < stop && rest.ends_with(text); ++i) rest.remove_suffix(text.size());
+      token = std::string(rest);
     }
   };
 }

@@ -8,26 +8,10 @@
 namespace zoo {
 namespace {
 
-// The character that ends before text[end].
-char32_t character_before(std::string_view text, std::size_t end) {
-  std::size_t at = character_begin(text, end);
-  return next_code_point(text, at);
-}
-
 bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
   std::size_t at = end;
   return (begin == 0 || !is_word_character(character_before(text, begin))) &&
          (end == text.size() || !is_word_character(next_code_point(text, at)));
-}
-
-std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
-  while (at > 0 && is_white_space(character_before(text, at))) at = character_begin(text, at);
-  return at;
-}
-
-std::size_t skip_spaces(std::string_view text, std::size_t at) {
-  for (std::size_t next = at; next < text.size() && is_white_space(next_code_point(text, next));) at = next;
-  return at;
 }
 
 }  // namespace

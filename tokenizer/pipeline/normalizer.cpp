@@ -91,22 +91,12 @@ Normalizer strip_accents_normalizer() {
 
 Normalizer strip_normalizer(bool left, bool right) {
   return [left, right](AlignedText& text) {
-    std::size_t leading = 0, begin = 0, end = 0;
-    bool seen = false;
-    for (std::size_t at = 0; at < text.text.size();) {
-      const bool space = is_white_space(next_code_point(text.text, at));
-      if (!space) end = at;
-      seen = seen || !space;
-      if (!seen) {
-        ++leading;
-        begin = at;
-      }
-    }
-    if (!left) leading = begin = 0;
-    if (!right) end = text.text.size();
+    const std::string_view old = text.text;
+    const std::size_t begin = left ? skip_spaces(old, 0) : 0;
+    const std::size_t end = right ? std::max(begin, skip_spaces_back(old, old.size())) : old.size();
     TextRewriter rewriter(text);
-    rewriter.skip(leading);
-    rewriter.keep(std::max(begin, end) - begin);
+    rewriter.skip(count_characters(old.substr(0, begin)));
+    rewriter.keep(end - begin);
     rewriter.finish();
   };
 }

@@ -165,6 +165,16 @@ bool is_white_space(char32_t c) {
   return u_isUWhiteSpace(icu(c));
 }
 
+std::size_t skip_spaces(std::string_view text, std::size_t at) {
+  for (std::size_t next = at; next < text.size() && is_white_space(next_code_point(text, next));) at = next;
+  return at;
+}
+
+std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
+  while (at > 0 && is_white_space(character_before(text, at))) at = character_begin(text, at);
+  return at;
+}
+
 bool is_punctuation(char32_t c) {
   if (c < 0x80)
     return (c > 0x20 && c < 0x30) || (c > 0x39 && c < 0x41) || (c > 0x5A && c < 0x61) ||

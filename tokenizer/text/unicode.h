@@ -19,6 +19,9 @@ bool is_combining_mark(char32_t c);   // Mn, Mc, Me
 bool is_numeric(char32_t c);          // N
 /// Matches `\w`: letters, marks, decimal digits, connector punctuation, joiners.
 bool is_word_character(char32_t c);
+/// The first position from `at` on without a white space, and the last one without one before it.
+std::size_t skip_spaces(std::string_view text, std::size_t at);
+std::size_t skip_spaces_back(std::string_view text, std::size_t at);
 /// The blocks that BERT splits into characters (_is_chinese_char).
 bool is_cjk_ideograph(char32_t c);
 

@@ -63,6 +63,12 @@ inline std::size_t character_begin(std::string_view text, std::size_t end) {
   return end;
 }
 
+/// The character that ends before text[end], end > 0.
+inline char32_t character_before(std::string_view text, std::size_t end) {
+  end = character_begin(text, end);
+  return next_code_point(text, end);
+}
+
 /// The first position from `from` on at which a character of a UTF-8 text begins, or its end.
 inline std::size_t next_character(std::string_view text, std::size_t from) {
   while (from < text.size() && continues_character(text[from])) ++from;

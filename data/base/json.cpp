@@ -18,11 +18,9 @@ nlohmann::json parse_file(const std::filesystem::path& path, const std::string& 
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    const auto begin = text.begin(), fault = begin + static_cast<std::ptrdiff_t>(at);
-    const auto line = 1 + std::count(begin, fault, '\n');
-    const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
-    const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
-    throw Error(path, ": not valid JSON at line ", line, ", column ", column);
+    const std::string before = text.substr(0, at);
+    const std::size_t column = at - before.rfind('\n');  // at + 1 without a line end
+    throw Error(path, ": not valid JSON at line ", 1 + std::ranges::count(before, '\n'), ", column ", column);
   } catch (const nlohmann::json::exception& error) {
     // The library's message quotes the number.
     const std::string_view message = error.what();

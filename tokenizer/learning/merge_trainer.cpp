@@ -138,14 +138,12 @@ class MergeLearner {
       const auto [begin, size, count] = words_[i];
       for (std::size_t at = begin; at + 1 < begin + size; ++at) {
         const PairKey pair = key_of(symbols_[at], symbols_[at + 1]);
-        add_change(pair, count);
+        counts_[pair] += count;
         add_new_pair(pair, i);
       }
     }
     queue_new_pairs();
   }
-
-  void add_change(PairKey pair, std::int64_t count) { counts_[pair] += count; }
 
   void add_new_pair(PairKey pair, std::uint32_t word) {
     if (new_pairs_.find(pair) == nullptr) {
@@ -178,13 +176,13 @@ class MergeLearner {
       symbols[out] = merged;
       ++in;
       if (out > 0) {
-        add_change(key_of(symbols[out - 1], left_of(pair)), -place.count);
-        add_change(key_of(symbols[out - 1], merged), place.count);
+        counts_[key_of(symbols[out - 1], left_of(pair))] -= place.count;
+        counts_[key_of(symbols[out - 1], merged)] += place.count;
         add_new_pair(key_of(symbols[out - 1], merged), word);
       }
       if (in + 1 < place.size) {
-        add_change(key_of(right_of(pair), symbols[in + 1]), -place.count);
-        add_change(key_of(merged, symbols[in + 1]), place.count);
+        counts_[key_of(right_of(pair), symbols[in + 1])] -= place.count;
+        counts_[key_of(merged, symbols[in + 1])] += place.count;
         add_new_pair(key_of(merged, symbols[in + 1]), word);
       }
     }

@@ -106,14 +106,11 @@ struct Changed {
 
 // Sorts marks by combining class; the changes move with them.
 void sort_marks(std::vector<Changed>& text) {
-  for (auto begin = text.begin(); begin != text.end();) {
-    if (begin->order == 0) {
-      ++begin;
-      continue;
-    }
-    const auto end = std::find_if(begin, text.end(), [](const Changed& c) { return c.order == 0; });
+  const auto is_starter = [](const Changed& c) { return c.order == 0; };
+  for (auto end = text.begin(); end != text.end();) {
+    const auto begin = std::find_if_not(end, text.end(), is_starter);
+    end = std::find_if(begin, text.end(), is_starter);
     std::stable_sort(begin, end, [](const Changed& a, const Changed& b) { return a.order < b.order; });
-    begin = end;
   }
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 using Ranges = Pattern::Ranges;
 
+// The characters of a class in every release of the language, or in any release, up to Unicode 16.
+enum class Extent { kEvery, kAny };
+
 // The characters of some general categories, and `more`: in every Python from 3.9 on, or in any of them.
 Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent extent) {
   UErrorCode status = U_ZERO_ERROR;
@@ -24,6 +27,35 @@ Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent 
                         static_cast<char32_t>(set.getRangeEnd(i)));
   }
   return more;
+}
+
+const Ranges& digits_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"Nd"}, {}, Extent::kEvery),
+                      any = categories({"Nd"}, {}, Extent::kAny), ascii{{'0', '9'}};
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
+}
+
+const Ranges& words_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"L", "N"}, {{'_', '_'}}, Extent::kEvery),
+                      any = categories({"L", "N"}, {{'_', '_'}}, Extent::kAny),
+                      ascii{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
+}
+
+const Ranges& spaces_of(ExpressionDialect dialect) {
+  static const Ranges python{{'\t', '\r'},     {0x1C, ' '},      {0x85, 0x85},     {0xA0, 0xA0},
+                             {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
+                             {0x205F, 0x205F}, {0x3000, 0x3000}},
+      ecma_script{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+                  {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+  return dialect == ExpressionDialect::kPython ? python : ecma_script;
+}
+
+const Ranges& line_ends_of(ExpressionDialect dialect) {
+  static const Ranges python{{'\n', '\n'}}, ecma_script{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+  return dialect == ExpressionDialect::kPython ? python : ecma_script;
 }
 
 // Larger counts only make the automaton too large.
@@ -257,35 +289,6 @@ class Parser {
 };
 
 }  // namespace
-
-const Ranges& digits_of(ExpressionDialect dialect, Extent extent) {
-  static const Ranges every = categories({"Nd"}, {}, Extent::kEvery),
-                      any = categories({"Nd"}, {}, Extent::kAny), ascii{{'0', '9'}};
-  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
-  return extent == Extent::kEvery ? every : any;
-}
-
-const Ranges& words_of(ExpressionDialect dialect, Extent extent) {
-  static const Ranges every = categories({"L", "N"}, {{'_', '_'}}, Extent::kEvery),
-                      any = categories({"L", "N"}, {{'_', '_'}}, Extent::kAny),
-                      ascii{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
-  return extent == Extent::kEvery ? every : any;
-}
-
-const Ranges& spaces_of(ExpressionDialect dialect) {
-  static const Ranges python{{'\t', '\r'},     {0x1C, ' '},      {0x85, 0x85},     {0xA0, 0xA0},
-                             {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
-                             {0x205F, 0x205F}, {0x3000, 0x3000}},
-      ecma_script{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
-                  {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-  return dialect == ExpressionDialect::kPython ? python : ecma_script;
-}
-
-const Ranges& line_ends_of(ExpressionDialect dialect) {
-  static const Ranges python{{'\n', '\n'}}, ecma_script{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-  return dialect == ExpressionDialect::kPython ? python : ecma_script;
-}
 
 RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect) {
   require_utf8(text, "a regular expression");

@@ -99,6 +99,15 @@ bool is_byte(const JsonSection& root) {
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 
+void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("added_tokens") == nullptr) return;
+  TokenRegistry registry(pipeline);
+  for (const JsonSection& section : root.sections("added_tokens")) {
+    AddedToken token = read_added_token(section);
+    if (!token.content.empty()) registry.add(std::move(token));
+  }
+}
+
 // The file's pipeline as its class and the settings change it; `content` gets the parts of the class.
 Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings& settings) {
   const JsonSection root(path, "", content);
@@ -225,15 +234,6 @@ AddedToken read_added_token(const JsonSection& section) {
   token.rstrip = section.flag("rstrip", false);
   token.normalized = section.flag("normalized", !token.special);
   return token;
-}
-
-void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
-  if (root.find("added_tokens") == nullptr) return;
-  TokenRegistry registry(pipeline);
-  for (const JsonSection& section : root.sections("added_tokens")) {
-    AddedToken token = read_added_token(section);
-    if (!token.content.empty()) registry.add(std::move(token));
-  }
 }
 
 }  // namespace zoo

@@ -26,7 +26,6 @@ std::string kind_of_model(const JsonSection& root);
 void read_normalizer(const JsonSection& root, Pipeline& pipeline);
 void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline);
 void read_model(const JsonSection& root, Pipeline& pipeline);
-void read_added_tokens(const JsonSection& root, Pipeline& pipeline);
 void read_post_processor(const JsonSection& root, Pipeline& pipeline);
 void read_decoder(const JsonSection& root, Pipeline& pipeline);
 

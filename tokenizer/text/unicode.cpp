@@ -128,6 +128,14 @@ std::vector<Changed> decompose(const std::string& text, Decomposition kind) {
   return result;
 }
 
+// The character that two compose to in NFC; 0 if there is none.
+char32_t composed(char32_t first, char32_t second) {
+  if (second < 0x300) return 0;
+  const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
+  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
+                                                                             : static_cast<char32_t>(pair);
+}
+
 // A mark joins the last starter unless a mark of the same or a higher class is between them.
 std::vector<Changed> compose(const std::vector<Changed>& text) {
   std::vector<Changed> result;
@@ -229,13 +237,6 @@ std::u32string decomposed(char32_t c, Decomposition kind) {
 
 int combining_class(char32_t c) {
   return c < 0x300 || !is_known_to_normalization(c) ? 0 : u_getCombiningClass(icu(c));
-}
-
-char32_t composed(char32_t first, char32_t second) {
-  if (second < 0x300) return 0;
-  const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
-  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
-                                                                             : static_cast<char32_t>(pair);
 }
 
 std::size_t grapheme_end(std::string_view text, std::size_t at) {

@@ -34,8 +34,6 @@ enum class Decomposition { canonical, compatibility };
 std::u32string decomposed(char32_t c, Decomposition kind);
 /// The canonical combining class, which orders marks.
 int combining_class(char32_t c);
-/// The character that two compose to in NFC; 0 if there is none.
-char32_t composed(char32_t first, char32_t second);
 
 /// The end of the grapheme cluster (UAX 29, extended) that begins at text[at].
 std::size_t grapheme_end(std::string_view text, std::size_t at);

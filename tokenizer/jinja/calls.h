@@ -22,6 +22,13 @@ struct Arguments {
                                  std::size_t required = 0) const;
 };
 
+/// A filter or method without arguments.
+template <Value (*kApply)(const Value&, Heap&)>
+Value plain(const Value& value, const Arguments& arguments, Heap& heap) {
+  arguments.bind({});
+  return kApply(value, heap);
+}
+
 /// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers. Throw
 /// Fault for one that the zoo lacks.
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);

@@ -48,18 +48,13 @@ Value trim(const Value& value, const Arguments& arguments, Heap& heap) {
   return marked_like(value, heap.text(std::move(text)), heap);
 }
 
-Value string(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return text_in(value) ? value : heap.text(str(value, heap));
-}
+Value string(const Value& value, Heap& heap) { return text_in(value) ? value : heap.text(str(value, heap)); }
 
-Value safe(const Value& value, const Arguments& arguments, Heap& heap) {
-  return marked_like(SafeText{}, string(value, arguments, heap), heap);
-}
+Value safe(const Value& value, Heap& heap) { return marked_like(SafeText{}, string(value, heap), heap); }
 
 Value format(const Value& value, const Arguments& arguments, Heap& heap) {
   if (!arguments.named.empty()) throw Fault("arguments with a name are not supported");
-  return percent_formatted(string(value, {}, heap), heap.list(arguments.positional, ListKind::tuple), heap);
+  return percent_formatted(string(value, heap), heap.list(arguments.positional, ListKind::tuple), heap);
 }
 
 Value replace(const Value& value, const Arguments& arguments, Heap& heap) {
@@ -95,13 +90,9 @@ Value default_value(const Value& value, const Arguments& arguments, Heap& heap) 
   return bound[0] ? *bound[0] : heap.text("");
 }
 
-Value length_of(const Value& value, const Arguments& arguments, Heap&) {
-  arguments.bind({});
-  return static_cast<std::int64_t>(length(value));
-}
+Value length_of(const Value& value, Heap&) { return static_cast<std::int64_t>(length(value)); }
 
-Value first(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value first(const Value& value, Heap& heap) {
   const std::vector<Value> entries = items_of(value, heap);
   return entries.empty() ? Value(Undefined{"the first item of an empty list"}) : entries.front();
 }
@@ -112,26 +103,21 @@ void require_reversible(const Value& value) {
     throw Fault("a generator has no end; add '| list'");
 }
 
-Value last(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value last(const Value& value, Heap& heap) {
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
   return entries.empty() ? Value(Undefined{"the last item of an empty list"})
                          : marked_like(value, entries.back(), heap);
 }
 
-Value reverse(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value reverse(const Value& value, Heap& heap) {
   if (text_in(value)) return slice(value, None{}, None{}, std::int64_t{-1}, heap);
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
   return heap.list({entries.rbegin(), entries.rend()}, ListKind::generator);
 }
 
-Value list(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return heap.list(items_of(value, heap));
-}
+Value list(const Value& value, Heap& heap) { return heap.list(items_of(value, heap)); }
 
 Value join(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"d", "attribute"});
@@ -145,8 +131,7 @@ Value join(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.text(std::move(result));
 }
 
-Value items(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value items(const Value& value, Heap& heap) {
   std::vector<Value> pairs;
   const Dict* dict = dict_in(value);
   if (dict == nullptr && !is_undefined(value))
@@ -174,7 +159,7 @@ Value dictsort(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"case_sensitive", "by", "reverse"});
   const std::string by = bound[1] ? text_of(*bound[1], "by") : "key";
   if (by != "key" && by != "value") throw Fault("by is '" + by + "': expected key or value");
-  const Value pairs = items(value, {}, heap);
+  const Value pairs = items(value, heap);
   std::vector<Keyed> entries;
   for (const Value& pair : list_in(pairs)->items)
     entries.push_back({folded(list_in(pair)->items[by == "key" ? 0 : 1], flag(bound[0]), heap), pair});
@@ -299,8 +284,7 @@ Value to_int(const Value& value, const Arguments& arguments, Heap& heap) {
   return static_cast<std::int64_t>(*number);
 }
 
-Value absolute(const Value& value, const Arguments& arguments, Heap&) {
-  arguments.bind({});
+Value absolute(const Value& value, Heap&) {
   if (const auto* number = as<double>(value)) return std::abs(*number);
   const std::int64_t integer = integer_of(value, "the value");
   if (integer == INT64_MIN) throw Fault("an integer is too large");
@@ -333,40 +317,40 @@ Value tojson(const Value& value, const Arguments& arguments, Heap& heap) {
 
 const std::map<std::string_view, Filter>& filters() {
   static const std::map<std::string_view, Filter> kFilters = {
-      {"abs", absolute},
-      {"capitalize", changed<capitalized>},
-      {"count", length_of},
+      {"abs", plain<absolute>},
+      {"capitalize", plain<changed<capitalized>>},
+      {"count", plain<length_of>},
       {"d", default_value},
       {"default", default_value},
       {"dictsort", dictsort},
-      {"first", first},
+      {"first", plain<first>},
       {"float", to_float},
       {"format", format},
       {"indent", indent},
       {"int", to_int},
-      {"items", items},
+      {"items", plain<items>},
       {"join", join},
-      {"last", last},
-      {"length", length_of},
-      {"list", list},
-      {"lower", changed<to_lower>},
+      {"last", plain<last>},
+      {"length", plain<length_of>},
+      {"list", plain<list>},
+      {"lower", plain<changed<to_lower>>},
       {"map", map},
       {"max", extreme<1>},
       {"min", extreme<-1>},
       {"reject", selected<false, false>},
       {"rejectattr", selected<false, true>},
       {"replace", replace},
-      {"reverse", reverse},
-      {"safe", safe},
+      {"reverse", plain<reverse>},
+      {"safe", plain<safe>},
       {"select", selected<true, false>},
       {"selectattr", selected<true, true>},
       {"sort", sort},
-      {"string", string},
+      {"string", plain<string>},
       {"title", title},
       {"tojson", tojson},
       {"trim", trim},
       {"unique", unique},
-      {"upper", changed<to_upper>},
+      {"upper", plain<changed<to_upper>>},
   };
   return kFilters;
 }

@@ -31,8 +31,7 @@ template <bool kFromRight> Value split_text(const Value& object, const Arguments
   return heap.list(std::move(parts));
 }
 
-Value splitlines(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value splitlines(const Value& object, Heap& heap) {
   std::vector<Value> lines;
   for (std::string& line : split_lines(self(object))) lines.push_back(heap.text(std::move(line)));
   return heap.list(std::move(lines));
@@ -103,11 +102,10 @@ Value join(const Value& object, const Arguments& arguments, Heap& heap) {
 
 Value title(const Value& object, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; i < self(object).size(); ++i) heap.step();  // letters are changed one by one
-  return changed<title_cased>(object, arguments, heap);
+  return plain<changed<title_cased>>(object, arguments, heap);
 }
 
-template <int (*kFits)(int)> Value all_of(const Value& object, const Arguments& arguments, Heap&) {
-  arguments.bind({});
+template <int (*kFits)(int)> Value all_of(const Value& object, Heap&) {
   const std::string& text = self(object);
   if (std::ranges::any_of(text, [](unsigned char c) { return c > 0x7F; }))
     throw Fault("is not supported for texts outside of ASCII");
@@ -116,8 +114,7 @@ template <int (*kFits)(int)> Value all_of(const Value& object, const Arguments& 
 
 enum class Part { keys, values, items };
 
-template <Part kPart> Value view(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+template <Part kPart> Value view(const Value& object, Heap& heap) {
   std::vector<Value> parts;
   for (const auto& [key, value] : dict_in(object)->entries) {
     if (kPart == Part::items) parts.push_back(heap.list({key, value}, ListKind::tuple));
@@ -146,28 +143,30 @@ const Methods kTextMethods = {
     {"rstrip", strip<Side::right>},
     {"split", split_text<false>},
     {"rsplit", split_text<true>},
-    {"splitlines", splitlines},
+    {"splitlines", plain<splitlines>},
     {"startswith", has_affix<false>},
     {"endswith", has_affix<true>},
     {"removeprefix", remove_affix<false>},
     {"removesuffix", remove_affix<true>},
     {"replace", replace},
-    {"upper", changed<to_upper>},
-    {"lower", changed<to_lower>},
-    {"capitalize", changed<capitalized>},
+    {"upper", plain<changed<to_upper>>},
+    {"lower", plain<changed<to_lower>>},
+    {"capitalize", plain<changed<capitalized>>},
     {"title", title},
     {"find", find<false>},
     {"format", brace_formatted},
     {"rfind", find<true>},
     {"count", count},
     {"join", join},
-    {"isdigit", all_of<std::isdigit>},
-    {"isspace", all_of<std::isspace>},
-    {"isalpha", all_of<std::isalpha>},
-    {"isalnum", all_of<std::isalnum>},
+    {"isdigit", plain<all_of<std::isdigit>>},
+    {"isspace", plain<all_of<std::isspace>>},
+    {"isalpha", plain<all_of<std::isalpha>>},
+    {"isalnum", plain<all_of<std::isalnum>>},
 };
-const Methods kDictMethods = {
-    {"items", view<Part::items>}, {"keys", view<Part::keys>}, {"values", view<Part::values>}, {"get", get}};
+const Methods kDictMethods = {{"items", plain<view<Part::items>>},
+                              {"keys", plain<view<Part::keys>>},
+                              {"values", plain<view<Part::values>>},
+                              {"get", get}};
 
 const Methods kListMethods = {{"index", list_index}};
 

@@ -50,9 +50,7 @@ Value brace_formatted(const Value& format, const Arguments& arguments, Heap& hea
 std::string float_text(double number);
 
 /// The filter or method that changes a text so.
-template <std::string (*kChange)(std::string_view)>
-Value changed(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+template <std::string (*kChange)(std::string_view)> Value changed(const Value& value, Heap& heap) {
   return marked_like(value, heap.text(kChange(str(value, heap))), heap);
 }
 

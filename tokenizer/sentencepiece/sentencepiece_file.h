@@ -9,14 +9,7 @@ namespace zoo {
 
 /// The content of a sentencepiece model file.
 struct SentencePieceFile {
-  enum class Type : std::uint64_t {
-    normal = 1,
-    unknown = 2,
-    control = 3,
-    user_defined = 4,
-    unused = 5,
-    byte = 6
-  };
+  enum class Type : std::uint64_t { normal = 1, unknown, control, user_defined, unused, byte };
   struct Piece {
     std::string text;
     float score = 0;

@@ -41,8 +41,7 @@ enum class Truncation {
 };
 
 struct EncodeOptions {
-  /// Adds special tokens around the texts, such as [CLS] and [SEP]. Special tokens inside a text are
-  /// recognised in any case.
+  /// Adds special tokens around the texts, such as [CLS] and [SEP]; those inside a text are always found.
   bool add_special_tokens = true;
   /// Maximum number of tokens, added special tokens included.
   std::optional<std::size_t> max_length;

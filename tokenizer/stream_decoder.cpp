@@ -10,8 +10,7 @@ namespace {
 // More than the bytes of a character: more pending ids never become valid.
 constexpr std::size_t kMaxPending = 16;
 
-// The size of `text` without the end that the next ids may change: an incomplete character, or
-// sentencepiece's U+FFFD for it.
+// The size of `text` without an incomplete character at its end, or sentencepiece's U+FFFD for it.
 std::size_t settled_size(std::string_view text) {
   std::size_t size = text.size() - incomplete_utf8_tail(text);
   while (text.substr(0, size).ends_with(kReplacementCharacter)) size -= kReplacementCharacter.size();

@@ -54,8 +54,7 @@ inline constexpr std::size_t kMostSettings = std::size_t{64} << 20, kMostVocabul
 /// example a pipe without a writer, or has more than `most` bytes.
 std::string read_model_file(const std::filesystem::path& path, std::size_t most = kMostVocabulary);
 
-/// The content of a small text file. Throws Error naming the path, also if a pipe or a device gives more than
-/// 256 MiB.
+/// The content of a small text file. Throws Error naming the path, also for a pipe or device above 256 MiB.
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target

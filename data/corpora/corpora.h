@@ -27,8 +27,7 @@ struct Corpus {
 const std::vector<Corpus>& corpora();
 std::vector<std::string> corpus_names();
 
-/// The folder of the corpora: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo. Throws Error if
-/// none of them is set.
+/// The folder of the corpora: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo, else an Error.
 std::filesystem::path data_directory();
 
 /// The path of a corpus in data_directory(). On first use it is created: from `file` if given, else from the

@@ -24,8 +24,7 @@ constexpr auto kUsualNames = std::to_array<std::string_view>(
 constexpr auto kLabelNames = std::to_array<std::string_view>(
     {"category", "class", "intent", "label", "labels", "rating", "score", "sentiment", "stars", "topic"});
 
-// A name of letters, digits and '_' with a part that is one of `words`: "sentence1", "text_a",
-// "airline_sentiment".
+// A name of letters, digits and '_' with one of `words` as a part: "sentence1", "airline_sentiment".
 bool has_part(std::string_view text, std::span<const std::string_view> words) {
   std::string part;
   bool found = false;

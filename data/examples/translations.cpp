@@ -113,8 +113,7 @@ class Phrase {
     text += word;
   }
 
-  // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective, and sets
-  // number_ and feminine_.
+  // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective.
   void add_noun_phrase(Kind least, bool is_object) {
     std::size_t n = pick(lexicon_.nouns.size());
     while (lexicon_.nouns[n].kind < least) n = pick(lexicon_.nouns.size());

@@ -10,8 +10,7 @@
 namespace zoo {
 namespace {
 
-// Batches that are sorted by length together: enough for batches of equal length, few enough to mix
-// differently in every epoch.
+// Batches sorted by length together: enough for equal lengths, few enough to differ in every epoch.
 constexpr std::int64_t kBatchesInBucket = 32;
 
 // Streams that choose the text of a row begin here, away from those of orders and masks.

@@ -21,8 +21,7 @@ std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path, To
 std::vector<VocabularyEntry> read_vocabulary_object(const std::filesystem::path& path);
 MergePairs read_merges_txt(const std::filesystem::path& path);
 
-/// A sentencepiece model. If the settings name T5, ALBERT or Llama it runs as in transformers, else as in the
-/// sentencepiece library.
+/// A sentencepiece model. T5's, ALBERT's and Llama's run as in transformers, others as in the library.
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// The sentencepiece model of mBART, mBART-50, PEGASUS or DeBERTa as the class of transformers that

@@ -200,8 +200,7 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
                         !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kSpaceMark));
 }
 
-// Reads the metadata and compares ids: what GGUF has no keys for. Throws Error if texts without added tokens
-// have others.
+// Reads the metadata and compares ids. Throws Error if texts without added tokens have others.
 std::vector<std::string> lost_in(const Tokenizer& tokenizer, const json& config, GgufMetadata metadata) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
   metadata.emplace_back("general.architecture", config.value("model_type", ""));

@@ -156,8 +156,7 @@ class MappedSentencePiece final : public Tokenizer {
   EncodingTemplate template_;
 };
 
-// Sets the roles, from files or the class's defaults, and the special tokens: those of roles, and others in
-// files.
+// Sets the roles, from files or the class's defaults, and the special tokens: theirs and others.
 void set_roles(const fs::path& directory, const TokenizerSettings& settings,
                const std::map<SpecialToken, std::string>& defaults, MappedVocabulary& vocabulary) {
   vocabulary.roles = defaults;

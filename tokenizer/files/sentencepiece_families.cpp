@@ -26,8 +26,7 @@ void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   }
 }
 
-// T5's (Raffel et al., 2020), whose sentinels follow the pieces in descending order, and ALBERT's (Lan et
-// al., 2020).
+// T5's (Raffel et al., 2020), with sentinels after the pieces, and ALBERT's (Lan et al., 2020).
 Pipeline unigram(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
   const bool is_t5 = settings.tokenizer_class == "T5Tokenizer";
   std::vector<UnigramPiece> pieces;

@@ -11,8 +11,7 @@
 
 namespace zoo {
 
-/// Adds the special tokens of a tokenizer.json's class that no file names: T5's sentinels, mBART's and NLLB's
-/// languages.
+/// Adds special tokens of a class that no file names: T5's sentinels, mBART's and NLLB's languages.
 void add_class_tokens(TokenizerSettings& settings);
 
 /// Removes the rules of special tokens that files set (lstrip, single_word, …), as Qwen2Tokenizer does.

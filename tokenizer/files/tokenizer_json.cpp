@@ -134,8 +134,7 @@ Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings
   return pipeline;
 }
 
-// The direction of a section "truncation" or "padding", which transformers takes if tokenizer_config.json has
-// none.
+// The direction in "truncation" or "padding", which counts if tokenizer_config.json has none.
 bool has_left_direction(const JsonSection& root, const char* section) {
   return root.find(section) != nullptr && root.section(section).text("direction", "Right") == "Left";
 }

@@ -34,8 +34,7 @@ Value plain(const Value& value, const Arguments& arguments, Heap& heap) {
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 
-/// The method of the object; nothing if Python's object has none. Throws Fault for one of Python's that the
-/// zoo lacks.
+/// The method of the object; nothing if Python has none. Throws Fault for one that the zoo lacks.
 std::optional<std::string_view> method_of(const Value& object, std::string_view name);
 
 Value call_method(const Method& method, const Arguments& arguments, Heap& heap);

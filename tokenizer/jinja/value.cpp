@@ -10,8 +10,7 @@
 namespace zoo::chat {
 namespace {
 
-// Deep values would overflow the stack when they are printed or destroyed. A namespace in a list could hold
-// that list.
+// Deep values would overflow the stack, and a namespace in a list could hold that list.
 int depth_of(const Value& value) {
   constexpr int kDeepest = 600;
   int depth = 0;

@@ -17,8 +17,7 @@ template <class Function> void rewrite(AlignedText& text, Function f) {
   rewriter.finish();
 }
 
-// Replaces each character by f(character). kNoCharacter removes it and assigns its bytes to the character
-// before it.
+// Replaces each character by f(character); for kNoCharacter its bytes go to the character before it.
 template <class Function> void filter(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
   char32_t held = kNoCharacter;

@@ -36,8 +36,7 @@ Normalizer strip_normalizer(bool left, bool right);
 Normalizer replace_normalizer(TextPattern pattern, std::string content);
 /// Does not change an empty text.
 Normalizer prepend_normalizer(std::string text);
-/// Sentencepiece's rules for machine translation: removes control characters and turns unusual spaces into
-/// plain ones.
+/// Sentencepiece's rules for translation: no control characters, and unusual spaces become plain ones.
 Normalizer nmt_normalizer();
 /// Replaces each byte by its character in GPT-2's alphabet.
 Normalizer byte_level_normalizer();

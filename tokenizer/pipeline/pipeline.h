@@ -24,8 +24,7 @@ using TokenDecoder = std::function<void(std::vector<std::string>&)>;
 /// Puts a space before every token except the first and those with `prefix`, which is removed. `cleanup`
 /// removes the spaces before English punctuation.
 TokenDecoder word_piece_decoder(std::string prefix, bool cleanup);
-/// Turns GPT-2's alphabet into bytes; a token with other characters stays unchanged. Unless `is_last`,
-/// invalid UTF-8 becomes U+FFFD.
+/// Turns GPT-2's alphabet into bytes; unless `is_last`, invalid UTF-8 becomes U+FFFD. Other tokens stay.
 TokenDecoder byte_level_decoder(bool is_last);
 /// Turns the mark into spaces; `drops_first` removes that of the first token.
 TokenDecoder metaspace_decoder(char32_t mark, bool drops_first);

@@ -239,8 +239,7 @@ ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view tok
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
-// The text of a token in `tokenizers`: for an added token, or a piece unknown to Unigram, the text that it
-// covers.
+// The text of a token in `tokenizers`: of an added or an unknown one, the text that it covers.
 std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& word, ByteRange range,
                                              TokenId id) const {
   const std::string_view known = texts_[static_cast<std::size_t>(id)];

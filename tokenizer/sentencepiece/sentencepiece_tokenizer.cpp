@@ -16,8 +16,7 @@
 namespace zoo {
 namespace {
 
-// The library counts in int and needs about 30 bytes for each byte of text; a character may expand
-// elevenfold.
+// The library counts in int and needs 30 bytes for each of a text; a character may grow elevenfold.
 constexpr std::size_t kMaxTextSize = 64u << 20;
 
 void require_text(std::string_view text) {

@@ -41,8 +41,7 @@ struct SentencePieceOptions {
   int num_threads = 16;
 };
 
-/// Learns from the lines of a text, which is UTF-8; returns the bytes of the model. Throws Error with the
-/// cause.
+/// Learns from the lines of a UTF-8 text; returns the model's bytes. Throws Error with the cause.
 std::string train_sentencepiece(std::string_view text, const SentencePieceOptions& options);
 
 /// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the

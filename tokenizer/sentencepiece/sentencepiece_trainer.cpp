@@ -19,15 +19,13 @@ using Arguments = std::unordered_map<std::string, std::string>;
 // ends is also learnt.
 constexpr std::size_t kMaxLine = 4192;
 
-// U+2585 is the library's mark for unknown characters. It drops lines that contain it; here they are split
-// there.
+// The library's mark for unknown characters, U+2585. It drops lines with it; here they are split there.
 constexpr std::string_view kReserved = "\xE2\x96\x85";
 
 // The suffix array of a larger text needs 64-bit indices.
 constexpr std::size_t kExtremelyLarge = std::numeric_limits<std::int32_t>::max() / 2;
 
-// The size of the first part of a line: all of it if it fits, else up to the last space, else up to the last
-// character.
+// The size of a line's first part: all of it if it fits, else up to the last space, else character.
 std::size_t cut_at(std::string_view line) {
   if (line.size() <= kMaxLine) return line.size();
   const std::size_t space = line.rfind(' ', kMaxLine);

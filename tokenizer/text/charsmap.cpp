@@ -86,8 +86,7 @@ std::optional<std::pair<Units, std::string_view>> table_in(std::string_view map)
   return std::pair(std::move(units), map);
 }
 
-// Aligns new characters with old ones one by one; extra ones are added, missing ones are removed with the
-// last.
+// Aligns new characters with old ones; extra ones are added, missing ones are removed with the last.
 void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
   const std::size_t num_new = count_characters(replacement);
   std::size_t i = 0;

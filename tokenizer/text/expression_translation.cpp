@@ -220,8 +220,7 @@ class Translator {
     return one(escaped_character());
   }
 
-  // A class under (?i) also contains characters that equal its members; only classes without such are
-  // translated.
+  // Under (?i) a class contains what equals its members: only classes without such are translated.
   Set without_case(const Set& set) const {
     if (!folds_) return set;
     Set cased = *characters_of_property("L");

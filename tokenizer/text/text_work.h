@@ -24,8 +24,7 @@ class TextWork {
 
   /// Maximum bytes of the text after the running step.
   std::size_t most_bytes() const;
-  /// Counts a text of this many bytes. Throws Error naming the running step if the text is too long, or the
-  /// texts of all steps together.
+  /// Counts a text of this many bytes. Throws Error naming the step if it, or all steps' texts, are too long.
   void wrote(std::size_t bytes);
   /// Counts ICU's ticks, some ten thousand steps each. Throws Error if there are too many.
   void searched(std::int32_t ticks);

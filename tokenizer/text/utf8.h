@@ -24,8 +24,7 @@ void require_utf8(std::string_view text, std::string_view what);
 /// The line, counted from 1, of the byte at `offset`.
 std::size_t line_of(std::string_view text, std::size_t offset);
 
-/// The code point that begins at text[at]; advances `at`. The text must be UTF-8 and `at` a character
-/// boundary.
+/// The code point that begins at text[at], a character boundary of UTF-8; advances `at`.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));

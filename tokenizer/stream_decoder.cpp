@@ -40,8 +40,7 @@ std::string StreamDecoder::push(TokenId id) {
 }
 
 // A decoder may treat the start of a text differently (sentencepiece drops its space), so new ids are decoded
-// after a context with text: the ids shown last or, if these have no text (a space at the start, a control
-// token), the ones before.
+// after a context with text: the ids shown last or, if these have no text (a control token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
   const TokenIds pending = this->pending();
   if (context_ == 0 && shown_ == 0) {

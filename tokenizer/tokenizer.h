@@ -50,8 +50,7 @@ class Tokenizer {
   /// character that the vocabulary cannot encode.
   TokenIds encode(std::string_view text) const;
 
-  /// The first position from `from` on at which a UTF-8 text can be divided without changing its ids; else
-  /// its end.
+  /// The first position from `from` on where a UTF-8 text can be divided without other ids; else its end.
   virtual std::size_t division(std::string_view text, [[maybe_unused]] std::size_t from) const {
     return text.size();
   }

@@ -32,8 +32,7 @@ struct GgufType {
 const GgufType& gguf_type(std::string_view name);
 
 /// A GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), version 2 or 3: metadata, a table
-/// of tensors, their bytes. Opening maps the file and checks every count, length, type, shape and offset
-/// against its size.
+/// of tensors, their bytes. Opening maps the file and checks all of it against its size.
 class GgufFile {
  public:
   struct Tensor {

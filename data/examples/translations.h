@@ -11,8 +11,7 @@
 namespace zoo {
 
 /// No training phrase contains a held-out pair of words (a determiner, adjective or verb with a noun), in any
-/// form or position; every held-out phrase contains at least one, such as "the cat". Training phrases contain
-/// every word.
+/// form or position; every held-out phrase contains at least one, such as "the cat". All words are trained.
 enum class PhraseSet { kTraining, kHeldOut };
 
 /// `count` lines of a small English grammar with their Spanish, separated by a tab: "the black cats sleep",

@@ -25,8 +25,7 @@ PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 PhiloxKey philox_key(std::uint64_t seed);
 
 /// A uniform number in [0, range) without bias; range > 0. A pure function of its arguments. The upper 16
-/// bits of counter[3] must be 0: they number the rare retries (Lemire, "Fast random integer generation in an
-/// interval", 2019).
+/// bits of counter[3] must be 0: they number the rare retries (Lemire, 2019).
 std::uint64_t uniform_below(std::uint64_t range, PhiloxCounter counter, PhiloxKey key);
 
 /// Selects a sequence of batches: samplers with different seeds or streams never repeat one another.

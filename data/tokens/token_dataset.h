@@ -32,8 +32,7 @@ struct TokenDataset {
 };
 
 /// Encodes a UTF-8 text. The last tenth of its characters (not bytes) is the validation split, exactly as in
-/// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws Error if the tokenizer
-/// does.
+/// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws as the tokenizer does.
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
 
 /// The byte of a UTF-8 text at which the validation split of tokenize_dataset() begins.

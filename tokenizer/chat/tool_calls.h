@@ -24,8 +24,7 @@
 namespace zoo {
 
 /// How a chat template writes the assistant's calls of tools. Nothing is known of templates: conversations
-/// with calls that are known are rendered, and the texts around names and arguments are taken from the
-/// result.
+/// with known calls are rendered, and the texts around names and arguments are taken from the result.
 struct ToolCallFormat {
   static constexpr char kId = '\1';  // in `between` and `end`: an id of nine letters and digits
 

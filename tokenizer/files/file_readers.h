@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-// Readers of tokenizers that have no tokenizer.json. All throw Error naming the file, and the key or what was
-// expected.
+// Readers of tokenizers without a tokenizer.json. All throw Error naming the file and what was expected.
 
 /// vocab.txt, one token per line: BERT; vocab.json with merges.txt: GPT-2 or RoBERTa. Both are built as in
 /// transformers' class that tokenizer_config.json (else config.json) names.

@@ -196,8 +196,7 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json*
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
   };
   read_and_keep("tokenizer_config.json", [&](const JsonSection& section) { settings = of(section); });
-  // transformers opens the two older files only if tokenizer_config.json lists no added tokens; then they
-  // override it.
+  // transformers lets the two older files override this one only if it lists no added tokens.
   const auto read_older = [&](const char* name, auto read) {
     read_and_keep(name, [&](const JsonSection& section) {
       if (!settings.lists_added_tokens) read(section, settings);

@@ -65,8 +65,7 @@ struct Dict {
 
   const Value* find(std::string_view key, class Heap& heap) const;
   const Value* find_key(const Value& key, class Heap& heap) const;
-  /// Sets the value of a key, of which equal ones are one: 1, 1.0 and True. Throws Fault for one that is no
-  /// text, number or none.
+  /// Equal keys are one: 1, 1.0 and True. Throws Fault for a key that is no text, number or none.
   void set(const Value& key, Value value, class Heap& heap);
 };
 

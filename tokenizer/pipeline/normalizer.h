@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// Changes a text before it is split: a normalizer of tokenizer.json. Throws Error as TextWork::wrote() and
-/// TextPattern::find().
+/// A normalizer of tokenizer.json. Throws Error as TextWork::wrote() and TextPattern::find().
 using Normalizer = std::function<void(AlignedText&)>;
 
 /// BERT's normalization (Devlin et al., 2019; its BasicTokenizer).

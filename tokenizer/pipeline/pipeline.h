@@ -119,15 +119,13 @@ struct Pipeline {
   std::optional<SplitPattern> only_splits;
 };
 
-/// The ids of the vocabulary and the added tokens, by text. New tokens get ids as in `tokenizers`. The
-/// pipeline must outlive it.
+/// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);
 
   std::optional<TokenId> find(const std::string& text) const;
-  /// Adds a token, or replaces the one with the same content. Returns its id: that of the vocabulary, else
-  /// the next free one.
+  /// Adds or replaces the token of a content. Returns its id: that of the vocabulary, else the next free one.
   TokenId add(AddedToken token);
 
  private:

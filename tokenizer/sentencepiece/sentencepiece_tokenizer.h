@@ -51,8 +51,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Throws Error naming the file if the model is damaged.
   static SentencePieceTokenizer load(const std::filesystem::path& file);
 
-  /// Learns from the lines of a text. Throws Error if the text has no character to learn, vocab_size does not
-  /// fit it or an option is wrong.
+  /// Learns from the lines of a text. Throws Error if there is none, or an option is wrong for them.
   static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
 
   ~SentencePieceTokenizer() override;

@@ -15,8 +15,7 @@ namespace {
 
 using Arguments = std::unordered_map<std::string, std::string>;
 
-// The library's default. The library drops longer lines; here they are split, so that a text without line
-// ends is also learnt.
+// The library's default, which drops longer lines; here they are split, so that all text is learnt.
 constexpr std::size_t kMaxLine = 4192;
 
 // The library's mark for unknown characters, U+2585. It drops lines with it; here they are split there.

@@ -1,7 +1,6 @@
 #include "data/base/gguf_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -24,18 +23,10 @@ constexpr std::string_view kMagic = "GGUF";
 constexpr std::uint64_t kMostElements = 1U << 22;  // of a list; the largest vocabularies have 2^19
 constexpr std::uint64_t kLongestKey = 65535, kLongestName = 64, kMostDimensions = 4;
 
-constexpr std::array<GgufType, 12> kTypes{{{0, "F32", 1, 4},
-                                           {1, "F16", 1, 2},
-                                           {2, "Q4_0", 32, 18},
-                                           {3, "Q4_1", 32, 20},
-                                           {6, "Q5_0", 32, 22},
-                                           {7, "Q5_1", 32, 24},
-                                           {8, "Q8_0", 32, 34},
-                                           {12, "Q4_K", 256, 144},
-                                           {13, "Q5_K", 256, 176},
-                                           {14, "Q6_K", 256, 210},
-                                           {28, "F64", 1, 8},
-                                           {30, "BF16", 1, 2}}};
+constexpr GgufType kTypes[]{{0, "F32", 1, 4},       {1, "F16", 1, 2},       {2, "Q4_0", 32, 18},
+                            {3, "Q4_1", 32, 20},    {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},
+                            {8, "Q8_0", 32, 34},    {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
+                            {14, "Q6_K", 256, 210}, {28, "F64", 1, 8},      {30, "BF16", 1, 2}};
 
 // Types of ggml that the zoo does not read.
 constexpr std::pair<std::uint32_t, const char*> kOthers[]{

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
@@ -28,28 +27,26 @@ struct RoleId {
   const char *key, *role;  // after the prefix; in tokenizer_config.json
   std::int64_t llama, bert, t5;
 };
-constexpr std::array<RoleId, 6> kRoles{{{"bos_token_id", "bos_token", 1, 101, -1},
-                                        {"eos_token_id", "eos_token", 2, -1, 1},
-                                        {"unknown_token_id", "unk_token", 0, 100, 2},
-                                        {"seperator_token_id", "sep_token", -1, 102, -1},
-                                        {"padding_token_id", "pad_token", -1, 0, 0},
-                                        {"mask_token_id", "mask_token", -1, 103, -1}}};
+constexpr RoleId kRoles[]{
+    {"bos_token_id", "bos_token", 1, 101, -1},    {"eos_token_id", "eos_token", 2, -1, 1},
+    {"unknown_token_id", "unk_token", 0, 100, 2}, {"seperator_token_id", "sep_token", -1, 102, -1},
+    {"padding_token_id", "pad_token", -1, 0, 0},  {"mask_token_id", "mask_token", -1, 103, -1}};
 
-constexpr std::array kKnown{"model",
-                            "pre",
-                            "tokens",
-                            "token_type",
-                            "scores",
-                            "merges",
-                            "add_bos_token",
-                            "add_eos_token",
-                            "add_sep_token",
-                            "add_space_prefix",
-                            "remove_extra_whitespaces",
-                            "precompiled_charsmap",
-                            "token_type_count",
-                            "normalizer.lowercase",
-                            "normalizer.strip_accents"};
+constexpr const char* kKnown[]{"model",
+                               "pre",
+                               "tokens",
+                               "token_type",
+                               "scores",
+                               "merges",
+                               "add_bos_token",
+                               "add_eos_token",
+                               "add_sep_token",
+                               "add_space_prefix",
+                               "remove_extra_whitespaces",
+                               "precompiled_charsmap",
+                               "token_type_count",
+                               "normalizer.lowercase",
+                               "normalizer.strip_accents"};
 
 json object_of_type(const char* type, json rest = json::object()) {
   rest["type"] = type;

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/text_work.h"
@@ -7,8 +5,6 @@
 
 namespace zoo {
 namespace {
-
-using Replacement = std::pair<std::string_view, std::string_view>;
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   std::size_t at = text.find(from);
@@ -48,16 +44,9 @@ TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
 }
 
 std::string clean_up_spaces(std::string text) {
-  constexpr std::array<Replacement, 10> kRules = {{{" .", "."},
-                                                   {" ?", "?"},
-                                                   {" !", "!"},
-                                                   {" ,", ","},
-                                                   {" ' ", "'"},
-                                                   {" n't", "n't"},
-                                                   {" 'm", "'m"},
-                                                   {" 's", "'s"},
-                                                   {" 've", "'ve"},
-                                                   {" 're", "'re"}}};
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kRules) replace_all(text, from, to);
   return text;
 }

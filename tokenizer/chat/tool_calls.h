@@ -4,10 +4,10 @@
 /// Use:
 ///
 ///     const auto format = zoo::ToolCallFormat::find(chat, /*ends=*/{"<|im_end|>"});
-///     const zoo::Tool weather{.name = "weather", .parameters =
-///     std::make_shared<nlohmann::ordered_json>(schema)}; const zoo::PatternPtr pattern =
-///     zoo::tool_call_pattern(format, {weather}, /*many=*/true); zoo::ToolCallReader reader(format); for
-///     (const zoo::ToolCallPiece& piece : reader.push(text)) std::cout << piece.text;
+///     const zoo::Tool weather{"weather", std::make_shared<nlohmann::ordered_json>(schema)};
+///     const zoo::PatternPtr pattern = zoo::tool_call_pattern(format, {weather}, /*many=*/true);
+///     zoo::ToolCallReader reader(format);
+///     for (const zoo::ToolCallPiece& piece : reader.push(text)) std::cout << piece.text;
 
 #include <cstdint>
 #include <memory>

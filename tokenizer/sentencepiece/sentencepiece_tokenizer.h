@@ -20,10 +20,7 @@ class SentencePieceUnigram;
 /// Options for learning a vocabulary with sentencepiece (Kudo and Richardson, 2018). The special tokens
 /// are T5's: <pad> 0, </s> 1, <unk> 2.
 struct SentencePieceOptions {
-  enum class Model {
-    unigram,  // Kudo, 2018
-    bpe,      // Sennrich et al., 2016
-  };
+  enum class Model { unigram, bpe };  // Kudo, 2018; Sennrich et al., 2016
   Model model = Model::unigram;
   /// Special tokens and byte tokens included.
   std::int64_t vocab_size = 8000;

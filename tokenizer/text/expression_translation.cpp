@@ -105,11 +105,7 @@ class Translator {
     std::string count;
     if (take("*") || take("+") || take("?")) {
       count = text_[at_ - 1];
-      if (take("?")) {
-        count += '?';
-      } else if (take("+")) {
-        count += '+';
-      }
+      if (take("?") || take("+")) count += text_[at_ - 1];
     } else if (peek('{')) {
       count = interval();
     }

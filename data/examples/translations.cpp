@@ -92,14 +92,10 @@ class Phrase {
   Phrase(const Lexicon& lexicon, RandomStream& random) : lexicon_(lexicon), random_(random) {}
 
   void draw() {
-    switch (random_.below(4)) {
-      case 0: add_noun_phrase(Kind::kThing, /*is_object=*/false); break;
-      case 1:
-        add_noun_phrase(Kind::kThing, /*is_object=*/false);
-        add_being();
-        break;
-      default: add_noun_phrase(Kind::kAnimal, /*is_object=*/false); add_deed();
-    }
+    const std::uint64_t kind = random_.below(4);
+    add_noun_phrase(kind < 2 ? Kind::kThing : Kind::kAnimal, /*is_object=*/false);
+    if (kind == 1) add_being();
+    if (kind > 1) add_deed();
   }
 
   const WordChoice& words() const { return words_; }

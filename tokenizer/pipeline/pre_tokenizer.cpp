@@ -17,19 +17,6 @@ using Parts = std::vector<Part>;
 
 std::uint32_t index(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
-// Each matching character is a separate match.
-template <class Condition> void find_characters(std::string_view text, Parts& parts, Condition condition) {
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    if (!condition(next_code_point(text, at))) continue;
-    if (begin > done) parts.push_back({index(done), index(begin), false});
-    parts.push_back({index(begin), index(at), true});
-    done = at;
-  }
-  if (done < text.size()) parts.push_back({index(done), index(text.size()), false});
-}
-
 void merge_forward(Parts& parts, bool contiguous) {
   Parts merged;
   bool previous = false;
@@ -88,13 +75,34 @@ template <class Find> void split(SplitText& text, Find find) {
   text.words = std::move(words);
 }
 
-template <class Condition> PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
-  return [condition, behavior](SplitText& text) {
+// Splits at the matches that find(text of the word, matches) adds.
+template <class Find> PreTokenizer split_at_matches(Find find, SplitBehavior behavior, bool invert) {
+  return [find = std::move(find), behavior, invert](SplitText& text) {
+    std::vector<ByteRange> matches;
     split(text, [&](std::string_view word, Parts& parts) {
-      find_characters(word, parts, condition);
+      matches.clear();
+      find(word, matches);
+      std::uint32_t done = 0;
+      for (const ByteRange match : matches) {
+        if (match.begin > done) parts.push_back({done, match.begin, invert});
+        parts.push_back({match.begin, match.end, !invert});
+        done = match.end;
+      }
+      if (done < word.size()) parts.push_back({done, index(word.size()), invert});
       apply(behavior, parts);
     });
   };
+}
+
+// Each character of the kind is a separate match.
+PreTokenizer split_at(bool (*is_kind)(char32_t), SplitBehavior behavior) {
+  const auto find = [is_kind](std::string_view word, std::vector<ByteRange>& matches) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t begin = at;
+      if (is_kind(next_code_point(word, at))) matches.push_back({index(begin), index(at)});
+    }
+  };
+  return split_at_matches(find, behavior, false);
 }
 
 // Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
@@ -146,21 +154,10 @@ PreTokenizer digits_pre_tokenizer(bool individual_digits) {
 }
 
 PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bool invert) {
-  return [pattern = std::move(pattern), behavior, invert](SplitText& text) {
-    std::vector<ByteRange> matches;
-    split(text, [&](std::string_view word, Parts& parts) {
-      matches.clear();
-      pattern.find(word, matches);
-      std::uint32_t done = 0;
-      for (const ByteRange match : matches) {
-        if (match.begin > done) parts.push_back({done, match.begin, invert});
-        parts.push_back({match.begin, match.end, !invert});
-        done = match.end;
-      }
-      if (done < word.size()) parts.push_back({done, index(word.size()), invert});
-      apply(behavior, parts);
-    });
+  const auto find = [pattern = std::move(pattern)](std::string_view word, std::vector<ByteRange>& matches) {
+    pattern.find(word, matches);
   };
+  return split_at_matches(find, behavior, invert);
 }
 
 PreTokenizer split_pre_tokenizer(SplitPattern pattern) {

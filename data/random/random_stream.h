@@ -18,8 +18,7 @@ namespace zoo {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): 128 random bits that
-/// are a pure function of counter and key.
+/// Philox4x32-10 (Salmon et al., 2011): 128 random bits that are a pure function of counter and key.
 PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 
 PhiloxKey philox_key(std::uint64_t seed);

@@ -40,8 +40,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\n\r\f\v") - first + 1);
 }
 
-// A sentencepiece model whose pieces have the ids of a separate vocab.json: Marian and M2M-100, as in
-// transformers without sacremoses.
+// A sentencepiece model with the ids of a vocab.json: Marian and M2M-100, as without sacremoses.
 class MappedSentencePiece final : public Tokenizer {
  public:
   // `files` are the names and contents that save() writes. Throws Error naming `what` and a token of the

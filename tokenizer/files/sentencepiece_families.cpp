@@ -12,8 +12,7 @@
 namespace zoo {
 namespace {
 
-// transformers runs the sentencepiece models of T5, ALBERT and Llama without the library: it builds the parts
-// of a tokenizer.json from the pieces.
+// transformers runs these models without the library, by parts of a tokenizer.json made from the pieces.
 
 namespace fs = std::filesystem;
 
@@ -37,8 +36,7 @@ Pipeline unigram(const SentencePieceFile& file, TokenizerSettings& settings, con
   return unigram_pipeline(settings, path, file.charsmap, pieces, is_t5 ? 2 : 1);
 }
 
-// The merges of a BPE model: every pair of pieces that forms a piece, ordered by the id of the result, then
-// by the length of the left piece.
+// Every pair of pieces that forms a piece, ordered by the id of the result, then by the left piece's length.
 MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   std::unordered_map<std::string_view, TokenId> ids;
   for (const VocabularyEntry& entry : vocabulary) ids[entry.text] = entry.id;

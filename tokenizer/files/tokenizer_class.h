@@ -21,8 +21,7 @@ void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline)
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline,
                         const std::filesystem::path& file);
 
-/// The name of a class of transformers without a final "Fast", "" for "". Aliases get the name of the
-/// original: BartTokenizer is RobertaTokenizer.
+/// A class's name without a final "Fast". Aliases get the original's: BartTokenizer is RobertaTokenizer.
 std::string canonical_class(std::string name);
 
 /// The class with which AutoTokenizer.from_pretrained of transformers 5 opens a directory, by its

@@ -29,8 +29,7 @@ Value plain(const Value& value, const Arguments& arguments, Heap& heap) {
   return kApply(value, heap);
 }
 
-/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers. Throw
-/// Fault for one that the zoo lacks.
+/// The filters and tests of jinja2 and transformers. Throw Fault for one that the zoo lacks.
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 

@@ -10,8 +10,7 @@
 
 namespace zoo {
 
-/// A cache of the ids of words, because most words of a text repeat. It has a bounded size and starts over
-/// when it is full. For one thread.
+/// A cache of the ids of words. It has a bounded size and starts over when it is full. For one thread.
 class WordCache {
  public:
   /// In bytes; longer words are not cached.

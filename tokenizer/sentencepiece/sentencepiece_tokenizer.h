@@ -17,8 +17,7 @@ namespace zoo {
 
 class SentencePieceUnigram;
 
-/// Options for learning a vocabulary with sentencepiece (Kudo and Richardson, 2018). The special tokens
-/// are T5's: <pad> 0, </s> 1, <unk> 2.
+/// Options of sentencepiece (Kudo and Richardson, 2018). T5's special tokens: <pad> 0, </s> 1, <unk> 2.
 struct SentencePieceOptions {
   enum class Model { unigram, bpe };  // Kudo, 2018; Sennrich et al., 2016
   Model model = Model::unigram;

@@ -13,8 +13,7 @@ namespace zoo {
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// Throws Error "not a regular expression that is supported …" (see icu_expression()). `captures`:
-  /// its groups are kept for captures().
+  /// Throws Error "not a regular expression that is supported …". `captures`: keeps groups for captures().
   static TextPattern regex(const std::string& expression, bool captures = false);
 
   /// Appends the matches from left to right, without overlap; they may be empty. Throws Error naming the

@@ -33,8 +33,7 @@ void cut(Encoding& encoding, std::size_t size, bool left) {
   encoding = left ? part_of(encoding, encoding.size() - size, encoding.size()) : part_of(encoding, 0, size);
 }
 
-// Cuts the longer text first, until both have `room` tokens together. If both are cut, the longer one keeps
-// the odd token.
+// Cuts the longer text first, until both have `room` tokens together; it keeps the odd one of both.
 void cut_longest(Encoding& first, Encoding& second, std::size_t room, bool left) {
   const bool swapped = first.size() > second.size();
   Encoding& shorter = swapped ? second : first;

@@ -41,8 +41,7 @@ enum class Truncation {
 };
 
 struct EncodeOptions {
-  /// Adds special tokens around the texts, such as [CLS] and [SEP]. Special tokens inside a text are
-  /// recognised in any case.
+  /// Adds special tokens around the texts, such as [CLS] and [SEP]; those inside a text are always found.
   bool add_special_tokens = true;
   /// Maximum number of tokens, added special tokens included.
   std::optional<std::size_t> max_length;
@@ -83,8 +82,8 @@ Encoding assemble(std::span<const EncodingTemplate::Piece> pieces, Encoding firs
                   const EncodeOptions& options);
 
 /// Combines `first` with each part of `second` that still fits; neighbouring parts share `stride` tokens.
-/// With options.truncates_left, the first part is the last of the text. Throws Error if no token of `second`
-/// fits, or not more than `stride`.
+/// With options.truncates_left, the first part is the last of the text. Throws Error if not more than
+/// `stride` tokens of `second` fit.
 std::vector<Encoding> assemble_windows(std::span<const EncodingTemplate::Piece> pieces, const Encoding& first,
                                        const Encoding& second, std::size_t stride,
                                        const EncodeOptions& options);

@@ -28,16 +28,14 @@ struct Format {
 };
 
 // In transformers' order of preference.
-constexpr std::array<Format, 8> kFormats = {{
-    {"tokenizer.json", read_tokenizer_json},
-    {"spiece.model", read_pieces},
-    {"tokenizer.model", read_sentencepiece},
-    {"spm.model", read_shifted_pieces},
-    {"source.spm", read_marian},
-    {"sentencepiece.bpe.model", read_language_pieces},
-    {"vocab.txt", read_vocab_txt},
-    {"vocab.json", read_vocab_json},
-}};
+constexpr Format kFormats[] = {{"tokenizer.json", read_tokenizer_json},
+                               {"spiece.model", read_pieces},
+                               {"tokenizer.model", read_sentencepiece},
+                               {"spm.model", read_shifted_pieces},
+                               {"source.spm", read_marian},
+                               {"sentencepiece.bpe.model", read_language_pieces},
+                               {"vocab.txt", read_vocab_txt},
+                               {"vocab.json", read_vocab_json}};
 
 const Format* find_format(const fs::path& directory) {
   for (const Format& format : kFormats) {

@@ -10,8 +10,7 @@ namespace {
 // More than the bytes of a character: more pending ids never become valid.
 constexpr std::size_t kMaxPending = 16;
 
-// The size of `text` without the end that the next ids may change: an incomplete character, or
-// sentencepiece's U+FFFD for it.
+// The size of `text` without an incomplete character at its end, or sentencepiece's U+FFFD for it.
 std::size_t settled_size(std::string_view text) {
   std::size_t size = text.size() - incomplete_utf8_tail(text);
   while (text.substr(0, size).ends_with(kReplacementCharacter)) size -= kReplacementCharacter.size();
@@ -41,13 +40,12 @@ std::string StreamDecoder::push(TokenId id) {
 }
 
 // A decoder may treat the start of a text differently (sentencepiece drops its space), so new ids are decoded
-// after a context with text: the ids shown last or, if these have no text (a space at the start, a control
-// token), the ones before.
+// after a context with text: the ids shown last or, if these have no text (a control token), the ones before.
 void StreamDecoder::shift_window(bool give_up) {
   const TokenIds pending = this->pending();
   if (context_ == 0 && shown_ == 0) {
     // Nothing was shown so far: all ids become the context, each once.
-    const bool repeated = std::count(window_.begin(), window_.end(), window_.back()) > 1;
+    const bool repeated = std::ranges::count(window_, window_.back()) > 1;
     if (repeated) window_.pop_back();
     return;
   }

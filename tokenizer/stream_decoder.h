@@ -14,10 +14,9 @@
 
 namespace zoo {
 
-/// Decodes tokens one at a time, to show text during generation. push() and finish() return valid UTF-8: an
-/// incomplete character is held back, and bytes that never become a character are U+FFFD. The concatenation
-/// is decode() of all ids, except for invalid bytes. The cost per token does not depend on the length of the
-/// text.
+/// Decodes tokens one at a time, each at the same cost. push() and finish() return valid UTF-8: an incomplete
+/// character is held back, and bytes that never become a character are U+FFFD. The concatenation is decode()
+/// of all ids, except for invalid bytes.
 class StreamDecoder {
  public:
   /// The tokenizer must outlive the decoder.

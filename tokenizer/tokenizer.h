@@ -26,7 +26,6 @@
 
 namespace zoo {
 
-/// Role of a special token.
 enum class SpecialToken { bos, eos, unk, sep, pad, cls, mask };
 
 /// Settings of tokenizer_config.json, or of tokenizer.json, for callers that truncate and pad.
@@ -47,12 +46,11 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
   virtual std::int64_t vocab_size() const = 0;
 
-  /// The ids of the text without special tokens. Throws Error with the position if the text is not UTF-8 or
-  /// has a character that the vocabulary cannot encode.
+  /// The ids without special tokens. Throws Error with the position if the text is not UTF-8 or has a
+  /// character that the vocabulary cannot encode.
   TokenIds encode(std::string_view text) const;
 
-  /// The first position from `from` on at which a UTF-8 text can be divided without changing its ids. The
-  /// text's end if the tokenizer knows none.
+  /// The first position from `from` on where a UTF-8 text can be divided without other ids; else its end.
   virtual std::size_t division(std::string_view text, [[maybe_unused]] std::size_t from) const {
     return text.size();
   }
@@ -79,7 +77,6 @@ class Tokenizer {
 
   /// The id of a role, if the tokenizer has one.
   std::optional<TokenId> special_id(SpecialToken role) const;
-  /// True for the id of a role.
   bool has_role(TokenId id) const;
 
   /// The id that ends a text, if the vocabulary has one.
@@ -106,7 +103,6 @@ class Tokenizer {
   virtual void save(const std::filesystem::path& directory) const = 0;
 
  protected:
-  /// The ids of the text, for encode().
   virtual TokenIds text_ids(std::string_view text) const = 0;
 
   virtual std::optional<TokenId> role_id(SpecialToken) const { return std::nullopt; }

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -210,8 +209,7 @@ AtomicDirectory::~AtomicDirectory() {
 
 void AtomicDirectory::commit() {
   sync_directory(temporary_);
-  // RENAME_EXCHANGE needs a target; without one the plain rename is already atomic. NFS, for example, has no
-  // exchange.
+  // RENAME_EXCHANGE needs a target; without one the plain rename is atomic. NFS, for example, lacks it.
   const bool replaces = type_of(target_) == fs::file_type::directory;
   const int result =
       replaces ? ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE)

@@ -54,15 +54,13 @@ inline constexpr std::size_t kMostSettings = std::size_t{64} << 20, kMostVocabul
 /// example a pipe without a writer, or has more than `most` bytes.
 std::string read_model_file(const std::filesystem::path& path, std::size_t most = kMostVocabulary);
 
-/// The content of a small text file. Throws Error naming the path, also if a pipe or a device gives more than
-/// 256 MiB.
+/// The content of a small text file. Throws Error naming the path, also for a pipe or device above 256 MiB.
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
-/// in one step. A kill at any instant leaves either the old or the new directory under the name; where the
-/// file system cannot exchange names (NFS) there may be none, and the next AtomicDirectory or
-/// put_back_replaced() puts the old one back. Leftovers of killed processes for the same target are removed
-/// first.
+/// in one step. Where the file system cannot exchange names (NFS), a kill may leave none under the name, and
+/// the next AtomicDirectory or put_back_replaced() puts the old one back. Leftovers of killed processes for
+/// the same target are removed first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);
@@ -78,9 +76,8 @@ class AtomicDirectory {
   int lock_ = -1;
 };
 
-/// Puts back what a process that was killed in AtomicDirectory::commit() had moved out of the target's place
-/// to
-/// `.TARGET` with this ending, on a file system that cannot exchange names; removes it if the place is taken.
+/// Puts back what a process that was killed in AtomicDirectory::commit() had moved to `.TARGET` with this
+/// ending, on a file system that cannot exchange names; removes it if the target's place is taken.
 inline constexpr std::string_view kReplaced = ".tmp-old";
 void put_back_replaced(const std::filesystem::path& target);
 

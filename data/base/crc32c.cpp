@@ -1,5 +1,4 @@
-// The CPU's instruction sums 8 bytes in its latency of three cycles, some 8 GB/s: about what a fast disk
-// reads and what a thread copies.
+// The CPU's instruction sums 8 bytes in its latency of three cycles, some 8 GB/s: what a fast disk reads.
 
 #include "data/base/crc32c.h"
 

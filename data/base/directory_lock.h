@@ -5,8 +5,7 @@
 namespace zoo {
 
 /// While it lives, no other process gets a lock of the same directory. A killed process releases its own. The
-/// lock is on the hidden file `.lock` in the directory, which contains the owner's process id and is never
-/// removed.
+/// file `.lock` in the directory, which is never removed, has the owner's process id.
 class DirectoryLock {
  public:
   /// Throws Error naming the process that holds the lock, or a directory that cannot be written.

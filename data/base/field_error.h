@@ -49,8 +49,7 @@ class FieldError : public Error {
   std::string marked_, field_;
 };
 
-/// A field that this model does not take, whatever its value, or a value that no model takes: the command
-/// line calls it wrong usage.
+/// A field that this model does not take, or a value that no model takes: wrong usage on the command line.
 class UnfitField : public FieldError {
  public:
   using FieldError::FieldError;

@@ -1,7 +1,6 @@
 #include "data/base/gguf_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -24,29 +23,17 @@ constexpr std::string_view kMagic = "GGUF";
 constexpr std::uint64_t kMostElements = 1U << 22;  // of a list; the largest vocabularies have 2^19
 constexpr std::uint64_t kLongestKey = 65535, kLongestName = 64, kMostDimensions = 4;
 
-constexpr std::array<GgufType, 12> kTypes{{{0, "F32", 1, 4},
-                                           {1, "F16", 1, 2},
-                                           {2, "Q4_0", 32, 18},
-                                           {3, "Q4_1", 32, 20},
-                                           {6, "Q5_0", 32, 22},
-                                           {7, "Q5_1", 32, 24},
-                                           {8, "Q8_0", 32, 34},
-                                           {12, "Q4_K", 256, 144},
-                                           {13, "Q5_K", 256, 176},
-                                           {14, "Q6_K", 256, 210},
-                                           {28, "F64", 1, 8},
-                                           {30, "BF16", 1, 2}}};
+constexpr GgufType kTypes[]{{0, "F32", 1, 4},       {1, "F16", 1, 2},       {2, "Q4_0", 32, 18},
+                            {3, "Q4_1", 32, 20},    {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},
+                            {8, "Q8_0", 32, 34},    {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
+                            {14, "Q6_K", 256, 210}, {28, "F64", 1, 8},      {30, "BF16", 1, 2}};
 
-struct OtherType {
-  std::uint32_t id;
-  const char* name;
-};
 // Types of ggml that the zoo does not read.
-constexpr OtherType kOthers[]{{9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
-                              {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
-                              {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
-                              {27, "I64"},    {29, "IQ1_M"},   {34, "TQ1_0"}, {35, "TQ2_0"},  {39, "MXFP4"},
-                              {40, "NVFP4"}};
+constexpr std::pair<std::uint32_t, const char*> kOthers[]{
+    {9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+    {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"},
+    {24, "I8"},      {25, "I16"},   {26, "I32"},    {27, "I64"},   {29, "IQ1_M"},   {34, "TQ1_0"},
+    {35, "TQ2_0"},   {39, "MXFP4"}, {40, "NVFP4"}};
 
 // Types of the metadata's values.
 enum class Value : std::uint32_t {
@@ -192,8 +179,7 @@ const GgufType* type_of(std::uint32_t id, const std::string& what, const Reader&
 
 // `end` becomes the number of bytes.
 GgufFile::Tensor read_tensor(Reader& reader, const std::string& place) {
-  GgufFile::Tensor tensor{
-      .name = reader.text(kLongestName, place), .type = nullptr, .shape = {}, .begin = 0, .end = 0};
+  GgufFile::Tensor tensor{.name = reader.text(kLongestName, place)};
   const std::string what = "tensor '" + tensor.name + "'";
   const auto dimensions = reader.number<std::uint32_t>(what);
   if (dimensions == 0 || dimensions > kMostDimensions)
@@ -211,7 +197,7 @@ GgufFile::Tensor read_tensor(Reader& reader, const std::string& place) {
   if (row % static_cast<std::int64_t>(tensor.type->block) != 0)
     reader.fail(what, " has rows of ", row, " numbers, but blocks of ", tensor.type->name, " have ",
                 tensor.type->block);
-  std::reverse(tensor.shape.begin(), tensor.shape.end());
+  std::ranges::reverse(tensor.shape);
   tensor.begin = reader.number<std::uint64_t>(what);
   const auto bytes = checked_product({numbers / tensor.type->block, tensor.type->bytes});
   if (!bytes) reader.fail(what, " is too large");
@@ -233,7 +219,7 @@ void place(std::vector<GgufFile::Tensor>& tensors, std::size_t alignment, std::s
            const Reader& reader) {
   const auto aligned = [&](std::size_t at) { return (at + alignment - 1) / alignment * alignment; };
   const std::size_t start = aligned(reader.at());
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::ranges::sort(tensors, [](const auto& a, const auto& b) { return a.begin < b.begin; });
   std::size_t expected = start;
   for (GgufFile::Tensor& tensor : tensors) {
     const std::string what = "tensor '" + tensor.name + "'";

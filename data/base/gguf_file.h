@@ -21,8 +21,7 @@
 
 namespace zoo {
 
-/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. `id` is ggml's number of the
-/// type.
+/// A type of numbers in a GGUF file: `bytes` hold `block` numbers of a row. `id` is ggml's.
 struct GgufType {
   std::uint32_t id;
   const char* name;
@@ -33,15 +32,14 @@ struct GgufType {
 const GgufType& gguf_type(std::string_view name);
 
 /// A GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), version 2 or 3: metadata, a table
-/// of tensors, their bytes. Opening maps the file and checks every count, length, type, shape and offset
-/// against its size.
+/// of tensors, their bytes. Opening maps the file and checks all of it against its size.
 class GgufFile {
  public:
   struct Tensor {
     std::string name;
-    const GgufType* type;
-    std::vector<std::int64_t> shape;  // rows first, as in PyTorch
-    std::size_t begin, end;           // in the file
+    const GgufType* type = nullptr;
+    std::vector<std::int64_t> shape = {};  // rows first, as in PyTorch
+    std::size_t begin = 0, end = 0;        // in the file
   };
 
   /// Throws Error naming the file, the key or tensor and what is wrong with it.

@@ -7,18 +7,19 @@
 namespace zoo {
 namespace {
 
-constexpr std::size_t kAlignment = 32;
+// The next multiple of the format's alignment.
+std::size_t aligned(std::size_t size) { return (size + 31) / 32 * 32; }
 
 class Bytes {
  public:
-  template <class T> void number(T value) {
+  template <class Number> void put(Number value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  void text(const std::string& text) {
-    number<std::uint64_t>(text.size());
+  void put(const std::string& text) {
+    put<std::uint64_t>(text.size());
     text_ += text;
   }
-  void pad() { text_.resize((text_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0'); }
+  void pad() { text_.resize(aligned(text_.size()), '\0'); }
   const std::string& all() const { return text_; }
 
  private:
@@ -35,22 +36,18 @@ constexpr std::uint32_t kType = std::is_same_v<T, std::uint8_t>    ? 0
                                                                    : 8;  // text
 constexpr std::uint32_t kList = 9;
 
-void put(Bytes& bytes, const std::string& text) { bytes.text(text); }
-
-template <class T> void put(Bytes& bytes, T value) { bytes.number(value); }
-
 void put_value(Bytes& bytes, const GgufValue& value) {
   std::visit(
       [&](const auto& value) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
-          bytes.number(kType<T>);
-          put(bytes, value);
+          bytes.put(kType<T>);
+          bytes.put(value);
         } else {
-          bytes.number(kList);
-          bytes.number(kType<typename T::value_type>);
-          bytes.number<std::uint64_t>(value.size());
-          for (const auto& element : value) put(bytes, element);
+          bytes.put(kList);
+          bytes.put(kType<typename T::value_type>);
+          bytes.put<std::uint64_t>(value.size());
+          for (const auto& element : value) bytes.put(element);
         }
       },
       value);
@@ -68,29 +65,29 @@ void write_gguf(const std::filesystem::path& path, const GgufMetadata& metadata,
                 const std::vector<GgufOutput>& tensors,
                 const std::function<void(const std::filesystem::path&)>& check) {
   Bytes header;
-  header.number<std::uint32_t>(0x46554747);  // "GGUF"
-  header.number<std::uint32_t>(3);
-  header.number<std::uint64_t>(tensors.size());
-  header.number<std::uint64_t>(metadata.size());
+  header.put<std::uint32_t>(0x46554747);  // "GGUF"
+  header.put<std::uint32_t>(3);
+  header.put<std::uint64_t>(tensors.size());
+  header.put<std::uint64_t>(metadata.size());
   for (const auto& [key, value] : metadata) {
-    header.text(key);
+    header.put(key);
     put_value(header, value);
   }
   std::uint64_t offset = 0;
   for (const GgufOutput& tensor : tensors) {
-    header.text(tensor.name);
-    header.number(static_cast<std::uint32_t>(tensor.shape.size()));
-    for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size) header.number(*size);
-    header.number(tensor.type->id);
-    header.number(offset);
-    offset += (size_of(tensor) + kAlignment - 1) / kAlignment * kAlignment;
+    header.put(tensor.name);
+    header.put(static_cast<std::uint32_t>(tensor.shape.size()));
+    for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size) header.put(*size);
+    header.put(tensor.type->id);
+    header.put(offset);
+    offset += aligned(size_of(tensor));
   }
   header.pad();
   AtomicFile file(path);
   file.write(header.all());
   for (const GgufOutput& tensor : tensors) {
     std::string bytes = tensor.bytes();
-    bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+    bytes.resize(aligned(bytes.size()), '\0');
     file.write(bytes);
   }
   if (check) check(file.written());

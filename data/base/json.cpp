@@ -1,7 +1,6 @@
 #include "data/base/json.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,11 +18,9 @@ nlohmann::json parse_file(const std::filesystem::path& path, const std::string& 
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    const auto begin = text.begin(), fault = begin + static_cast<std::ptrdiff_t>(at);
-    const auto line = 1 + std::count(begin, fault, '\n');
-    const std::size_t line_start = text.rfind('\n', at == 0 ? 0 : at - 1);
-    const std::size_t column = line_start == std::string::npos || line_start >= at ? at + 1 : at - line_start;
-    throw Error(path, ": not valid JSON at line ", line, ", column ", column);
+    const std::string before = text.substr(0, at);
+    const std::size_t column = at - before.rfind('\n');  // at + 1 without a line end
+    throw Error(path, ": not valid JSON at line ", 1 + std::ranges::count(before, '\n'), ", column ", column);
   } catch (const nlohmann::json::exception& error) {
     // The library's message quotes the number.
     const std::string_view message = error.what();
@@ -40,8 +37,7 @@ template <class Json> std::string text_of(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// Builds ordered_json in linear time: the library's parser compares each key of an object with all earlier
-// ones.
+// In linear time: the library's parser compares each key of an object with all earlier ones.
 class OrderedReader : public nlohmann::json_sax<ordered_json> {
  public:
   bool null() override { return add(nullptr); }

@@ -17,14 +17,13 @@ nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = k
 /// The same from the text of the file `path`.
 nlohmann::json read_json(const std::filesystem::path& path, const std::string& text);
 
-/// Reads a JSON array from a file. Throws as read_json does.
+/// The same of an array.
 nlohmann::json read_json_array(const std::filesystem::path& path);
 
 /// Writes `value` atomically, indented by two and with a final newline.
 void write_json(const std::filesystem::path& path, const nlohmann::json& value);
 
-/// JSON for output. Bytes that are not UTF-8, such as half a character from a tokenizer or a path, become
-/// U+FFFD. One line without `indent`.
+/// JSON for output, in which bytes that are not UTF-8 become U+FFFD. One line without `indent`.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 

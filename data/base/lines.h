@@ -43,8 +43,7 @@ std::string joined(std::span<const std::string> parts, std::string_view separato
 /// The object in a line of a .jsonl file. Throws Error naming file and line.
 nlohmann::json parse_object(const Line& line, const std::string& name);
 
-/// The text of a key; "" if the key is absent or null. Throws Error naming file, line and key for other
-/// types.
+/// The text of a key; "" if it is absent or null. Throws Error naming file, line and key for other types.
 std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line,
                        const std::string& name);
 /// The same of a label, which may be a number or a boolean.

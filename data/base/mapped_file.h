@@ -15,8 +15,7 @@ namespace zoo {
 /// A file mapped into memory: pages are read on first access and shared with the page cache.
 class MappedFile {
  public:
-  /// Throws Error naming the path if it cannot be opened or is not a regular file. An empty file gives an
-  /// empty span.
+  /// Throws Error naming the path if it cannot be opened or is no regular file. An empty file gives no bytes.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -11,8 +11,7 @@ namespace zoo {
 std::int64_t usable_processors();
 
 /// Processors that a quota leaves to the groups in `groups`, a file such as /proc/self/cgroup, and to the
-/// groups above them; `root` is the directory of version 2, with the controllers of version 1 below it.
-/// Nothing if there is no quota.
+/// groups above them, if any; `root` is version 2's directory, with version 1's controllers below it.
 std::optional<double> processor_quota(const std::filesystem::path& groups, const std::filesystem::path& root);
 
 }  // namespace zoo

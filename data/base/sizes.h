@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// Default upper bound for counts from a flag, a file or a request: sums and products of two such counts fit
-/// in 64 bits.
+/// Default upper bound for given counts: sums and products of two such counts fit in 64 bits.
 inline constexpr std::int64_t kLargestGivenCount = 2'147'483'647;
 
 /// The product of counts as a size; nothing if it exceeds 2^63 - 1, the largest size of an object.

@@ -1,5 +1,6 @@
 #include "data/corpora/corpora.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -29,12 +30,6 @@ namespace zoo {
 namespace fs = std::filesystem;
 
 namespace {
-
-const Corpus* find_corpus(const std::string& name) {
-  for (const Corpus& corpus : corpora())
-    if (corpus.name == name) return &corpus;
-  return nullptr;
-}
 
 std::string download(const Corpus& corpus) {
   const std::vector<std::vector<std::string>> programs = {
@@ -208,8 +203,8 @@ fs::path data_directory() {
 }
 
 fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file) {
-  const Corpus* corpus = find_corpus(name);
-  if (corpus == nullptr)
+  const auto corpus = std::ranges::find(corpora(), name, &Corpus::name);
+  if (corpus == corpora().end())
     throw Error("unknown corpus '", name, "'; the corpora are ", joined(corpus_names()),
                 did_you_mean(name, corpus_names()));
   const fs::path path = data_directory() / corpus->file;
@@ -224,7 +219,7 @@ fs::path get_corpus(const std::string& name, const std::optional<fs::path>& file
 }
 
 fs::path resolve_dataset(const std::string& name_or_path) {
-  if (find_corpus(name_or_path) != nullptr) return get_corpus(name_or_path);
+  if (std::ranges::count(corpora(), name_or_path, &Corpus::name) > 0) return get_corpus(name_or_path);
   if (is_packed(name_or_path)) return unpacked(name_or_path);
   std::error_code error;
   const fs::file_status status = fs::status(name_or_path, error);

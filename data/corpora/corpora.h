@@ -27,8 +27,7 @@ struct Corpus {
 const std::vector<Corpus>& corpora();
 std::vector<std::string> corpus_names();
 
-/// The folder of the corpora: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo. Throws Error if
-/// none of them is set.
+/// The folder of the corpora: TZOO_DATA_DIR, else XDG_CACHE_HOME/tzoo, else HOME/.cache/tzoo, else an Error.
 std::filesystem::path data_directory();
 
 /// The path of a corpus in data_directory(). On first use it is created: from `file` if given, else from the
@@ -40,8 +39,7 @@ std::filesystem::path get_corpus(const std::string& name,
 /// The file of `--dataset`: a corpus (see get_corpus), else a text file. A pattern, such as "shards/*.jsonl",
 /// and a file that ends in .gz, .zst or .parquet give one file in data_directory()/unpacked with the content
 /// of all; so does a directory with a split "train" (dataset_folder.h). "./NAME" is a file even if a corpus
-/// has that name. Throws Error if it is neither, and naming a file that is broken or of another kind than the
-/// first.
+/// has that name. Throws Error if it is neither, and naming a file that is broken or of another kind.
 std::filesystem::path resolve_dataset(const std::string& name_or_path);
 
 }  // namespace zoo

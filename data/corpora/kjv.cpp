@@ -49,8 +49,7 @@ std::string lay_out_kjv(std::string_view printed) {
 }
 
 std::string extract_kjv() {
-  // -l: longer than every verse, so that COLUMNS has no effect; -p: ignores a data file in the current
-  // folder.
+  // -l: longer than every verse, so that COLUMNS has no effect; -p: ignores data in the folder.
   const auto result = run_program({"bible", "-p", "/usr/lib/", "-l", "1000000", "gen1:1-rev22:21"});
   if (!result) throw Error("the corpus kjv needs the program 'bible', which is not installed; ", kInstall);
   if (result->exit_code != 0)

@@ -10,8 +10,7 @@ namespace zoo {
 std::string extract_kjv();
 
 /// Turns `bible`'s pretty printing into plain text: for each chapter its heading ("Genesis 1"), an empty
-/// line, one line a verse without its number, and an empty line before the next chapter. Public for the
-/// tests.
+/// line, one line a verse without its number, and an empty line before the next chapter.
 std::string lay_out_kjv(std::string_view printed);
 
 /// Every tenth chapter is held out, beginning with Genesis 10.

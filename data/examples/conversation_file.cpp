@@ -1,7 +1,6 @@
 #include "data/examples/conversation_file.h"
 
 #include <algorithm>
-#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -22,14 +21,10 @@ const std::vector<std::string> kPreferenceKeys{"prompt", "chosen", "rejected", "
                                                "label",  "system", "tools"};
 
 // ShareGPT's names of roles, and the templates'.
-constexpr auto kRoles =
-    std::to_array<std::pair<std::string_view, std::string_view>>({{"human", "user"},
-                                                                  {"user", "user"},
-                                                                  {"gpt", "assistant"},
-                                                                  {"assistant", "assistant"},
-                                                                  {"system", "system"},
-                                                                  {"tool", "tool"},
-                                                                  {"observation", "tool"}});
+using RoleNames = std::pair<std::string_view, std::string_view>;
+constexpr RoleNames kRoles[]{{"human", "user"},          {"user", "user"},     {"gpt", "assistant"},
+                             {"assistant", "assistant"}, {"system", "system"}, {"tool", "tool"},
+                             {"observation", "tool"}};
 
 // A line's object, and what its messages report.
 class LineReader {
@@ -180,8 +175,9 @@ class LineReader {
                         message.contains("value") && message["value"].is_string();
       if (!good) refuse("'conversations' holds " + json_text(message) + ": expected 'from' and 'value'");
       const auto from = message["from"].get<std::string>();
-      const auto* role = std::ranges::find(kRoles, from, &decltype(kRoles)::value_type::first);
-      if (role == kRoles.end()) refuse("unknown role '" + from + "'; expected human, gpt, system or tool");
+      const auto* role = std::ranges::find(kRoles, from, &RoleNames::first);
+      if (role == std::end(kRoles))
+        refuse("unknown role '" + from + "'; expected human, gpt, system or tool");
       add(messages, std::string(role->second), message["value"].get<std::string>());
     }
   }

@@ -5,8 +5,7 @@
 ///
 ///     zoo::FileColumns names;
 ///     for (const auto& conversation : zoo::parse_conversations(text, "chats.jsonl", names))
-///       std::cout << conversation.line << ": " << conversation.request->at("messages").size() << "
-///       messages\n";
+///       std::cout << conversation.line << ": " << conversation.request->at("messages").size() << "\n";
 
 #include <cstdint>
 #include <memory>
@@ -50,8 +49,7 @@ struct Preference {
 ///   {"prompt": …, "chosen": …, "rejected": …}
 ///   {"prompt": …, "completion": …, "label": true or false}
 /// with texts or lists of messages, and "system" and "tools" beside them. Lists of whole conversations may
-/// stand under chosen and rejected: what both begin with is the prompt. Throws Error as parse_conversations()
-/// does, and for an empty answer.
+/// stand under chosen and rejected: what both begin with is the prompt. Throws as above, and for no answer.
 std::vector<Preference> parse_preferences(std::string_view text, const std::string& name, FileColumns& names);
 
 }  // namespace zoo

@@ -24,13 +24,12 @@ constexpr auto kUsualNames = std::to_array<std::string_view>(
 constexpr auto kLabelNames = std::to_array<std::string_view>(
     {"category", "class", "intent", "label", "labels", "rating", "score", "sentiment", "stars", "topic"});
 
-// A name of letters, digits and '_' with a part that is one of `words`: "sentence1", "text_a",
-// "airline_sentiment".
+// A name of letters, digits and '_' with one of `words` as a part: "sentence1", "airline_sentiment".
 bool has_part(std::string_view text, std::span<const std::string_view> words) {
   std::string part;
   bool found = false;
   const auto end_part = [&] {
-    found = found || std::ranges::find(words, part) != words.end();
+    found = found || std::ranges::count(words, part) > 0;
     part.clear();
   };
   for (const char c : text) {
@@ -73,7 +72,7 @@ std::string FileColumns::ours(std::string_view theirs) const {
 void FileColumns::check(std::span<const std::string> found, std::span<const std::string> known,
                         const Line& line, const std::string& file) {
   const auto has = [](std::span<const std::string> names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
+    return std::ranges::count(names, name) > 0;
   };
   for (const auto& [theirs, name] : own) {
     if (!has(known, name))
@@ -118,12 +117,7 @@ nlohmann::json FileColumns::read_object(const Line& line, const std::string& fil
 
 nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line, const std::string& file,
                                                         std::span<const std::string> known) {
-  nlohmann::ordered_json theirs;
-  try {
-    theirs = parse_ordered_json(line.text);
-  } catch (const Error& error) {
-    throw Error(file, ", line ", line.number, ": ", error.what());
-  }
+  const nlohmann::ordered_json theirs = parse_ordered_json(line.text);
   if (!theirs.is_object()) throw Error(file, ", line ", line.number, ": expected a JSON object");
   return renamed(theirs, line, file, known);
 }

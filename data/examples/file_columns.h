@@ -43,9 +43,9 @@ struct FileColumns {
                std::span<const std::string> known);
 };
 
-/// True if the parts of a line look like usual names of columns, for example "sentence1" and "label".
+/// True for usual names of columns, for example "sentence1" and "label".
 bool looks_like_names(std::span<const std::string_view> parts);
-/// True if a usual name of a column is that of its class or number: "label", "airline_sentiment", "score".
+/// True for usual names of a class or number: "label", "airline_sentiment", "score".
 bool names_a_label(std::string_view name);
 
 }  // namespace zoo

@@ -57,8 +57,8 @@ void append_line(const std::string& name, const Separators& between, LineRandom 
   std::string digits = random_digits(random);
   append_spaced(digits, text);
   text += between.others;
-  if (name == "reverse") std::reverse(digits.begin(), digits.end());
-  if (name == "sort") std::sort(digits.begin(), digits.end());
+  if (name == "reverse") std::ranges::reverse(digits);
+  if (name == "sort") std::ranges::sort(digits);
   append_spaced(digits, text);
   text += '\n';
 }
@@ -197,10 +197,7 @@ const ToySet& find_toy_set(const std::string& name) {
               did_you_mean(name, toy_set_names()));
 }
 
-bool is_toy_set(const std::string& name) {
-  const std::vector<std::string> names = toy_set_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+bool is_toy_set(const std::string& name) { return std::ranges::count(toy_sets(), name, &ToySet::name) > 0; }
 
 std::string make_toy_set(const std::string& name, std::int64_t count, std::uint64_t seed) {
   return make_lines(name, {.sum = "=", .others = " > "}, count, seed);

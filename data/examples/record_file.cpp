@@ -71,7 +71,7 @@ struct ColumnPositions {
 // A value of --columns for these columns: each name's own column, else a label's where it usually stands,
 // else the next that is no number of a row.
 std::string proposed(const std::vector<std::string_view>& parts, const std::vector<std::string>& names) {
-  const auto is_free = [&](std::string_view part) { return std::ranges::find(names, part) == names.end(); };
+  const auto is_free = [&](std::string_view part) { return std::ranges::count(names, part) == 0; };
   std::vector<std::string_view> labels, others;
   for (const std::string_view part : parts)
     if (is_free(part) && part != "id" && part != "idx" && part != "index")
@@ -85,7 +85,7 @@ std::string proposed(const std::vector<std::string_view>& parts, const std::vect
   for (const std::string& name : names) {
     const bool is_label = names_a_label(name);
     auto &first = is_label ? labels : others, &second = is_label ? others : labels;
-    if (std::ranges::find(parts, name) != parts.end()) by_part[name] = name;
+    if (std::ranges::count(parts, name) > 0) by_part[name] = name;
     else if (!first.empty()) by_part[next(first)] = name;
     else if (!second.empty()) by_part[next(second)] = name;
   }

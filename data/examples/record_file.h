@@ -46,10 +46,9 @@ std::vector<std::string> first_names(std::string_view text, const std::string& n
 /// `name` ends in .csv, commas (RFC 4180: a field in quotes may hold line breaks), in the order of a header
 /// line that names all required ones or, without a header, in the order of `columns`. `names` has the names
 /// in the file, and receives the ignored ones. A list is one in JSON, in a table texts with commas between
-/// them. Empty lines at the end are ignored. The text's first line is
-/// counted as `first_line`. Throws Error naming file and line: no record, a line of another width than the
-/// first, a missing or empty field, invalid JSON, a header that lacks a required name, and as
-/// FileColumns::check().
+/// them. Empty lines at the end are ignored; the first line is `first_line`. Throws Error naming file and
+/// line: no record, a line of another width than the first, a missing or empty field, invalid JSON, a header
+/// that lacks a required name, and as FileColumns::check().
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
                                   FileColumns& names, std::int64_t first_line = 1);
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns);

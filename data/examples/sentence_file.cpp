@@ -24,9 +24,7 @@ bool numbers_a_negative(const std::string& name) {
          std::all_of(name.begin() + kBegin.size(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool has(const Names& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
+bool has(const Names& names, const std::string& name) { return std::ranges::count(names, name) > 0; }
 
 // The finite number that is the whole text.
 std::optional<double> score_in(std::string_view text) {

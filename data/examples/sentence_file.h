@@ -27,8 +27,8 @@ struct SentenceExample {
 
 /// Reads a .jsonl file of objects, or a table of tab-separated columns with or without a header line, in one
 /// of the shapes of Sentence-Transformers' data sets:
-///   anchor (or query), positive; perhaps negative, negative_1, …; JSON also has lists of texts under
-///   negative and negatives sentence1, sentence2, score
+///   anchor (or query), positive; perhaps negative, negative_1, …; in JSON lists under negative and negatives
+///   sentence1, sentence2, score
 ///   text, label
 /// A table without a header is the second if its first line has three columns, the third a number. All lines
 /// have the same shape; the number of negatives may differ in JSON. `names` has the names in the file, and

@@ -24,8 +24,7 @@ struct TaggedSentence {
   std::vector<std::int64_t> lines;       // the line of each word
 };
 
-/// The texts in a list under a key of a line's object, whole numbers as texts, too. Throws Error naming file,
-/// line and key.
+/// The texts or whole numbers in a list under a key. Throws Error naming file, line and key.
 std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
                                      const std::string& name);
 

@@ -65,11 +65,6 @@ Lexicon read_lexicon() {
   return all;
 }
 
-const Lexicon& lexicon() {
-  static const Lexicon all = read_lexicon();
-  return all;
-}
-
 // Indices of the words in a phrase, regardless of form and position.
 struct WordChoice {
   std::vector<std::size_t> nouns, determiners, adjectives, verbs;
@@ -94,17 +89,13 @@ bool is_held_out(const WordChoice& words) {
 
 class Phrase {
  public:
-  explicit Phrase(RandomStream& random) : random_(random) {}
+  Phrase(const Lexicon& lexicon, RandomStream& random) : lexicon_(lexicon), random_(random) {}
 
   void draw() {
-    switch (random_.below(4)) {
-      case 0: add_noun_phrase(Kind::kThing, /*is_object=*/false); break;
-      case 1:
-        add_noun_phrase(Kind::kThing, /*is_object=*/false);
-        add_being();
-        break;
-      default: add_noun_phrase(Kind::kAnimal, /*is_object=*/false); add_deed();
-    }
+    const std::uint64_t kind = random_.below(4);
+    add_noun_phrase(kind < 2 ? Kind::kThing : Kind::kAnimal, /*is_object=*/false);
+    if (kind == 1) add_being();
+    if (kind > 1) add_deed();
   }
 
   const WordChoice& words() const { return words_; }
@@ -118,8 +109,7 @@ class Phrase {
     text += word;
   }
 
-  // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective, and sets
-  // number_ and feminine_.
+  // Adds a noun of this kind or a more animate one, with a determiner and perhaps an adjective.
   void add_noun_phrase(Kind least, bool is_object) {
     std::size_t n = pick(lexicon_.nouns.size());
     while (lexicon_.nouns[n].kind < least) n = pick(lexicon_.nouns.size());
@@ -179,7 +169,7 @@ class Phrase {
     if (verb.takes_object) add_noun_phrase(Kind::kThing, /*is_object=*/true);
   }
 
-  const Lexicon& lexicon_ = lexicon();
+  const Lexicon& lexicon_;
   RandomStream& random_;
   WordChoice words_;
   std::size_t number_ = 0;
@@ -190,11 +180,12 @@ class Phrase {
 }  // namespace
 
 std::string make_translations(PhraseSet set, std::int64_t count, std::uint64_t seed) {
+  static const Lexicon lexicon = read_lexicon();
   std::string text;
   for (std::int64_t line = 0; line < count; ++line) {
     RandomStream random(seed, {.step = line});
     for (;;) {
-      Phrase phrase(random);
+      Phrase phrase(lexicon, random);
       phrase.draw();
       if (is_held_out(phrase.words()) != (set == PhraseSet::kHeldOut)) continue;
       text += phrase.line();

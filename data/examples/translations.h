@@ -10,9 +10,8 @@
 
 namespace zoo {
 
-/// The phrases of the grammar. No training phrase contains a held-out pair of words (a determiner, adjective
-/// or verb with a noun), in any form or position; every held-out phrase contains at least one, such as "the
-/// cat". Every word occurs in the training phrases.
+/// No training phrase contains a held-out pair of words (a determiner, adjective or verb with a noun), in any
+/// form or position; every held-out phrase contains at least one, such as "the cat". All words are trained.
 enum class PhraseSet { kTraining, kHeldOut };
 
 /// `count` lines of a small English grammar with their Spanish, separated by a tab: "the black cats sleep",

@@ -18,19 +18,16 @@ namespace zoo {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): 128 random bits that
-/// are a pure function of counter and key.
+/// Philox4x32-10 (Salmon et al., 2011): 128 random bits that are a pure function of counter and key.
 PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 
 PhiloxKey philox_key(std::uint64_t seed);
 
 /// A uniform number in [0, range) without bias; range > 0. A pure function of its arguments. The upper 16
-/// bits of counter[3] must be 0: they number the rare retries (Lemire, "Fast random integer generation in an
-/// interval", 2019).
+/// bits of counter[3] must be 0: they number the rare retries (Lemire, 2019).
 std::uint64_t uniform_below(std::uint64_t range, PhiloxCounter counter, PhiloxKey key);
 
-/// Selects a sequence of batches. Samplers with different seeds or streams never repeat one another (for
-/// example training, evaluation, or a data-parallel rank).
+/// Selects a sequence of batches: samplers with different seeds or streams never repeat one another.
 struct SamplerSeed {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;

@@ -31,9 +31,8 @@ struct TextEncoder {
   static TextEncoder of(const Tokenizer& tokenizer);
 };
 
-/// Encodes a UTF-8 text part by part on this many threads; 0: one per processor. This thread calls take() in
-/// the text's order; memory holds the ids of a few parts for each thread. Throws what the encoder or take()
-/// throws.
+/// Encodes a UTF-8 text on this many threads; 0: one per processor. This thread calls take() in the text's
+/// order; memory holds the ids of a few parts for each thread. Throws what the encoder or take() throws.
 void encode_in_parts(std::string_view text, const TextEncoder& encoder, std::size_t threads,
                      const TakeIds& take);
 

@@ -39,8 +39,7 @@ struct TokenMask {
 std::vector<TokenMask> draw_masks(std::span<const std::int32_t> words, const MaskingOptions& options,
                                   RandomStream& random);
 
-/// Applies the masks: changes ids; labels become the original ids at the chosen positions and -100 elsewhere.
-/// All spans have the same length.
+/// Changes ids; labels become the original ids at the chosen positions, else -100. All have the same length.
 void apply_masks(std::span<const TokenMask> masks, TokenId mask_id, std::span<std::int64_t> ids,
                  std::span<std::int64_t> labels);
 

@@ -35,8 +35,7 @@ std::vector<std::vector<std::size_t>> pack_best_fit(const std::vector<std::int64
                                                     std::int64_t capacity) {
   std::vector<std::size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<std::size_t>> rows;
   std::map<std::int64_t, std::vector<std::size_t>> with_room;  // rows by what is left of them
   for (const std::size_t part : order) {

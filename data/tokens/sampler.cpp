@@ -4,15 +4,13 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
 
 #include "data/base/error.h"
 
 namespace zoo {
 namespace {
 
-// Batches that are sorted by length together: enough for batches of equal length, few enough to mix
-// differently in every epoch.
+// Batches sorted by length together: enough for equal lengths, few enough to differ in every epoch.
 constexpr std::int64_t kBatchesInBucket = 32;
 
 // Streams that choose the text of a row begin here, away from those of orders and masks.
@@ -112,7 +110,7 @@ std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::
                                                          std::int64_t batch_size) {
   std::vector<std::int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
     return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
   });
   std::vector<std::vector<std::int64_t>> batches;

@@ -25,9 +25,8 @@ struct TokenShare {
   double weight = 1;  // above 0; shares are in proportion to it
 };
 
-/// Random blocks of a token sequence for language modelling, drawn with replacement; of a mixture each row's
-/// text is drawn first. The batch of a step is a pure function of (seed, stream, step): a resumed run needs
-/// no replay, and threads may fill different steps at once.
+/// Random blocks of a token sequence, drawn with replacement; of a mixture each row's text is drawn first.
+/// The batch of a step is a pure function of (seed, stream, step); threads may fill different steps.
 class RandomBlockSampler {
  public:
   /// Throws Error if a text has fewer than block_size + 1 tokens or a size or weight is not positive.
@@ -39,8 +38,7 @@ class RandomBlockSampler {
   std::int64_t block_size() const { return block_size_; }
   std::int64_t batch_size() const { return batch_size_; }
 
-  /// The position where row `row` of the batch begins in its text: uniform in [0, tokens - block_size - 1].
-  /// step in [0, 2^48).
+  /// Where row `row` of the batch begins in its text, uniform in [0, tokens - block_size - 1]; step < 2^48.
   std::size_t offset(std::int64_t step, std::int64_t row) const;
 
   /// The rows [first_row, first_row + inputs.size() / T) of the batch, row-major: targets[b, t] is the token
@@ -80,8 +78,7 @@ class EpochSampler {
   std::vector<std::int64_t> order_;  // batches_per_epoch() * batch_size
 };
 
-/// The indices of all examples in batches of similar length, the longest first; the last batch may be
-/// smaller.
+/// All examples in batches of similar length, the longest first; the last batch may be smaller.
 std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::int64_t>& lengths,
                                                          std::int64_t batch_size);
 

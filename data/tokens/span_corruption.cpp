@@ -8,12 +8,11 @@
 namespace zoo {
 namespace {
 
-// `total` as a sum of `parts` positive numbers, uniform over all such sums: draws the cuts among the gaps
-// between items.
+// `total` as a sum of `parts` positive numbers, uniform over all such sums, by cuts between items.
 std::vector<std::int64_t> divide(std::int64_t total, std::int64_t parts, RandomStream& random) {
   std::vector<std::int64_t> cuts = random.permutation(total - 1);
   cuts.resize(static_cast<std::size_t>(parts - 1));
-  std::sort(cuts.begin(), cuts.end());
+  std::ranges::sort(cuts);
   std::vector<std::int64_t> lengths;
   std::int64_t begin = 0;
   for (const std::int64_t cut : cuts) {

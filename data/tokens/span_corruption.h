@@ -41,8 +41,7 @@ struct CorruptedText {
   std::vector<std::int64_t> inputs, targets;
 };
 
-/// Inputs: the text with a sentinel for each hidden span. Targets: each sentinel and the tokens it hides.
-/// Both end in eos_id.
+/// Inputs: the text with sentinels for hidden spans. Targets: these and what they hide. Both end in eos_id.
 CorruptedText corrupt_spans(std::span<const std::int64_t> tokens, const NoiseSpans& spans,
                             const SpanCorruptionOptions& options);
 

@@ -20,18 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kFormatVersion = 1;
 constexpr const char *kTrain = "train.bin", *kVal = "val.bin";
 
-void write_meta(const fs::path& directory, TokenWidth width, std::int64_t vocab_size,
-                const std::string& tokenizer, const TokenCounts& counts,
-                const std::string& sha256_of_source) {
-  write_json(directory / "meta.json", {{"format_version", kFormatVersion},
-                                       {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
-                                       {"vocab_size", vocab_size},
-                                       {"tokenizer", tokenizer},
-                                       {"train_tokens", counts.train},
-                                       {"val_tokens", counts.val},
-                                       {"source_sha256", sha256_of_source}});
-}
-
 std::int64_t integer(const JsonSection& meta, const char* key, std::int64_t least, std::int64_t most) {
   const nlohmann::json* value = meta.find(key);
   if (value == nullptr) throw Error(meta.file(), ": the key ", key, " is missing");
@@ -128,7 +116,13 @@ TokenCounts write_text_as_tokens(const fs::path& directory, std::string_view tex
                              threads, progress);
   counts.val = encode_into(val, text.substr(validation), tokenizer, encoder, "the validation split", threads,
                            [&](std::size_t bytes) { progress(validation + bytes); });
-  write_meta(directory, width, vocab_size, std::string(tokenizer.kind()), counts, hash.get());
+  write_json(directory / "meta.json", {{"format_version", kFormatVersion},
+                                       {"dtype", width == TokenWidth::kUint16 ? "uint16" : "uint32"},
+                                       {"vocab_size", vocab_size},
+                                       {"tokenizer", tokenizer.kind()},
+                                       {"train_tokens", counts.train},
+                                       {"val_tokens", counts.val},
+                                       {"source_sha256", hash.get()}});
   val.commit();
   train.commit();  // last: marks the dataset as complete
   return counts;

@@ -32,17 +32,15 @@ struct TokenDataset {
 };
 
 /// Encodes a UTF-8 text. The last tenth of its characters (not bytes) is the validation split, exactly as in
-/// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws Error if the tokenizer
-/// does.
+/// nanoGPT's data/shakespeare_char/prepare.py: train = text[:int(n * 0.9)]. Throws as the tokenizer does.
 TokenDataset tokenize_dataset(std::string_view text, const Tokenizer& tokenizer);
 
 /// The byte of a UTF-8 text at which the validation split of tokenize_dataset() begins.
 std::size_t validation_begin(std::string_view text);
 
-/// The ids of a UTF-8 text in an unnamed file in `directory`, which is freed with the last copy: the text may
-/// be mapped, and few ids are in memory at a time. `encoder` makes ids of the tokenizer's vocabulary.
-/// progress(bytes) receives the amount encoded so far. Throws Error as the encoder does, and if the disk is
-/// full.
+/// The ids of a UTF-8 text in an unnamed file in `directory`, which is freed with the last copy; few are in
+/// memory at a time. `encoder` makes ids of the tokenizer's vocabulary. progress(bytes) receives the amount
+/// encoded so far. Throws Error as the encoder does, and if the disk is full.
 TokenFile tokens_on_disk(std::string_view text, const Tokenizer& tokenizer, const TextEncoder& encoder,
                          const std::string& name, const std::filesystem::path& directory,
                          const std::function<void(std::size_t bytes)>& progress);
@@ -52,9 +50,8 @@ struct TokenCounts {
 };
 
 /// The ids of both splits as meta.json, val.bin and finally train.bin in `directory`, each file written
-/// atomically; creates the directory and first removes an older dataset, so that it never holds parts of
-/// both. The validation split begins at the byte `validation`. Encodes on this many threads (0: one per
-/// processor): the text may be mapped, and few ids are in memory at a time. progress(bytes) receives the
+/// atomically; first removes an older dataset. The validation split begins at the byte `validation`. Encodes
+/// on this many threads (0: one per processor); few ids are in memory at a time. progress(bytes) receives the
 /// amount encoded so far. Throws as tokenize_dataset() does; the directory then holds no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
                                  std::size_t validation, const Tokenizer& tokenizer,

@@ -24,7 +24,7 @@ void require_below(std::span<const T> ids, std::int64_t vocab_size, const std::s
   for (const T id : ids) largest = std::max(largest, id);
   if (static_cast<std::int64_t>(largest) < vocab_size) return;
   const auto first =
-      std::find_if(ids.begin(), ids.end(), [=](T id) { return static_cast<std::int64_t>(id) >= vocab_size; });
+      std::ranges::find_if(ids, [=](T id) { return static_cast<std::int64_t>(id) >= vocab_size; });
   throw Error(name, ": the id ", *first, " at position ",
               before + static_cast<std::size_t>(first - ids.begin()), " is not below vocab_size ",
               vocab_size);

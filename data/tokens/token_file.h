@@ -27,17 +27,14 @@ TokenWidth token_width(std::int64_t vocab_size);
 /// Appends ids to a file. Every id must fit the width.
 void write_ids(std::span<const TokenId> ids, TokenWidth width, AtomicFile& file);
 
-/// Throws Error naming `name` and the position, counted from `first`, of the first id that is not below
-/// vocab_size.
+/// Throws Error naming `name` and the position, counted from `first`, of the first id >= vocab_size.
 void require_ids_below(std::span<const TokenId> ids, std::int64_t vocab_size, const std::string& name,
                        std::size_t first = 0);
 
-/// A sequence of token ids: a mapped file (nanoGPT's train.bin) or ids in memory. Copies share the ids;
-/// concurrent reads are safe.
+/// A sequence of token ids, mapped (nanoGPT's train.bin) or in memory, which copies and threads share.
 class TokenFile {
  public:
-  /// Maps a file. Throws Error naming it if its size is not a multiple of the width. `name` is for later
-  /// messages; "": the path.
+  /// Maps a file. Throws Error naming it if it ends in part of an id. `name` is for messages; "": the path.
   TokenFile(const std::filesystem::path& path, TokenWidth width, std::string name = "");
 
   /// Ids in memory; `name` is for error messages.

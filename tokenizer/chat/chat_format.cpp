@@ -1,7 +1,6 @@
 #include "tokenizer/chat/chat_format.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include <nlohmann/json.hpp>
@@ -24,21 +23,6 @@ using nlohmann::ordered_json;
 constexpr const char *kTemplateFile = "chat_template.jinja", *kTemplateFolder = "additional_chat_templates",
                      *kGgufTemplate = "tokenizer.chat_template",
                      *kGgufTemplateNames = "tokenizer.chat_templates";
-
-struct RoleName {
-  SpecialToken role;
-  const char* variable;
-  const char* gguf_key;
-};
-
-constexpr std::array<RoleName, 7> kRoles = {
-    {{SpecialToken::bos, "bos_token", "tokenizer.ggml.bos_token_id"},
-     {SpecialToken::eos, "eos_token", "tokenizer.ggml.eos_token_id"},
-     {SpecialToken::unk, "unk_token", "tokenizer.ggml.unknown_token_id"},
-     {SpecialToken::sep, "sep_token", "tokenizer.ggml.seperator_token_id"},  // the format's spelling
-     {SpecialToken::pad, "pad_token", "tokenizer.ggml.padding_token_id"},
-     {SpecialToken::cls, "cls_token", "tokenizer.ggml.cls_token_id"},
-     {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}}};
 
 constexpr const char* kPlainTemplate =
     R"({%- if tools %}{{ raise_exception('the plain template has no place for tools') }}{% endif %}
@@ -208,8 +192,7 @@ void ChatFormat::use_template(const fs::path& file) {
 }
 
 void ChatFormat::use_plain_template() {
-  const auto is_end = [](const auto& token) { return token.first == "eos_token"; };
-  if (std::ranges::none_of(special_tokens_, is_end))
+  if (std::ranges::count(special_tokens_, "eos_token", &std::pair<std::string, std::string>::first) == 0)
     throw Error("the tokenizer has no eos_token, which ends the turns of a chat");
   templates_.clear();
   add("default", kPlainTemplate, "the plain template");
@@ -222,9 +205,9 @@ void ChatFormat::add(std::string name, std::string text, const fs::path& origin)
 
 void ChatFormat::read_settings(const fs::path& directory) {
   const TokenizerSettings settings = TokenizerSettings::read(directory);
-  for (const RoleName& role : kRoles) {
+  for (const RoleKey& role : kRoleKeys) {
     const auto token = settings.roles.find(role.role);
-    if (token != settings.roles.end()) special_tokens_.emplace_back(role.variable, token->second.content);
+    if (token != settings.roles.end()) special_tokens_.emplace_back(role.key, token->second.content);
   }
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return;
@@ -232,7 +215,7 @@ void ChatFormat::read_settings(const fs::path& directory) {
     for (const auto& entry : tokens.items()) {
       const std::string& name = entry.key();
       const nlohmann::json& token = entry.value();
-      const bool is_role = std::ranges::any_of(kRoles, [&](const RoleName& r) { return name == r.variable; });
+      const bool is_role = std::ranges::count(kRoleKeys, name, &RoleKey::key) > 0;
       const nlohmann::json text = token.is_object() ? token.value("content", nlohmann::json()) : token;
       if ((!is_config || name.ends_with("_token")) && !is_role && text.is_string())
         special_tokens_.emplace_back(name, text.get<std::string>());
@@ -256,12 +239,12 @@ void ChatFormat::read_gguf(const fs::path& path) {
     add(name.get<std::string>(), file.text(key.c_str()), path);
   }
   const auto tokens = keys.find("tokenizer.ggml.tokens");
-  for (const RoleName& role : kRoles) {
+  for (const RoleKey& role : kRoleKeys) {
     const auto id = keys.find(role.gguf_key);
     if (id == keys.end() || tokens == keys.end()) continue;
     const bool is_id = id->is_number_unsigned() && id->get<std::size_t>() < tokens->size();
     if (!is_id) throw Error(path, ": ", role.gguf_key, " is ", id->dump(), ": expected the id of a token");
-    special_tokens_.emplace_back(role.variable, (*tokens)[id->get<std::size_t>()].get<std::string>());
+    special_tokens_.emplace_back(role.key, (*tokens)[id->get<std::size_t>()].get<std::string>());
   }
 }
 

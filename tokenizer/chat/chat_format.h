@@ -37,8 +37,8 @@ struct RenderedChat {
   std::vector<ByteRange> answers;  // bytes of `text` between {% generation %} and {% endgeneration %}
 };
 
-/// Settings of jinja2. kTransformers: trim_blocks and lstrip_blocks. kHarness, as in lm-evaluation-harness:
-/// without them, and a template that uses a value that is not there is an Error (StrictUndefined).
+/// Settings of jinja2. kTransformers: trim_blocks and lstrip_blocks. kHarness, of lm-evaluation-harness:
+/// neither, and a value that is not there is an Error (StrictUndefined).
 enum class TemplateRules { kTransformers, kHarness };
 
 /// A chat template: the subset of Jinja that chat templates use, rendered as in transformers (with break,
@@ -86,8 +86,8 @@ class ChatFormat {
   /// that has none. Its turns end in eos_token. Throws Error if the model has no eos_token.
   void use_plain_template();
 
-  /// The template for conversations with or without tools. Throws Error if there is none, and as ChatTemplate
-  /// does.
+  /// The template for conversations with or without tools. Throws Error as ChatTemplate, and if there is
+  /// none.
   ChatTemplate choose(bool with_tools) const;
 
   /// The same prompt as apply_chat_template's. `request` is an object with `messages`, and optionally

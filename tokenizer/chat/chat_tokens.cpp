@@ -37,9 +37,7 @@ std::string* text_in(ordered_json& message) {
 // Behind the text or in the middle of it: a template may look at its beginning and its end, and trim it.
 std::array<std::size_t, 2> places_in(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-  std::size_t middle = (first + last) / 2;
-  while (middle > first && (text[middle] & 0xC0) == 0x80) --middle;
-  return {last + 1, middle};
+  return {last + 1, character_begin(text, (first + last) / 2 + 1)};
 }
 
 class Turns {

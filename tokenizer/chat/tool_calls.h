@@ -4,10 +4,10 @@
 /// Use:
 ///
 ///     const auto format = zoo::ToolCallFormat::find(chat, /*ends=*/{"<|im_end|>"});
-///     const zoo::Tool weather{.name = "weather", .parameters =
-///     std::make_shared<nlohmann::ordered_json>(schema)}; const zoo::PatternPtr pattern =
-///     zoo::tool_call_pattern(format, {weather}, /*many=*/true); zoo::ToolCallReader reader(format); for
-///     (const zoo::ToolCallPiece& piece : reader.push(text)) std::cout << piece.text;
+///     const zoo::Tool weather{"weather", std::make_shared<nlohmann::ordered_json>(schema)};
+///     const zoo::PatternPtr pattern = zoo::tool_call_pattern(format, {weather}, /*many=*/true);
+///     zoo::ToolCallReader reader(format);
+///     for (const zoo::ToolCallPiece& piece : reader.push(text)) std::cout << piece.text;
 
 #include <cstdint>
 #include <memory>
@@ -24,8 +24,7 @@
 namespace zoo {
 
 /// How a chat template writes the assistant's calls of tools. Nothing is known of templates: conversations
-/// with calls that are known are rendered, and the texts around names and arguments are taken from the
-/// result.
+/// with known calls are rendered, and the texts around names and arguments are taken from the result.
 struct ToolCallFormat {
   static constexpr char kId = '\1';  // in `between` and `end`: an id of nine letters and digits
 

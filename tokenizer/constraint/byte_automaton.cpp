@@ -135,8 +135,7 @@ class Builder {
     return node_of(end_a, end_b);
   }
 
-  // Adds the code points as ranges of bytes: splits them until each byte of the UTF-8 is an independent
-  // range.
+  // Splits the code points until each byte of the UTF-8 is an independent range.
   void add_range(char32_t first, char32_t last, std::int32_t from, std::int32_t to) {
     for (const char32_t end : {char32_t{0x7F}, char32_t{0x7FF}, char32_t{0xFFFF}}) {
       if (first > end || last <= end) continue;
@@ -227,7 +226,7 @@ class Closure {
       spend(node.free.size());
       open.insert(open.end(), node.free.begin(), node.free.end());
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
   }
 
@@ -298,7 +297,7 @@ ByteAutomaton::ByteAutomaton(const PatternPtr& pattern) {
     }
     std::vector<State> states;
     for (std::size_t of = 0; of < reached.size(); ++of) {
-      const auto alike = std::find(reached.begin(), reached.end(), reached[of]);
+      const auto alike = std::ranges::find(reached, reached[of]);
       const auto first = static_cast<std::size_t>(alike - reached.begin());
       states.push_back(first < of ? states[first] : state_of(closure.of(reached[of])));
     }

@@ -19,7 +19,7 @@ constexpr int kLevelsOfRoot = 2, kLevels = 1;
 
 std::vector<std::string> types_of(const Json& branch) {
   const auto has_one_of = [&](std::initializer_list<const char*> keys) {
-    return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return branch.contains(key); });
+    return std::ranges::any_of(keys, [&](const char* key) { return branch.contains(key); });
   };
   if (branch.contains("type")) return branch["type"].get<std::vector<std::string>>();
   if (has_one_of({"properties", "required"})) return {"object"};

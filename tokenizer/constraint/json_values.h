@@ -7,8 +7,7 @@
 
 namespace zoo {
 
-/// The texts in which an unanchored JSON Schema `pattern` finds a match; `any` is a character outside the
-/// match.
+/// The texts in which an unanchored JSON Schema `pattern` finds a match; `any` is a character beside it.
 PatternPtr searched_text(std::string_view expression, const PatternPtr& any);
 
 /// A JSON string whose unescaped characters fit the pattern.

@@ -39,7 +39,7 @@ PatternPtr sequence(std::vector<PatternPtr> parts) {
 }
 
 PatternPtr choice(std::vector<PatternPtr> parts) {
-  if (!parts.empty() && std::all_of(parts.begin(), parts.end(), is_empty)) return parts[0];
+  if (!parts.empty() && std::ranges::all_of(parts, is_empty)) return parts[0];
   return make({.kind = Pattern::Kind::kChoice, .parts = std::move(parts)});
 }
 
@@ -63,7 +63,7 @@ PatternPtr both(PatternPtr one, PatternPtr other) {
 
 Pattern::Ranges complement(Pattern::Ranges ranges) {
   ranges.emplace_back(0xD800, 0xDFFF);
-  std::sort(ranges.begin(), ranges.end());
+  std::ranges::sort(ranges);
   Pattern::Ranges rest;
   char32_t next = 0;
   for (const auto& [first, last] : ranges) {

@@ -12,6 +12,9 @@ namespace {
 
 using Ranges = Pattern::Ranges;
 
+// The characters of a class in every release of the language, or in any release, up to Unicode 16.
+enum class Extent { kEvery, kAny };
+
 // The characters of some general categories, and `more`: in every Python from 3.9 on, or in any of them.
 Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent extent) {
   UErrorCode status = U_ZERO_ERROR;
@@ -24,6 +27,35 @@ Ranges categories(std::initializer_list<const char*> names, Ranges more, Extent 
                         static_cast<char32_t>(set.getRangeEnd(i)));
   }
   return more;
+}
+
+const Ranges& digits_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"Nd"}, {}, Extent::kEvery),
+                      any = categories({"Nd"}, {}, Extent::kAny), ascii{{'0', '9'}};
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
+}
+
+const Ranges& words_of(ExpressionDialect dialect, Extent extent) {
+  static const Ranges every = categories({"L", "N"}, {{'_', '_'}}, Extent::kEvery),
+                      any = categories({"L", "N"}, {{'_', '_'}}, Extent::kAny),
+                      ascii{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
+  return extent == Extent::kEvery ? every : any;
+}
+
+const Ranges& spaces_of(ExpressionDialect dialect) {
+  static const Ranges python{{'\t', '\r'},     {0x1C, ' '},      {0x85, 0x85},     {0xA0, 0xA0},
+                             {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
+                             {0x205F, 0x205F}, {0x3000, 0x3000}},
+      ecma_script{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+                  {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+  return dialect == ExpressionDialect::kPython ? python : ecma_script;
+}
+
+const Ranges& line_ends_of(ExpressionDialect dialect) {
+  static const Ranges python{{'\n', '\n'}}, ecma_script{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+  return dialect == ExpressionDialect::kPython ? python : ecma_script;
 }
 
 // Larger counts only make the automaton too large.
@@ -141,6 +173,8 @@ class Parser {
     if (at_ == text_.size()) refuse("a \\ at the end");
     const char letter = text_[at_];
     if (static_cast<unsigned char>(letter) < 0x80) ++at_;
+    if (const std::size_t control = std::string_view("ntrfv").find(letter); control != text_.npos)
+      return one(static_cast<unsigned char>("\n\t\r\f\v"[control]));
     switch (letter) {
       case 'd': return digits_of(dialect_, inside);
       case 'D': return complement(digits_of(dialect_, outside));
@@ -148,27 +182,15 @@ class Parser {
       case 'W': return complement(words_of(dialect_, outside));
       case 's': return spaces_of(dialect_);
       case 'S': return complement(spaces_of(dialect_));
-      case 'n': return {{'\n', '\n'}};
-      case 't': return {{'\t', '\t'}};
-      case 'r': return {{'\r', '\r'}};
-      case 'f': return {{'\f', '\f'}};
-      case 'v': return {{'\v', '\v'}};
       case 'x': return one(hexadecimal(2));
       case 'u': return one(is_python() ? hexadecimal(4) : unicode_escape());
-      case '0':
-        if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return {{0, 0}};
-        break;
-      case 'U':
-        if (is_python()) return one(hexadecimal(8));
-        break;
-      case 'a':
-        if (is_python()) return {{'\a', '\a'}};
-        break;
-      case 'c':
-        if (!is_python() && at_ < text_.size() && is_letter(text_[at_])) return one(text_[at_++] % 32);
-        break;
       default: break;
     }
+    if (letter == '0' && (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9')) return {{0, 0}};
+    if (letter == 'U' && is_python()) return one(hexadecimal(8));
+    if (letter == 'a' && is_python()) return {{'\a', '\a'}};
+    if (letter == 'c' && !is_python() && at_ < text_.size() && is_letter(text_[at_]))
+      return one(text_[at_++] % 32);
     if (is_letter(letter) || (letter >= '0' && letter <= '9')) {
       --at_;
       refuse(std::string("\\") + letter + ", which is not supported,");
@@ -267,35 +289,6 @@ class Parser {
 };
 
 }  // namespace
-
-const Ranges& digits_of(ExpressionDialect dialect, Extent extent) {
-  static const Ranges every = categories({"Nd"}, {}, Extent::kEvery),
-                      any = categories({"Nd"}, {}, Extent::kAny), ascii{{'0', '9'}};
-  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
-  return extent == Extent::kEvery ? every : any;
-}
-
-const Ranges& words_of(ExpressionDialect dialect, Extent extent) {
-  static const Ranges every = categories({"L", "N"}, {{'_', '_'}}, Extent::kEvery),
-                      any = categories({"L", "N"}, {{'_', '_'}}, Extent::kAny),
-                      ascii{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-  if (dialect == ExpressionDialect::kEcmaScript) return ascii;
-  return extent == Extent::kEvery ? every : any;
-}
-
-const Ranges& spaces_of(ExpressionDialect dialect) {
-  static const Ranges python{{'\t', '\r'},     {0x1C, ' '},      {0x85, 0x85},     {0xA0, 0xA0},
-                             {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
-                             {0x205F, 0x205F}, {0x3000, 0x3000}},
-      ecma_script{{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
-                  {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-  return dialect == ExpressionDialect::kPython ? python : ecma_script;
-}
-
-const Ranges& line_ends_of(ExpressionDialect dialect) {
-  static const Ranges python{{'\n', '\n'}}, ecma_script{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-  return dialect == ExpressionDialect::kPython ? python : ecma_script;
-}
 
 RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect) {
   require_utf8(text, "a regular expression");

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/constraint/byte_automaton.h"
-#include "tokenizer/constraint/json_values.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -23,8 +21,7 @@ constexpr std::size_t kMostMerged = 5'000'000;  // of work_of(): some seconds
 // For a quick search of a long list. Ignores the order of properties; 1 equals 1.0.
 std::set<nlohmann::json> set_of(const Json& list) { return {list.begin(), list.end()}; }
 
-// The work of a merge: values, each text for its length, and each object for its members, which are found one
-// by one.
+// The work of a merge: values, texts by their length, and objects, whose members are found one by one.
 std::size_t work_of(const Json& value) {
   constexpr std::size_t kSize = 64;
   if (value.is_string()) return 1 + value.get_ref<const std::string&>().size() / kSize;
@@ -48,26 +45,16 @@ bool crossed(const Json& branch, const char* least, const char* most) {
   return branch.contains(least) && branch.contains(most) && branch[most] < branch[least];
 }
 
-bool is_below(const Json& branch, const char* least, std::size_t size) {
-  return branch.contains(least) && size < branch[least].get<std::size_t>();
+bool size_fits(const Json& branch, const char* least, const char* most, std::size_t size) {
+  return !(branch.contains(least) && size < branch[least].get<std::size_t>()) &&
+         !(branch.contains(most) && size > branch[most].get<std::size_t>());
 }
 
-bool is_above(const Json& branch, const char* most, std::size_t size) {
-  return branch.contains(most) && size > branch[most].get<std::size_t>();
-}
-
-bool text_fits(const Json& branch, const std::string& text) {
-  const std::size_t size = count_characters(text);
-  return !is_below(branch, "minLength", size) && !is_above(branch, "maxLength", size);
-}
-
-// The values without texts that a pattern rules out. An automaton takes long to build, and up to 67 MB: one
-// at a time, for all values.
+// The values without texts that a pattern rules out. An automaton may have 67 MB: one at a time.
 Json matches_of(const Json& patterns, Json values) {
   const auto everything = zoo::one_of({{0, 0xD7FF}, {0xE000, 0x10FFFF}});
   for (const Json& expression : patterns) {
-    if (std::none_of(values.begin(), values.end(), [](const Json& value) { return value.is_string(); }))
-      break;
+    if (std::ranges::none_of(values, [](const Json& value) { return value.is_string(); })) break;
     const ByteAutomaton pattern(searched_text(expression.get<std::string>(), everything));
     Json kept = Json::array();
     for (const Json& value : values)
@@ -88,7 +75,7 @@ bool number_fits(const Json& branch, const Json& number) {
 bool value_fits(const Json& branch, const Json& value, const std::string& place) {
   if (branch.contains("type")) {
     const auto fits = [&](const Json& type) { return is_of_type(value, type.get<std::string>()); };
-    if (std::none_of(branch["type"].begin(), branch["type"].end(), fits)) return false;
+    if (std::ranges::none_of(branch["type"], fits)) return false;
   }
   const auto refuse_beside = [&](const char* key) {
     if (branch.contains(key))
@@ -98,16 +85,17 @@ bool value_fits(const Json& branch, const Json& value, const std::string& place)
   if (value.is_array()) {
     refuse_beside("items");
     refuse_beside("prefixItems");
-    return !is_below(branch, "minItems", value.size()) && !is_above(branch, "maxItems", value.size());
+    return size_fits(branch, "minItems", "maxItems", value.size());
   }
   if (value.is_object()) {
     refuse_beside("properties");
     refuse_beside("additionalProperties");
     const Json required = branch.value("required", Json::array());
-    return std::all_of(required.begin(), required.end(),
-                       [&](const Json& name) { return value.contains(name.get<std::string>()); });
+    return std::ranges::all_of(required,
+                               [&](const Json& name) { return value.contains(name.get<std::string>()); });
   }
-  if (value.is_string()) return text_fits(branch, value.get<std::string>());
+  if (value.is_string())
+    return size_fits(branch, "minLength", "maxLength", count_characters(value.get_ref<const std::string&>()));
   return !value.is_number() || number_fits(branch, value);
 }
 
@@ -152,23 +140,14 @@ Json union_of(Json a, const Json& b) {
   return a;
 }
 
-Json types_in_both(const Json& a, const Json& b) {
-  const auto covered = [](const Json& types, const Json& by) {
-    const std::set<nlohmann::json> known = set_of(by);
-    Json found = Json::array();
-    for (const Json& type : types)
-      if (known.contains(nlohmann::json(type)) || (type == "integer" && known.contains("number")))
-        found.push_back(type);
-    return found;
-  };
-  return union_of(covered(a, b), covered(b, a));
-}
-
-Json values_in_both(const Json& a, const Json& b) {
+// The values of `a` that are in `b`; of types, every integer is a number.
+Json values_in_both(const Json& a, const Json& b, bool are_types = false) {
   const std::set<nlohmann::json> known = set_of(b);
   Json both = Json::array();
   for (const Json& value : a)
-    if (known.contains(nlohmann::json(value))) both.push_back(value);
+    if (known.contains(nlohmann::json(value)) ||
+        (are_types && value == "integer" && known.contains("number")))
+      both.push_back(value);
   return both;
 }
 
@@ -180,13 +159,10 @@ Json merged_properties(const Json& a, const Json& b) {
     for (const auto& [name, schema] : here["properties"].items()) {
       if (all.contains(name)) continue;
       const bool in_both = there.contains("properties") && there["properties"].contains(name);
-      if (in_both) {
-        all[name] = {{"allOf", Json::array({schema, there["properties"][name]})}};
-      } else if (there.contains("additionalProperties")) {
-        all[name] = {{"allOf", Json::array({schema, there["additionalProperties"]})}};
-      } else {
-        all[name] = schema;
-      }
+      all[name] = schema;
+      if (in_both || there.contains("additionalProperties"))
+        all[name] = {{"allOf", Json::array({schema, in_both ? there["properties"][name]
+                                                            : there["additionalProperties"]})}};
     }
   };
   add(a, b);
@@ -195,7 +171,7 @@ Json merged_properties(const Json& a, const Json& b) {
 }
 
 Json merged_values(const std::string& key, const Json& a, const Json& b) {
-  if (key == "type") return types_in_both(a, b);
+  if (key == "type") return union_of(values_in_both(a, b, true), values_in_both(b, a, true));
   if (key == "enum") return values_in_both(a, b);
   if (key == "required" || key == "pattern") return union_of(a, b);
   if (key == "items" || key == "additionalProperties") return {{"allOf", Json::array({a, b})}};
@@ -282,10 +258,10 @@ SchemaBranches::Branches SchemaBranches::alternatives(const Json& list, const ch
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Branches more = product(branches, of(list[i], inside(place, key, i)), place);
     const auto may_hold_at_once = [&](const Json& one) {
-      return std::any_of(all.begin(), all.end(),
-                         [&](const Json& before) { return !exclude_each_other(one, before, place); });
+      return std::ranges::any_of(all,
+                                 [&](const Json& before) { return !exclude_each_other(one, before, place); });
     };
-    if (key == std::string_view("oneOf") && std::any_of(more.begin(), more.end(), may_hold_at_once))
+    if (key == std::string_view("oneOf") && std::ranges::any_of(more, may_hold_at_once))
       refuse_schema(place, "'oneOf' whose alternatives may hold at once is not supported; use 'anyOf'");
     all.insert(all.end(), more.begin(), more.end());
   }
@@ -302,7 +278,7 @@ bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place
   if (!both->contains("type") || both->at("type") != Json::array({"object"})) return false;
   const Json properties = both->value("properties", Json::object());
   const Json required = both->value("required", Json::array());
-  return std::any_of(required.begin(), required.end(), [&](const Json& name) {
+  return std::ranges::any_of(required, [&](const Json& name) {
     const auto property = properties.find(name.get<std::string>());
     return property != properties.end() && of(*property, place + "/properties/" + property.key()).empty();
   });
@@ -337,8 +313,7 @@ bool SchemaBranches::leads_to(const Json& value, const Json* goal, std::set<cons
     if (next == goal) return true;
     if (next != nullptr && seen.insert(next).second && leads_to(*next, goal, seen, depth + 1)) return true;
   }
-  return std::any_of(value.begin(), value.end(),
-                     [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });
+  return std::ranges::any_of(value, [&](const Json& part) { return leads_to(part, goal, seen, depth + 1); });
 }
 
 }  // namespace zoo

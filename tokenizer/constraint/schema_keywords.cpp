@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -25,14 +26,13 @@ bool is_text(const Json& value) { return value.is_string(); }
 bool is_list(const Json& value) { return value.is_array(); }
 bool is_schema(const Json& value) { return value.is_object() || value.is_boolean(); }
 bool is_schemas(const Json& value) {
-  return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_schema);
+  return value.is_array() && !value.empty() && std::ranges::all_of(value, is_schema);
 }
 bool is_named_schemas(const Json& value) {
-  return value.is_object() && value.size() <= kMostNames &&
-         std::all_of(value.begin(), value.end(), is_schema);
+  return value.is_object() && value.size() <= kMostNames && std::ranges::all_of(value, is_schema);
 }
 bool is_names(const Json& value) {
-  return value.is_array() && value.size() <= kMostNames && std::all_of(value.begin(), value.end(), is_text);
+  return value.is_array() && value.size() <= kMostNames && std::ranges::all_of(value, is_text);
 }
 bool is_most(const Json& value) { return value.is_number_integer() && value >= 0; }
 bool is_least(const Json& value) { return is_most(value) && value <= kMostCounted; }
@@ -48,23 +48,22 @@ bool is_discriminator(const Json& value) {
 }
 bool is_type(const Json& value) {
   static const Json known = {"string", "integer", "number", "boolean", "null", "array", "object"};
-  return std::find(known.begin(), known.end(), value) != known.end();
+  return std::ranges::count(known, value) > 0;
 }
 bool is_types(const Json& value) {
-  return is_type(value) || (value.is_array() && std::all_of(value.begin(), value.end(), is_type));
+  return is_type(value) || (value.is_array() && std::ranges::all_of(value, is_type));
 }
 
 enum class Role { constraint, combination, annotation };
 
-struct Keyword {
-  std::string_view name;
+// Keywords of one kind of value.
+struct Keywords {
+  std::vector<std::string_view> names;
   Role role;
   bool (*fits)(const Json&);
-  std::string_view expected;
+  std::string_view expected = "";
 };
 
-constexpr std::string_view kLeast = "an integer in [0, 10000]";
-constexpr std::string_view kMost = "an integer, at least 0";
 constexpr std::string_view kBound =
     "a number of at most 15 digits, or an integer that excludes only longer ones";
 constexpr std::string_view kSchema = "a schema: an object, true or false";
@@ -72,49 +71,31 @@ constexpr std::string_view kSchemas = "a list of schemas";
 constexpr std::string_view kNamed = "an object of at most 4096 schemas";
 constexpr std::string_view kText = "a text";
 
-constexpr Keyword kKeywords[] = {
-    {"type", Role::constraint, is_types, "the name of a type or a list of such"},
-    {"enum", Role::constraint, is_list, "a list"},
-    {"const", Role::constraint, is_anything, ""},
-    {"properties", Role::constraint, is_named_schemas, kNamed},
-    {"required", Role::constraint, is_names, "a list of at most 4096 names"},
-    {"additionalProperties", Role::constraint, is_schema, kSchema},
-    {"items", Role::constraint, is_schema, kSchema},
-    {"prefixItems", Role::constraint, is_schemas, kSchemas},
-    {"minItems", Role::constraint, is_least, kLeast},
-    {"maxItems", Role::constraint, is_most, kMost},
-    {"minLength", Role::constraint, is_least, kLeast},
-    {"maxLength", Role::constraint, is_most, kMost},
-    {"pattern", Role::constraint, is_text, kText},
-    {"minimum", Role::constraint, is_lower_bound, kBound},
-    {"maximum", Role::constraint, is_upper_bound, kBound},
-    {"exclusiveMinimum", Role::constraint, is_lower_bound, kBound},
-    {"exclusiveMaximum", Role::constraint, is_upper_bound, kBound},
-    {"format", Role::combination, is_text, kText},
-    {"discriminator", Role::combination, is_discriminator, "an object with a propertyName"},
-    {"propertyNames", Role::annotation, is_any_string, R"({"type": "string"})"},
-    {"$ref", Role::combination, is_text, kText},
-    {"allOf", Role::combination, is_schemas, kSchemas},
-    {"anyOf", Role::combination, is_schemas, kSchemas},
-    {"oneOf", Role::combination, is_schemas, kSchemas},
-    {"$defs", Role::annotation, is_named_schemas, kNamed},
-    {"definitions", Role::annotation, is_named_schemas, kNamed},
-    {"$schema", Role::annotation, is_text, kText},
-    {"$id", Role::annotation, is_text, kText},
-    {"$anchor", Role::annotation, is_text, kText},
-    {"$comment", Role::annotation, is_anything, ""},
-    {"title", Role::annotation, is_anything, ""},
-    {"description", Role::annotation, is_anything, ""},
-    {"default", Role::annotation, is_anything, ""},
-    {"examples", Role::annotation, is_anything, ""},
-    {"deprecated", Role::annotation, is_anything, ""},
-    {"readOnly", Role::annotation, is_anything, ""},
-    {"writeOnly", Role::annotation, is_anything, ""},
-    {"contentEncoding", Role::annotation, is_text, kText},
-    {"contentMediaType", Role::annotation, is_text, kText},
-    {"contentSchema", Role::annotation, is_schema, kSchema},
+const std::vector<Keywords> kKeywords{
+    {{"type"}, Role::constraint, is_types, "the name of a type or a list of such"},
+    {{"enum"}, Role::constraint, is_list, "a list"},
+    {{"const"}, Role::constraint, is_anything},
+    {{"properties"}, Role::constraint, is_named_schemas, kNamed},
+    {{"required"}, Role::constraint, is_names, "a list of at most 4096 names"},
+    {{"additionalProperties", "items"}, Role::constraint, is_schema, kSchema},
+    {{"prefixItems"}, Role::constraint, is_schemas, kSchemas},
+    {{"minItems", "minLength"}, Role::constraint, is_least, "an integer in [0, 10000]"},
+    {{"maxItems", "maxLength"}, Role::constraint, is_most, "an integer, at least 0"},
+    {{"pattern"}, Role::constraint, is_text, kText},
+    {{"minimum", "exclusiveMinimum"}, Role::constraint, is_lower_bound, kBound},
+    {{"maximum", "exclusiveMaximum"}, Role::constraint, is_upper_bound, kBound},
+    {{"format", "$ref"}, Role::combination, is_text, kText},
+    {{"discriminator"}, Role::combination, is_discriminator, "an object with a propertyName"},
+    {{"allOf", "anyOf", "oneOf"}, Role::combination, is_schemas, kSchemas},
+    {{"propertyNames"}, Role::annotation, is_any_string, R"({"type": "string"})"},
+    {{"$defs", "definitions"}, Role::annotation, is_named_schemas, kNamed},
+    {{"$schema", "$id", "$anchor", "contentEncoding", "contentMediaType"}, Role::annotation, is_text, kText},
+    {{"contentSchema"}, Role::annotation, is_schema, kSchema},
+    {{"$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"},
+     Role::annotation,
+     is_anything},
 };
-constexpr Keyword kExtension{"x-", Role::annotation, is_anything, ""};  // of OpenAPI and others
+const Keywords kExtension{{"x-"}, Role::annotation, is_anything};  // of OpenAPI and others
 
 // Expressions for some of the formats of JSON Schema 2020-12; none: an annotation. They match only texts of
 // the format, but not all: no year below 1000, no 29th of February, no quoted names in addresses.
@@ -143,11 +124,10 @@ std::string pattern_of_format(const std::string& name) {
   return found == patterns.end() ? "" : "^(" + found->second + ")$";
 }
 
-const Keyword* find_keyword(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kKeywords), std::end(kKeywords),
-                                   [&](const Keyword& keyword) { return keyword.name == name; });
-  if (found == std::end(kKeywords)) return name.starts_with("x-") ? &kExtension : nullptr;
-  return found;
+const Keywords* find_keyword(std::string_view name) {
+  for (const Keywords& keywords : kKeywords)
+    if (std::ranges::count(keywords.names, name) > 0) return &keywords;
+  return name.starts_with("x-") ? &kExtension : nullptr;
 }
 
 // Without percent escapes; nothing if one is malformed.
@@ -176,7 +156,7 @@ void refuse_schema(const std::string& place, const std::string& what) {
 void check_schema_keywords(const Json& schema, const std::string& place, bool is_root) {
   if (!schema.is_object()) refuse_schema(place, "expected an object, true or false, got " + schema.dump());
   for (const auto& [key, value] : schema.items()) {
-    const Keyword* keyword = find_keyword(key);
+    const Keywords* keyword = find_keyword(key);
     if (keyword == nullptr) refuse_schema(place, "the keyword '" + key + "' is not supported");
     if (!keyword->fits(value)) {
       std::string what = "'" + key + "' must be ";
@@ -190,7 +170,7 @@ void check_schema_keywords(const Json& schema, const std::string& place, bool is
 Json own_constraints(const Json& schema) {
   Json own = Json::object();
   for (const auto& [key, value] : schema.items()) {
-    const Keyword& keyword = *find_keyword(key);
+    const Keywords& keyword = *find_keyword(key);
     if (keyword.role != Role::constraint) continue;
     // What is generated stays below what is allowed.
     if (keyword.fits == is_lower_bound || keyword.fits == is_upper_bound)
@@ -208,8 +188,7 @@ Json own_constraints(const Json& schema) {
   // Alternatives are told apart by it, also if a default lets it be absent.
   if (schema.contains("discriminator")) own["required"].push_back(schema["discriminator"]["propertyName"]);
   if (own.contains("const")) {
-    const bool possible = !own.contains("enum") || std::find(own["enum"].begin(), own["enum"].end(),
-                                                             own["const"]) != own["enum"].end();
+    const bool possible = !own.contains("enum") || std::ranges::count(own["enum"], own["const"]) > 0;
     own["enum"] = possible ? Json::array({own["const"]}) : Json::array();
     own.erase("const");
   }

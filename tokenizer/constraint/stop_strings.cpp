@@ -27,9 +27,8 @@ std::optional<std::size_t> StopStrings::find(std::string_view text) const {
 std::size_t StopStrings::undecided(std::string_view text) const {
   for (std::size_t size = std::min(text.size(), longest()); size > 0; --size) {
     const std::string_view end = text.substr(text.size() - size);
-    const bool begins = std::any_of(texts_.begin(), texts_.end(), [&](const std::string& stop) {
-      return std::string_view(stop).substr(0, size) == end;
-    });
+    const bool begins = std::ranges::any_of(
+        texts_, [&](const std::string& stop) { return std::string_view(stop).substr(0, size) == end; });
     if (begins) return size;
   }
   return 0;

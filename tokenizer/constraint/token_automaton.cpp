@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "data/base/error.h"
-#include "data/base/lines.h"
 #include "tokenizer/text/byte_level.h"
 
 namespace zoo {
@@ -16,15 +15,6 @@ namespace {
 constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 // States times tokens. Up to this product, every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
-
-// The byte of a byte token, as in fallback_token(); empty for another token.
-std::string fallback_byte(std::string_view token) {
-  if (token.size() != 6 || !token.starts_with("<0x")) return "";
-  const auto byte = number_in<unsigned>(token.substr(3, 2), 16);
-  return byte && token == fallback_token(static_cast<unsigned char>(*byte))
-             ? std::string(1, static_cast<char>(*byte))
-             : "";
-}
 
 // Breadth-first search from the ends. forward[s] are the successors of s.
 std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
@@ -62,7 +52,7 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     if (tokens_[id].size() == 1) single[static_cast<unsigned char>(tokens_[id][0])] = true;
   }
   const auto text = [&](TokenId id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
-  std::sort(ids.begin(), ids.end(), [&](TokenId a, TokenId b) { return text(a) < text(b); });
+  std::ranges::sort(ids, [&](TokenId a, TokenId b) { return text(a) < text(b); });
   std::string_view before;
   for (const TokenId id : ids) {
     const std::string& own = text(id);
@@ -73,7 +63,7 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     longest_ = std::max(longest_, own.size());
     before = own;
   }
-  const bool every_byte = std::all_of(single.begin(), single.end(), [](bool there) { return there; });
+  const bool every_byte = std::ranges::all_of(single, [](bool there) { return there; });
   if (every_byte && bytes_.size() * sorted_.size() > kMostSteps) {
     measure_by_bytes();
   } else {
@@ -162,7 +152,9 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer) {
   bool has_letter = false;
   for (TokenId id = 0; id < count; ++id) {
     const std::string text = tokenizer.decode(TokenIds{id}), token = tokenizer.token_text(id);
-    if (token != text) bytes[static_cast<std::size_t>(id)] = fallback_byte(token);
+    const auto byte = token == text ? std::nullopt : fallback_byte(token);
+    if (byte && token == fallback_token(*byte))
+      bytes[static_cast<std::size_t>(id)] = static_cast<char>(*byte);
     if (has_letter || !bytes[static_cast<std::size_t>(id)].empty()) continue;
     before = id;
     has_letter = text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;

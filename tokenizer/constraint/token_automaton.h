@@ -15,9 +15,8 @@
 
 namespace zoo {
 
-/// The token sequences whose text fits a pattern (Willard and Louf, 2023). Idea: a state of the byte
-/// automaton is also a state over tokens; a token is allowed if its bytes lead to a state from which tokens
-/// reach the end.
+/// The token sequences whose text fits a pattern (Willard and Louf, 2023): a token is allowed if its bytes
+/// lead to a state of the byte automaton from which tokens reach the end.
 class TokenAutomaton {
  public:
   using State = ByteAutomaton::State;
@@ -38,8 +37,7 @@ class TokenAutomaton {
   /// The tokens allowed in this state: the text can still be completed after each of them.
   std::vector<Step> steps(State state) const;
 
-  /// An upper bound for the number of tokens to the end of a text that fits; 0 if this is one. Exact unless
-  /// the automaton is very large.
+  /// At most so many tokens to the end of a fitting text, 0 at one; exact unless the automaton is very large.
   std::int64_t distance(State state) const { return distances_[static_cast<std::size_t>(state)]; }
 
   /// kDead if the token is not allowed.

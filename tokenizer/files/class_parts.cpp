@@ -6,7 +6,9 @@
 #include "data/base/base64.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/split_patterns.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -14,29 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kMark = "\u2581";  // sentencepiece's for a space
-
 // Parts of a tokenizer.json.
-json sequence(const char* key, json parts) { return {{"type", "Sequence"}, {key, std::move(parts)}}; }
-json replace(json pattern, const char* content) {
-  return {{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", content}};
-}
 json byte_level(bool add_prefix_space, bool use_regex) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"use_regex", use_regex}};
 }
-json metaspace(const char* scheme, bool split) {
-  return {{"type", "Metaspace"}, {"replacement", kMark}, {"prepend_scheme", scheme}, {"split", split}};
-}
 json words(json metaspace_part) {
-  return sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, std::move(metaspace_part)});
+  return sequence_json("pretokenizers", {{{"type", "WhitespaceSplit"}}, std::move(metaspace_part)});
 }
-json bytes_decoder() {
-  return {{{"type", "Replace"}, {"pattern", {{"String", kMark}}}, {"content", " "}},
-          {{"type", "ByteFallback"}},
-          {{"type", "Fuse"}}};
-}
-
-json one_space() { return replace({{"Regex", " {2,}"}}, " "); }
+json one_space() { return replace_json({{"Regex", " {2,}"}}, " "); }
 
 // The file's table of characters, null if there is none.
 json charsmap_of(const json& tokenizer_json) {
@@ -59,14 +46,10 @@ struct Parts {
 using Make = Parts (*)(const TokenizerSettings& settings, const json& charsmap);
 
 Parts bert_parts(const TokenizerSettings& settings, const json&) {
-  json cleaning{{"type", "BertNormalizer"},
-                {"clean_text", true},
-                {"handle_chinese_chars", settings.tokenize_chinese_chars.value_or(true)},
-                {"strip_accents", nullptr},
-                {"lowercase", settings.do_lower_case.value_or(true)}};
-  if (settings.strip_accents) cleaning["strip_accents"] = *settings.strip_accents;
   return {"wordpiece",
-          std::move(cleaning),
+          bert_normalizer_json({.handle_chinese_chars = settings.tokenize_chinese_chars.value_or(true),
+                                .strip_accents = settings.strip_accents,
+                                .lowercase = settings.do_lower_case.value_or(true)}),
           {{"type", "BertPreTokenizer"}},
           {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}},
           {{"unk_token", settings.roles.at(SpecialToken::unk).content},
@@ -90,38 +73,33 @@ Parts gpt_neox_parts(const TokenizerSettings& settings, const json& charsmap) {
 
 Parts qwen2_parts(const TokenizerSettings& settings, const json& charsmap) {
   Parts parts = gpt_neox_parts(settings, charsmap);
-  const json split{{"type", "Split"},
-                   {"pattern", {{"Regex", std::string(expression_of(SplitPattern::qwen2))}}},
-                   {"behavior", "Isolated"},
-                   {"invert", false}};
   parts.pre_tokenizer =
-      sequence("pretokenizers", {split, byte_level(settings.add_prefix_space.value_or(false), false)});
+      sequence_json("pretokenizers", {split_json(expression_of(SplitPattern::qwen2)),
+                                      byte_level(settings.add_prefix_space.value_or(false), false)});
   return parts;
 }
 
 Parts llama_parts(const TokenizerSettings& settings, const json&) {
   const bool prepends = settings.add_prefix_space.value_or(true);
-  json decoders = bytes_decoder();
-  if (prepends) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}});
   const bool is_legacy = settings.legacy.value_or(false);
   return {"bpe",
           nullptr,
-          metaspace(!prepends   ? "never"
-                    : is_legacy ? "always"
-                                : "first",
-                    false),
-          sequence("decoders", std::move(decoders)),
+          metaspace_json(!prepends   ? "never"
+                         : is_legacy ? "always"
+                                     : "first",
+                         false),
+          byte_fallback_decoder_json(prepends),
           {{"fuse_unk", true}, {"byte_fallback", true}}};
 }
 
 Parts gemma_parts(const TokenizerSettings& settings, const json&) {
   return {"bpe",
-          replace({{"String", " "}}, kMark),
+          replace_json({{"String", " "}}, kSpaceMark),
           {{"type", "Split"},
            {"pattern", {{"String", " "}}},
            {"behavior", "MergedWithPrevious"},
            {"invert", false}},
-          sequence("decoders", bytes_decoder()),
+          byte_fallback_decoder_json(false),
           {{"unk_token", settings.roles.at(SpecialToken::unk).content},
            {"fuse_unk", true},
            {"byte_fallback", true}}};
@@ -133,49 +111,49 @@ Parts unigram(std::uint64_t unk_id, json normalizer, json pre_tokenizer, json de
 }
 
 Parts t5_parts(const TokenizerSettings&, const json& charsmap) {
-  return unigram(2, charsmap, words(metaspace("always", true)), metaspace("always", true));
+  return unigram(2, charsmap, words(metaspace_json("always", true)), metaspace_json("always", true));
 }
 
 Parts mbart_parts(const TokenizerSettings&, const json&) {
-  return unigram(3, nullptr, words(metaspace("always", true)), metaspace("always", true));
+  return unigram(3, nullptr, words(metaspace_json("always", true)), metaspace_json("always", true));
 }
 
 Parts mbart_50_parts(const TokenizerSettings&, const json& charsmap) {
   json steps = json::array({one_space()});
   if (!charsmap.is_null()) steps.insert(steps.begin(), charsmap);
-  return unigram(3, sequence("normalizers", std::move(steps)), metaspace("always", true),
-                 metaspace("always", true));
+  return unigram(3, sequence_json("normalizers", std::move(steps)), metaspace_json("always", true),
+                 metaspace_json("always", true));
 }
 
 Parts nllb_parts(const TokenizerSettings& settings, const json& charsmap) {
   return {"bpe",
-          charsmap.is_null() ? json() : sequence("normalizers", {charsmap, one_space()}),
-          metaspace("always", true),
-          metaspace("always", true),
+          charsmap.is_null() ? json() : sequence_json("normalizers", {charsmap, one_space()}),
+          metaspace_json("always", true),
+          metaspace_json("always", true),
           {{"unk_token", settings.roles.at(SpecialToken::unk).content}, {"fuse_unk", true}}};
 }
 
 Parts pegasus_parts(const TokenizerSettings&, const json& charsmap) {
-  const json first = charsmap.is_null() ? replace({{"Regex", "\n"}}, " ") : charsmap;
-  Parts parts = unigram(0, sequence("normalizers", {first, one_space()}), metaspace("always", true),
-                        metaspace("always", true));
+  const json first = charsmap.is_null() ? replace_json({{"Regex", "\n"}}, " ") : charsmap;
+  Parts parts = unigram(0, sequence_json("normalizers", {first, one_space()}), metaspace_json("always", true),
+                        metaspace_json("always", true));
   parts.model = json::object();  // keeps the file's unk_id: the class's token
   return parts;
 }
 
 Parts xlm_roberta_parts(const TokenizerSettings& settings, const json& charsmap) {
-  const json spaces = metaspace(settings.add_prefix_space.value_or(true) ? "always" : "never", true);
+  const json spaces = metaspace_json(settings.add_prefix_space.value_or(true) ? "always" : "never", true);
   return unigram(3, charsmap, words(spaces), spaces);
 }
 
 Parts albert_parts(const TokenizerSettings& settings, const json& charsmap) {
-  json steps{replace({{"String", "``"}}, "\""), replace({{"String", "''"}}, "\"")};
+  json steps{replace_json({{"String", "``"}}, "\""), replace_json({{"String", "''"}}, "\"")};
   if (!settings.keep_accents.value_or(false))
     steps.insert(steps.end(), {{{"type", "NFKD"}}, {{"type", "StripAccents"}}});
   if (settings.do_lower_case.value_or(true)) steps.push_back({{"type", "Lowercase"}});
   if (!charsmap.is_null()) steps.push_back(charsmap);
   Parts parts = xlm_roberta_parts(settings, charsmap);
-  parts.normalizer = sequence("normalizers", std::move(steps));
+  parts.normalizer = sequence_json("normalizers", std::move(steps));
   parts.model["unk_id"] = 1U;
   return parts;
 }
@@ -183,15 +161,15 @@ Parts albert_parts(const TokenizerSettings& settings, const json& charsmap) {
 Parts deberta_parts(const TokenizerSettings& settings, const json&) {
   json steps = json::array();
   if (settings.do_lower_case.value_or(false)) steps.push_back({{"type", "Lowercase"}});
-  steps.push_back(replace({{"Regex", "\\s{2,}|[\\n\\r\\t]"}}, " "));
+  steps.push_back(replace_json({{"Regex", "\\s{2,}|[\\n\\r\\t]"}}, " "));
   steps.push_back({{"type", "NFC"}});
   steps.push_back({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}});
-  const json spaces = metaspace(settings.add_prefix_space.value_or(true) ? "always" : "first", true);
+  const json spaces = metaspace_json(settings.add_prefix_space.value_or(true) ? "always" : "first", true);
   json splits = json::array({spaces});
   if (settings.split_by_punct)
     splits.insert(splits.begin(), json{{"type", "Punctuation"}, {"behavior", "Isolated"}});
-  return unigram(1, sequence("normalizers", std::move(steps)), sequence("pretokenizers", std::move(splits)),
-                 spaces);
+  return unigram(1, sequence_json("normalizers", std::move(steps)),
+                 sequence_json("pretokenizers", std::move(splits)), spaces);
 }
 
 constexpr std::pair<std::string_view, Make> kRebuilding[] = {
@@ -208,13 +186,12 @@ constexpr std::pair<std::string_view, Make> kRebuilding[] = {
 std::optional<std::size_t> unknown_piece(const TokenizerSettings& settings, const json& model) {
   const json pieces = model.value("vocab", json::array());
   const json unknown{settings.roles.at(SpecialToken::unk).content, 0.0};
-  const auto found = std::find(pieces.begin(), pieces.end(), unknown);
+  const auto found = std::ranges::find(pieces, unknown);
   return found == pieces.end() ? std::nullopt : std::optional<std::size_t>(found - pieces.begin());
 }
 
 Make find_class(const std::string& name) {
-  const auto* found = std::find_if(std::begin(kRebuilding), std::end(kRebuilding),
-                                   [&](const auto& entry) { return entry.first == name; });
+  const auto* found = std::ranges::find(kRebuilding, name, &std::pair<std::string_view, Make>::first);
   return found == std::end(kRebuilding) ? nullptr : found->second;
 }
 

@@ -25,6 +25,8 @@ std::string read_text_file(const fs::path& path) {
   return text;
 }
 
+}  // namespace
+
 MergePairs read_merges_txt(const fs::path& path) {
   MergePairs merges;
   const std::string text = read_text_file(path);
@@ -37,8 +39,6 @@ MergePairs read_merges_txt(const fs::path& path) {
   }
   return merges;
 }
-
-}  // namespace
 
 std::vector<VocabularyEntry> read_vocabulary_object(const fs::path& path) {
   const json root = read_json(path, kMostVocabulary);
@@ -69,15 +69,14 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSetting
   pipeline.marks_subwords = true;
   apply_settings(settings, pipeline);
   set_class_template(settings, pipeline, path);
-  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             tokenizer_files(settings, path.parent_path(), {"vocab.txt"}));
+  return tokenizer_of(std::move(pipeline), settings, path);
 }
 
 std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path, TokenizerSettings settings) {
   const std::string& name = settings.tokenizer_class;
   if (name.empty()) settings.use_class("GPT2Tokenizer");
   constexpr std::array kKnown{"GPT2Tokenizer", "RobertaTokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer"};
-  if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
+  if (std::ranges::count(kKnown, name) == 0)
     throw Error(
         path,
         ": is read as that of GPT2Tokenizer, RobertaTokenizer, GPTNeoXTokenizer or Qwen2Tokenizer, got ",
@@ -96,8 +95,7 @@ std::unique_ptr<Tokenizer> read_vocab_json(const fs::path& path, TokenizerSettin
   }
   apply_settings(settings, pipeline);
   if (name == "RobertaTokenizer") set_class_template(settings, pipeline, path);
-  return std::make_unique<PipelineTokenizer>(
-      std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"vocab.json", "merges.txt"}));
+  return tokenizer_of(std::move(pipeline), settings, path, {"merges.txt"});
 }
 
 }  // namespace zoo

@@ -5,18 +5,16 @@
 namespace zoo {
 namespace {
 
-TokenDecoder read_metaspace_decoder(const JsonSection& section) {
-  const bool prepends =
-      section.text("prepend_scheme", section.flag("add_prefix_space", true) ? "always" : "never") != "never";
-  return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
-}
-
 TokenDecoder read(const JsonSection& section, bool is_last) {
   const std::string type = section.text("type");
   if (type == "WordPiece")
     return word_piece_decoder(section.text("prefix", "##"), section.flag("cleanup", true));
   if (type == "ByteLevel") return byte_level_decoder(is_last);
-  if (type == "Metaspace") return read_metaspace_decoder(section);
+  if (type == "Metaspace") {
+    const std::string old = section.flag("add_prefix_space", true) ? "always" : "never";
+    const bool prepends = section.text("prepend_scheme", old) != "never";
+    return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
+  }
   if (type == "BPEDecoder") return bpe_decoder(section.text("suffix", "</w>"));
   if (type == "ByteFallback") return byte_fallback_decoder();
   if (type == "Fuse") return fuse_decoder();

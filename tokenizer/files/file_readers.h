@@ -9,24 +9,23 @@
 
 namespace zoo {
 
-// Readers of tokenizers that have no tokenizer.json. All throw Error naming the file, and the key or what was
-// expected.
+// Readers of tokenizers without a tokenizer.json. All throw Error naming the file and what was expected.
 
 /// vocab.txt, one token per line: BERT; vocab.json with merges.txt: GPT-2 or RoBERTa. Both are built as in
 /// transformers' class that tokenizer_config.json (else config.json) names.
 std::unique_ptr<Tokenizer> read_vocab_txt(const std::filesystem::path& path, TokenizerSettings settings);
 std::unique_ptr<Tokenizer> read_vocab_json(const std::filesystem::path& path, TokenizerSettings settings);
 
-/// The tokens of a vocab.json and their ids.
+/// The tokens of a vocab.json and their ids, and the pairs of a merges.txt.
 std::vector<VocabularyEntry> read_vocabulary_object(const std::filesystem::path& path);
+MergePairs read_merges_txt(const std::filesystem::path& path);
 
-/// A sentencepiece model. If the settings name T5, ALBERT or Llama it runs as in transformers, else as in the
-/// sentencepiece library.
+/// A sentencepiece model. T5's, ALBERT's and Llama's run as in transformers, others as in the library.
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::filesystem::path& path, TokenizerSettings settings);
 
-/// The sentencepiece model of mBART, mBART-50 (sentencepiece.bpe.model), PEGASUS (spiece.model) or DeBERTa
-/// (spm.model) as the class of transformers that settings.tokenizer_class names. The class puts additional
-/// tokens before the pieces, which shifts their ids, or after them: mBART's languages, DeBERTa's mask.
+/// The sentencepiece model of mBART, mBART-50, PEGASUS or DeBERTa as the class of transformers that
+/// settings.tokenizer_class names. The class puts additional tokens before the pieces, which shifts their
+/// ids, or after them: mBART's languages, DeBERTa's mask.
 std::unique_ptr<Tokenizer> read_shifted_pieces(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// Languages of mBART or, if `has_50`, of mBART-50, in the order of their classes.

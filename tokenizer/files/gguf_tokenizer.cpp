@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
@@ -28,28 +27,26 @@ struct RoleId {
   const char *key, *role;  // after the prefix; in tokenizer_config.json
   std::int64_t llama, bert, t5;
 };
-constexpr std::array<RoleId, 6> kRoles{{{"bos_token_id", "bos_token", 1, 101, -1},
-                                        {"eos_token_id", "eos_token", 2, -1, 1},
-                                        {"unknown_token_id", "unk_token", 0, 100, 2},
-                                        {"seperator_token_id", "sep_token", -1, 102, -1},
-                                        {"padding_token_id", "pad_token", -1, 0, 0},
-                                        {"mask_token_id", "mask_token", -1, 103, -1}}};
+constexpr RoleId kRoles[]{
+    {"bos_token_id", "bos_token", 1, 101, -1},    {"eos_token_id", "eos_token", 2, -1, 1},
+    {"unknown_token_id", "unk_token", 0, 100, 2}, {"seperator_token_id", "sep_token", -1, 102, -1},
+    {"padding_token_id", "pad_token", -1, 0, 0},  {"mask_token_id", "mask_token", -1, 103, -1}};
 
-constexpr std::array kKnown{"model",
-                            "pre",
-                            "tokens",
-                            "token_type",
-                            "scores",
-                            "merges",
-                            "add_bos_token",
-                            "add_eos_token",
-                            "add_sep_token",
-                            "add_space_prefix",
-                            "remove_extra_whitespaces",
-                            "precompiled_charsmap",
-                            "token_type_count",
-                            "normalizer.lowercase",
-                            "normalizer.strip_accents"};
+constexpr const char* kKnown[]{"model",
+                               "pre",
+                               "tokens",
+                               "token_type",
+                               "scores",
+                               "merges",
+                               "add_bos_token",
+                               "add_eos_token",
+                               "add_sep_token",
+                               "add_space_prefix",
+                               "remove_extra_whitespaces",
+                               "precompiled_charsmap",
+                               "token_type_count",
+                               "normalizer.lowercase",
+                               "normalizer.strip_accents"};
 
 json object_of_type(const char* type, json rest = json::object()) {
   rest["type"] = type;
@@ -116,7 +113,7 @@ class GgufVocabulary {
     for (const auto& [name, value] : section_.object().items()) {
       if (!name.starts_with(kPrefix) || name.ends_with("_token_id")) continue;
       const std::string_view rest = std::string_view(name).substr(std::string_view(kPrefix).size());
-      if (std::find(kKnown.begin(), kKnown.end(), rest) == kKnown.end())
+      if (std::ranges::count(kKnown, rest) == 0)
         section_.fail(name, "is a key that the zoo does not know: it may change the tokens");
     }
   }
@@ -146,7 +143,7 @@ class GgufVocabulary {
       std::string& token = tokens_[id];
       if (token.empty()) token = "[EMPTY_" + std::to_string(id) + "]";  // as in llama.cpp
       if (model_ == "bert" && types_[id] != kControl)
-        token = token.starts_with(kGgufSpace) ? token.substr(kGgufSpace.size()) : "##" + token;
+        token = token.starts_with(kSpaceMark) ? token.substr(kSpaceMark.size()) : "##" + token;
       const auto [other, added] = ids_.emplace(token, id);
       if (!added)
         section_.fail(key("tokens"), "has ", json(token).dump(), " twice, as ", other->second, " and ", id);
@@ -157,9 +154,10 @@ class GgufVocabulary {
     json added = json::array();
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       if (types_[id] != kControl && types_[id] != kUserDefined && types_[id] != kUnknown) continue;
-      json& token = added.emplace_back(added_token_json(static_cast<std::int64_t>(id), tokens_[id]));
-      token["special"] = types_[id] != kUserDefined;
-      token["rstrip"] = takes_spaces(id);
+      AddedToken token = special_token(tokens_[id], static_cast<TokenId>(id));
+      token.special = types_[id] != kUserDefined;
+      token.rstrip = takes_spaces(id);
+      added.push_back(added_token_json(token));
     }
     return added;
   }
@@ -200,19 +198,17 @@ class GgufVocabulary {
   json byte_level() const {
     const std::string pre = section_.text(key("pre").c_str());
     const auto& all = gguf_splittings();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const GgufSplitting& splitting) {
+    const auto found = std::ranges::find_if(all, [&](const GgufSplitting& splitting) {
       return splitting.names.find(" " + pre + " ") != std::string_view::npos;
     });
     if (found == all.end())
       section_.fail(key("pre"), "is '", pre, "', a way to cut words that the zoo does not know");
     json parts = json::array();
-    for (const std::string& pattern : found->patterns)
-      parts.push_back(object_of_type(
-          "Split", {{"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}}));
+    for (const std::string& pattern : found->patterns) parts.push_back(split_json(pattern));
     const json bytes =
         byte_level_json(/*add_prefix_space=*/false, /*trim_offsets=*/true, /*use_regex=*/false);
     parts.push_back(bytes);
-    json root{{"pre_tokenizer", object_of_type("Sequence", {{"pretokenizers", parts}})}, {"decoder", bytes}};
+    json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", bytes}};
     if (found->composes) root["normalizer"] = object_of_type("NFC");
     root["model"] = object_of_type(
         "BPE", {{"vocab", vocabulary_json(tokens_)}, {"ignore_merges", found->keeps_whole_words}});
@@ -226,15 +222,12 @@ class GgufVocabulary {
     const auto scores = list<double>("scores", true, &json::is_number);
     std::vector<std::size_t> order(tokens_.size());
     for (std::size_t id = 0; id < order.size(); ++id) order[id] = id;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
     json merges = json::array();
     for (const std::size_t id : order) {
       const std::string& token = tokens_[id];
       if (types_[id] == kControl || types_[id] == kUnknown || types_[id] == kByte) continue;
-      std::size_t at = 0;
-      next_code_point(token, at);
-      for (; at < token.size(); next_code_point(token, at)) {
+      for (std::size_t at = character_end(token, 0); at < token.size(); at = character_end(token, at)) {
         const std::string left = token.substr(0, at), right = token.substr(at);
         if (ids_.contains(left) && ids_.contains(right)) merges.push_back({left, right});
       }
@@ -244,16 +237,11 @@ class GgufVocabulary {
 
   json sentencepiece_bpe() const {
     const bool prepends = flag("add_space_prefix", true);
-    json normalizers = json::array(), decoders = json::array();
-    if (prepends) normalizers.push_back(object_of_type("Prepend", {{"prepend", kGgufSpace}}));
-    normalizers.push_back(
-        object_of_type("Replace", {{"pattern", {{"String", " "}}}, {"content", kGgufSpace}}));
-    decoders.push_back(object_of_type("Replace", {{"pattern", {{"String", kGgufSpace}}}, {"content", " "}}));
-    decoders.push_back(object_of_type("ByteFallback"));
-    decoders.push_back(object_of_type("Fuse"));
-    if (prepends) decoders.push_back(object_of_type("Strip", {{"content", " "}, {"start", 1}, {"stop", 0}}));
-    json root{{"normalizer", object_of_type("Sequence", {{"normalizers", normalizers}})},
-              {"decoder", object_of_type("Sequence", {{"decoders", decoders}})}};
+    json normalizers = json::array();
+    if (prepends) normalizers.push_back(object_of_type("Prepend", {{"prepend", kSpaceMark}}));
+    normalizers.push_back(replace_json({{"String", " "}}, kSpaceMark));
+    json root{{"normalizer", sequence_json("normalizers", normalizers)},
+              {"decoder", byte_fallback_decoder_json(prepends)}};
     root["model"] = object_of_type("BPE", {{"vocab", vocabulary_json(tokens_)},
                                            {"merges", merges()},
                                            {"unk_token", role("unk_token")},
@@ -266,13 +254,11 @@ class GgufVocabulary {
   json unigram() const {
     const auto scores = list<double>("scores", true, &json::is_number);
     const bool prepends = flag("add_space_prefix", true);
-    const json words = object_of_type(
-        "Metaspace",
-        {{"replacement", kGgufSpace}, {"prepend_scheme", prepends ? "always" : "never"}, {"split", true}});
+    const json words = metaspace_json(prepends ? "always" : "never", /*split=*/true);
     json parts = json::array({words});
     if (flag("remove_extra_whitespaces", false))
       parts.insert(parts.begin(), object_of_type("WhitespaceSplit"));
-    json root{{"pre_tokenizer", object_of_type("Sequence", {{"pretokenizers", parts}})}, {"decoder", words}};
+    json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", words}};
     if (section_.find(key("precompiled_charsmap").c_str()) != nullptr) {
       std::string bytes;
       for (const json& byte : section_.require(key("precompiled_charsmap").c_str(), JsonType::array)) {
@@ -282,10 +268,9 @@ class GgufVocabulary {
       }
       root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", encode_base64(bytes)}});
     }
-    const bool has_bytes = std::find(types_.begin(), types_.end(), kByte) != types_.end();
+    const bool has_bytes = std::ranges::count(types_, kByte) > 0;
     root["model"] = object_of_type("Unigram", {{"vocab", json::array()}, {"byte_fallback", has_bytes}});
-    if (has_bytes)
-      root["decoder"] = object_of_type("Sequence", {{"decoders", {object_of_type("ByteFallback"), words}}});
+    if (has_bytes) root["decoder"] = sequence_json("decoders", {object_of_type("ByteFallback"), words});
     for (std::size_t id = 0; id < tokens_.size(); ++id)
       root["model"]["vocab"].push_back({tokens_[id], scores[id]});
     role("unk_token");

@@ -1,7 +1,6 @@
 #include "tokenizer/files/gguf_vocabulary.h"
 
 #include <map>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/text/split_patterns.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -156,13 +156,10 @@ Tokens from_sentencepiece(const fs::path& path) {
 
 // vocab.json and merges.txt in tokenizer.json's format.
 json json_of_classic_files(const fs::path& directory) {
-  json model{{"type", "BPE"},
-             {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
-             {"merges", json::array()}};
-  std::istringstream lines(read_model_file(directory / "merges.txt"));
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty() && !line.starts_with("#version")) model["merges"].push_back(line);
-  return {{"model", model}};
+  return {{"model",
+           {{"type", "BPE"},
+            {"vocab", read_json(directory / "vocab.json", kMostVocabulary)},
+            {"merges", read_merges_txt(directory / "merges.txt")}}}};
 }
 
 Tokens tokens_of(const Tokenizer& tokenizer, const json& config) {
@@ -200,11 +197,10 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
   if (model != "llama") return;
   const auto plain = tokenizer.encode("a");
   metadata.emplace_back("tokenizer.ggml.add_space_prefix",
-                        !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kGgufSpace));
+                        !plain.empty() && tokenizer.token_text(plain.front()).starts_with(kSpaceMark));
 }
 
-// Reads the metadata and compares ids: what GGUF has no keys for. Throws Error if texts without added tokens
-// have others.
+// Reads the metadata and compares ids. Throws Error if texts without added tokens have others.
 std::vector<std::string> lost_in(const Tokenizer& tokenizer, const json& config, GgufMetadata metadata) {
   const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
   metadata.emplace_back("general.architecture", config.value("model_type", ""));

@@ -10,9 +10,6 @@
 
 namespace zoo {
 
-/// Sentencepiece's mark of a space.
-constexpr std::string_view kGgufSpace = "\u2581";
-
 /// Kinds of tokens, with llama.cpp's numbers.
 enum GgufTokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 

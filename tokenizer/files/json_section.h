@@ -15,8 +15,7 @@ namespace zoo {
 enum class JsonType { object, array, string, boolean };
 
 /// An object of a JSON file and its key ("model", or "" for the root), which error messages name. A null
-/// value counts as absent, as in the library that writes tokenizer.json. The file's name and the object must
-/// outlive it.
+/// value counts as absent, as in `tokenizers`. The file's name and the object must outlive it.
 class JsonSection {
  public:
   JsonSection(const std::filesystem::path& file, std::string key, const nlohmann::json& object);

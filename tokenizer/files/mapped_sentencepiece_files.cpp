@@ -29,9 +29,8 @@ struct MappedVocabulary {
 
 // The pieces' text, joined as in the library: without the leading space.
 std::string joined_pieces(std::string text) {
-  constexpr std::string_view kSpace = "\u2581";
-  for (std::size_t at = 0; (at = text.find(kSpace, at)) != text.npos; ++at)
-    text.replace(at, kSpace.size(), " ");
+  for (std::size_t at = 0; (at = text.find(kSpaceMark, at)) != text.npos; ++at)
+    text.replace(at, kSpaceMark.size(), " ");
   return text.starts_with(' ') ? text.substr(1) : text;
 }
 
@@ -41,8 +40,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\n\r\f\v") - first + 1);
 }
 
-// A sentencepiece model whose pieces have the ids of a separate vocab.json: Marian and M2M-100, as in
-// transformers without sacremoses.
+// A sentencepiece model with the ids of a vocab.json: Marian and M2M-100, as without sacremoses.
 class MappedSentencePiece final : public Tokenizer {
  public:
   // `files` are the names and contents that save() writes. Throws Error naming `what` and a token of the
@@ -61,8 +59,12 @@ class MappedSentencePiece final : public Tokenizer {
     texts_.resize(static_cast<std::size_t>(last) + 1);
     is_special_.resize(texts_.size());
     for (const auto& [text, id] : vocabulary_.ids) texts_[static_cast<std::size_t>(id)] = text;
-    for (const std::string& token : vocabulary_.special)
-      is_special_[static_cast<std::size_t>(require(token))] = true;
+    std::vector<VocabularyEntry> special;
+    for (const std::string& token : vocabulary_.special) {
+      special.push_back({token, require(token)});
+      is_special_[static_cast<std::size_t>(special.back().id)] = true;
+    }
+    special_ = trie_of(special);
     TokenIds before, after;
     for (const std::string& token : vocabulary_.before) before.push_back(require(token));
     for (const std::string& token : vocabulary_.after) after.push_back(require(token));
@@ -77,14 +79,14 @@ class MappedSentencePiece final : public Tokenizer {
     TokenIds ids;
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const std::string* special = special_at(text.substr(at));
-      if (special == nullptr) {
+      const ByteTrie::Match special = special_.longest(ByteTrie::kRoot, text.substr(at));
+      if (special.size == 0) {
         ++at;
         continue;
       }
       if (at > begin) encode_part(text.substr(begin, at - begin), ids);
-      ids.push_back(id_of(*special));
-      begin = at += special->size();
+      ids.push_back(special.id);
+      begin = at += special.size;
     }
     if (begin < text.size()) encode_part(text.substr(begin), ids);
     return ids;
@@ -138,13 +140,6 @@ class MappedSentencePiece final : public Tokenizer {
     for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
   }
 
-  const std::string* special_at(std::string_view text) const {
-    const std::string* longest = nullptr;
-    for (const std::string& token : vocabulary_.special)
-      if (text.starts_with(token) && (longest == nullptr || token.size() > longest->size())) longest = &token;
-    return longest;
-  }
-
   TokenId id_of(const std::string& token) const {
     const auto found = vocabulary_.ids.find(token);
     return found == vocabulary_.ids.end() ? unk_id_ : found->second;
@@ -155,12 +150,12 @@ class MappedSentencePiece final : public Tokenizer {
   std::map<std::string, std::string> files_;
   std::vector<std::string> texts_;  // by id; "" for unused ids
   std::vector<bool> is_special_;
+  ByteTrie special_;
   TokenId unk_id_ = 0;
   EncodingTemplate template_;
 };
 
-// Sets the roles, from files or the class's defaults, and the special tokens: those of roles, and others in
-// files.
+// Sets the roles, from files or the class's defaults, and the special tokens: theirs and others.
 void set_roles(const fs::path& directory, const TokenizerSettings& settings,
                const std::map<SpecialToken, std::string>& defaults, MappedVocabulary& vocabulary) {
   vocabulary.roles = defaults;

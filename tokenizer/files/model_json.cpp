@@ -58,11 +58,6 @@ void read_word_piece(const JsonSection& model, Pipeline& pipeline) {
   pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
 }
 
-void read_word_level(const JsonSection& model, Pipeline& pipeline) {
-  pipeline.vocabulary = read_vocabulary(model);
-  pipeline.model = make_word_level_model(pipeline.vocabulary, model.text("unk_token", "<unk>"));
-}
-
 void read_unigram(const JsonSection& model, Pipeline& pipeline) {
   std::vector<UnigramPiece> pieces;
   for (const json& entry : model.require("vocab", JsonType::array)) {
@@ -128,7 +123,8 @@ void read_model(const JsonSection& root, Pipeline& pipeline) {
   } else if (pipeline.kind == "wordpiece") {
     read_word_piece(model, pipeline);
   } else if (pipeline.kind == "word") {
-    read_word_level(model, pipeline);
+    pipeline.vocabulary = read_vocabulary(model);
+    pipeline.model = make_word_level_model(pipeline.vocabulary, model.text("unk_token", "<unk>"));
   } else {
     read_unigram(model, pipeline);
   }

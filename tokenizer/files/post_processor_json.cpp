@@ -62,8 +62,7 @@ void set_trimming(const JsonSection& processor, const std::string& joined_by, Pi
                                                       !joined_by.empty(), joined_by == "RobertaProcessing"};
 }
 
-// `joined_by` is the type of the last processor that joined special tokens with a text. True if this one adds
-// tokens.
+// `joined_by`: the last processor that joined special tokens with a text. True if this one adds tokens.
 bool read(const JsonSection& processor, std::string& joined_by, Pipeline& pipeline) {
   const std::string type = processor.text("type");
   if (type == "ByteLevel") {

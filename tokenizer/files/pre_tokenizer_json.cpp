@@ -91,9 +91,8 @@ class PreTokenizerReader {
     const JsonSection pattern = section.section("pattern");
     const auto known = split_pattern_of(pattern.text("Regex", ""));
     // The known patterns match every part of a text: there is nothing between two matches.
-    const bool keeps_matches = invert
-                                   ? behavior == SplitBehavior::removed || behavior == SplitBehavior::isolated
-                                   : behavior == SplitBehavior::isolated;
+    const bool keeps_matches =
+        behavior == SplitBehavior::isolated || (invert && behavior == SplitBehavior::removed);
     if (known && keeps_matches) {
       set_split(*known);
       return split_pre_tokenizer(*known);

@@ -5,7 +5,6 @@
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/bpe_model.h"
-#include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/text/utf8.h"
@@ -13,8 +12,7 @@
 namespace zoo {
 namespace {
 
-// transformers runs the sentencepiece models of T5, ALBERT and Llama without the library: it builds the parts
-// of a tokenizer.json from the pieces.
+// transformers runs these models without the library, by parts of a tokenizer.json made from the pieces.
 
 namespace fs = std::filesystem;
 
@@ -27,27 +25,18 @@ void add_symbols(const SentencePieceFile& file, TokenizerSettings& settings) {
   }
 }
 
-// T5's (Raffel et al., 2020), whose sentinels follow the pieces in descending order, and ALBERT's (Lan et
-// al., 2020).
+// T5's (Raffel et al., 2020), with sentinels after the pieces, and ALBERT's (Lan et al., 2020).
 Pipeline unigram(const SentencePieceFile& file, TokenizerSettings& settings, const fs::path& path) {
   const bool is_t5 = settings.tokenizer_class == "T5Tokenizer";
-  Pipeline pipeline;
-  set_class_parts(settings, path, pipeline, file.charsmap);
   std::vector<UnigramPiece> pieces;
   for (const SentencePieceFile::Piece& piece : file.pieces) pieces.push_back({piece.text, piece.score});
   for (std::int64_t i = is_t5 ? settings.extra_ids.value_or(100) - 1 : -1; i >= 0; --i)
     pieces.push_back({"<extra_id_" + std::to_string(i) + ">", 0});
   if (is_t5) settings.add_sentinels();
-  for (const UnigramPiece& piece : pieces)
-    pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-  pipeline.model = std::make_shared<UnigramModel>(pieces, UnigramOptions{.unk_id = is_t5 ? 2 : 1});
-  apply_settings(settings, pipeline);
-  set_class_template(settings, pipeline, path);
-  return pipeline;
+  return unigram_pipeline(settings, path, file.charsmap, pieces, is_t5 ? 2 : 1);
 }
 
-// The merges of a BPE model: every pair of pieces that forms a piece, ordered by the id of the result, then
-// by the length of the left piece.
+// Every pair of pieces that forms a piece, ordered by the id of the result, then by the left piece's length.
 MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   std::unordered_map<std::string_view, TokenId> ids;
   for (const VocabularyEntry& entry : vocabulary) ids[entry.text] = entry.id;
@@ -55,9 +44,8 @@ MergePairs merges_of(const std::vector<VocabularyEntry>& vocabulary) {
   for (const VocabularyEntry& entry : vocabulary) {
     const std::string_view text = entry.text;
     if (ids[text] != entry.id) continue;
-    std::size_t at = 0;
-    while (at < text.size()) {
-      next_code_point(text, at);
+    for (std::size_t at = 0; at < text.size();) {
+      at = character_end(text, at);
       const std::string_view left = text.substr(0, at), right = text.substr(at);
       if (!right.empty() && ids.contains(left) && ids.contains(right)) merges.emplace_back(left, right);
     }
@@ -78,6 +66,7 @@ Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, c
   options.byte_fallback = true;
   pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
   apply_settings(settings, pipeline);
+  pipeline.kind = "sentencepiece";
   return pipeline;
 }
 
@@ -101,10 +90,7 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const fs::path& path, TokenizerSet
     const std::string message = error.what();
     throw Error(message.find(path.string()) == message.npos ? path.string() + ": " : "", message);
   }
-  pipeline.kind = "sentencepiece";
-  const std::string file_name = path.filename().string();
-  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             tokenizer_files(settings, path.parent_path(), {file_name}));
+  return tokenizer_of(std::move(pipeline), settings, path);
 }
 
 }  // namespace zoo

@@ -7,7 +7,6 @@
 #include "data/base/json.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/tokenizer_class.h"
-#include "tokenizer/pipeline/unigram_model.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
 
 namespace zoo {
@@ -35,23 +34,24 @@ class ShiftedPieces {
          {SpecialToken::cls, SpecialToken::pad, SpecialToken::eos, SpecialToken::unk})
       add(role_text(role), 0);
     add_pieces_from(3);
-    for (const std::string_view language : mbart_languages(has_50_languages)) add_special(language);
+    for (const std::string_view language : mbart_languages(has_50_languages)) {
+      add(std::string(language), 0);
+      mark_special(std::string(language));
+    }
     add(role_text(SpecialToken::mask), 0);
     settings_.roles.at(SpecialToken::mask).lstrip = true;
     const std::string source = settings_.src_lang.value_or("en_XX");
-    const auto& special_tokens = settings_.additional_special_tokens;
-    if (std::none_of(special_tokens.begin(), special_tokens.end(),
-                     [&](const AddedToken& token) { return token.content == source; }))
+    if (std::ranges::count(settings_.additional_special_tokens, source, &AddedToken::content) == 0)
       throw Error(path_, ": there is no language '", source, "' (src_lang in tokenizer_config.json)");
     return made(3);
   }
 
   // Zhang et al., 2020: two masks, and <unk_2> and so on, used only in pretraining, up to the offset.
   Pipeline pegasus() {
-    const auto named = std::find(settings_.named.begin(), settings_.named.end(), SpecialToken::mask);
+    const bool is_named = std::ranges::count(settings_.named, SpecialToken::mask) > 0;
     const std::string sentence_mask = text_of("mask_token_sent", "<mask_1>");
     // The order of the masks if files do not name them.
-    const std::string first = named == settings_.named.end() ? "<mask_1>" : role_text(SpecialToken::mask);
+    const std::string first = is_named ? role_text(SpecialToken::mask) : "<mask_1>";
     const std::string second = text_of("mask_token_sent", "<mask_2>");
     add(role_text(SpecialToken::pad), 0);
     add(role_text(SpecialToken::eos), 0);
@@ -110,11 +110,6 @@ class ShiftedPieces {
     settings_.additional_special_tokens.push_back(special_token(text));
   }
 
-  void add_special(std::string_view text) {
-    add(std::string(text), 0);
-    mark_special(std::string(text));
-  }
-
   // The class has its own order for the first pieces.
   void add_pieces_from(std::size_t first) {
     if (file_.pieces.size() <= first) throw Error(path_, ": has only ", file_.pieces.size(), " pieces");
@@ -123,15 +118,7 @@ class ShiftedPieces {
   }
 
   Pipeline made(TokenId unk_id) const {
-    Pipeline pipeline;
-    set_class_parts(settings_, path_, pipeline, file_.charsmap);
-    for (const UnigramPiece& piece : pieces_)
-      pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-    pipeline.model = std::make_shared<UnigramModel>(pieces_, UnigramOptions{.unk_id = unk_id});
-    pipeline.kind = "sentencepiece";
-    apply_settings(settings_, pipeline);
-    set_class_template(settings_, pipeline, path_);
-    return pipeline;
+    return unigram_pipeline(settings_, path_, file_.charsmap, pieces_, unk_id);
   }
 
   fs::path path_;
@@ -161,9 +148,7 @@ std::unique_ptr<Tokenizer> read_shifted_pieces(const fs::path& path, TokenizerSe
   Pipeline pipeline = name == "PegasusTokenizer"     ? pieces.pegasus()
                       : name == "DebertaV2Tokenizer" ? pieces.deberta()
                                                      : pieces.mbart(is_mbart_50);
-  const std::string file_name = path.filename().string();
-  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             tokenizer_files(settings, path.parent_path(), {file_name}));
+  return tokenizer_of(std::move(pipeline), settings, path);
 }
 
 }  // namespace zoo

@@ -18,9 +18,8 @@ namespace fs = std::filesystem;
 // In classes with language codes, a mask includes the spaces before it, unless a file has its rules.
 void set_mask_rules(TokenizerSettings& settings) {
   AddedToken& mask = settings.roles.at(SpecialToken::mask);
-  const bool is_listed =
-      std::any_of(settings.added_tokens_decoder.begin(), settings.added_tokens_decoder.end(),
-                  [&](const auto& entry) { return entry.second.content == mask.content; });
+  const bool is_listed = std::ranges::any_of(
+      settings.added_tokens_decoder, [&](const auto& entry) { return entry.second.content == mask.content; });
   if (!settings.mask_has_rules && !is_listed) mask.lstrip = mask.normalized = true;
 }
 
@@ -50,9 +49,9 @@ void TokenizerSettings::use_class(std::string name) {
 }
 
 void TokenizerSettings::add_sentinels() {
-  const bool has_some =
-      std::any_of(additional_special_tokens.begin(), additional_special_tokens.end(),
-                  [](const AddedToken& token) { return token.content.starts_with("<extra_id_"); });
+  const bool has_some = std::ranges::any_of(additional_special_tokens, [](const AddedToken& token) {
+    return token.content.starts_with("<extra_id_");
+  });
   if (names_extra_tokens || has_some) return;
   for (std::int64_t i = 0; i < extra_ids.value_or(100); ++i)
     additional_special_tokens.push_back(special_token("<extra_id_" + std::to_string(i) + ">"));
@@ -125,6 +124,19 @@ void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, c
   if (name == "MPNetTokenizer" || (name == "RobertaTokenizer" && settings.trim_offsets.value_or(true)))
     pipeline.offset_trimming =
         Pipeline::OffsetTrimming{name == "RobertaTokenizer" && settings.add_prefix_space.value_or(false)};
+}
+
+Pipeline unigram_pipeline(const TokenizerSettings& settings, const fs::path& file, std::string_view charsmap,
+                          const std::vector<UnigramPiece>& pieces, TokenId unk_id) {
+  Pipeline pipeline;
+  set_class_parts(settings, file, pipeline, charsmap);
+  for (const UnigramPiece& piece : pieces)
+    pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
+  pipeline.model = std::make_shared<UnigramModel>(pieces, UnigramOptions{.unk_id = unk_id});
+  apply_settings(settings, pipeline);
+  set_class_template(settings, pipeline, file);
+  pipeline.kind = "sentencepiece";
+  return pipeline;
 }
 
 std::string canonical_class(std::string name) {

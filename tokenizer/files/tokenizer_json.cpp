@@ -7,6 +7,7 @@
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
+#include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
 
@@ -20,7 +21,8 @@ using nlohmann::json;
 std::vector<std::string> read_texts_by_id(const JsonSection& model) {
   const json& vocabulary = model.require("vocab", JsonType::object);
   if (vocabulary.empty()) model.fail("vocab", "is empty");
-  std::vector<const std::string*> pieces(vocabulary.size(), nullptr);
+  std::vector<std::string> pieces(vocabulary.size());
+  std::vector<bool> taken(pieces.size());
   for (const auto& [piece, id] : vocabulary.items()) {
     const std::string key = "vocab[" + json(piece).dump() + "]";
     const bool in_range = id.is_number_unsigned() && id.get<std::uint64_t>() < pieces.size();
@@ -28,14 +30,13 @@ std::vector<std::string> read_texts_by_id(const JsonSection& model) {
       model.fail(key, "is ", id.is_structured() ? id.type_name() : id.dump(),
                  ": expected an integer from 0 to ", pieces.size() - 1, ", as there are ", pieces.size(),
                  " entries");
-    const std::string*& place = pieces[id.get<std::size_t>()];
-    if (place != nullptr)
-      model.fail(key, "is ", id.dump(), ", which is also the id of ", json(*place).dump());
-    place = &vocabulary.find(piece).key();
+    const auto place = id.get<std::size_t>();
+    if (taken[place])
+      model.fail(key, "is ", id.dump(), ", which is also the id of ", json(pieces[place]).dump());
+    pieces[place] = piece;
+    taken[place] = true;
   }
-  std::vector<std::string> result;
-  for (const std::string* piece : pieces) result.push_back(*piece);
-  return result;
+  return pieces;
 }
 
 bool is_empty_text(const JsonSection& section, const char* key) {
@@ -98,6 +99,15 @@ bool is_byte(const JsonSection& root) {
          is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
 }
 
+void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("added_tokens") == nullptr) return;
+  TokenRegistry registry(pipeline);
+  for (const JsonSection& section : root.sections("added_tokens")) {
+    AddedToken token = read_added_token(section);
+    if (!token.content.empty()) registry.add(std::move(token));
+  }
+}
+
 // The file's pipeline as its class and the settings change it; `content` gets the parts of the class.
 Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings& settings) {
   const JsonSection root(path, "", content);
@@ -124,8 +134,7 @@ Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings
   return pipeline;
 }
 
-// The direction of a section "truncation" or "padding", which transformers takes if tokenizer_config.json has
-// none.
+// The direction in "truncation" or "padding", which counts if tokenizer_config.json has none.
 bool has_left_direction(const JsonSection& root, const char* section) {
   return root.find(section) != nullptr && root.section(section).text("direction", "Right") == "Left";
 }
@@ -142,8 +151,7 @@ std::unique_ptr<Tokenizer> read_any(const fs::path& path, json content, Tokenize
   if (root.find("padding") != nullptr)
     if (const auto pad = TokenRegistry(pipeline).find(root.section("padding").text("pad_token", "[PAD]")))
       pipeline.roles.try_emplace(SpecialToken::pad, *pad);
-  auto tokenizer = std::make_unique<PipelineTokenizer>(
-      std::move(pipeline), tokenizer_files(settings, path.parent_path(), {"tokenizer.json"}));
+  auto tokenizer = tokenizer_of(std::move(pipeline), settings, path);
   tokenizer->set_limits({.truncates_left = has_left_direction(root, "truncation"),
                          .pads_left = has_left_direction(root, "padding")});
   return tokenizer;
@@ -193,13 +201,7 @@ json applied_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   content["cleans_up_spaces"] = pipeline.cleans_up_spaces;
   content["added_tokens"] = json::array();
   for (const AddedToken& token : pipeline.added_tokens)
-    content["added_tokens"].push_back({{"id", token.id},
-                                       {"content", token.content},
-                                       {"single_word", token.single_word},
-                                       {"lstrip", token.lstrip},
-                                       {"rstrip", token.rstrip},
-                                       {"normalized", token.normalized},
-                                       {"special", token.special}});
+    content["added_tokens"].push_back(added_token_json(token));
   return content;
 }
 
@@ -231,15 +233,6 @@ AddedToken read_added_token(const JsonSection& section) {
   token.rstrip = section.flag("rstrip", false);
   token.normalized = section.flag("normalized", !token.special);
   return token;
-}
-
-void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
-  if (root.find("added_tokens") == nullptr) return;
-  TokenRegistry registry(pipeline);
-  for (const JsonSection& section : root.sections("added_tokens")) {
-    AddedToken token = read_added_token(section);
-    if (!token.content.empty()) registry.add(std::move(token));
-  }
 }
 
 }  // namespace zoo

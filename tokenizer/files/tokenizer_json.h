@@ -9,8 +9,7 @@
 
 namespace zoo {
 
-/// Reads a tokenizer.json of Hugging Face's `tokenizers`. Throws Error naming the file and the key that is
-/// missing, has the wrong type or asks for something unsupported.
+/// Reads a tokenizer.json of Hugging Face's `tokenizers`. Throws Error naming the file and the key.
 std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path, TokenizerSettings settings);
 
 /// The file as read_tokenizer_json() understands it, for another reader: the parts of its class, all added
@@ -18,8 +17,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path
 /// pieces {"text": 0 or 1, "type"} and {"ids", "type"}. Throws as read_tokenizer_json() does.
 nlohmann::json applied_tokenizer_json(const std::filesystem::path& path, TokenizerSettings settings);
 
-/// Reads all parts; ignores truncation and padding, which callers choose. Throws Error naming the file, the
-/// key and the unknown type.
+/// Reads all parts; ignores truncation and padding, which callers choose.
 Pipeline read_pipeline(const JsonSection& root);
 
 /// The sections, in the order in which they are read. kind_of_model returns the Tokenizer::kind of a model
@@ -28,7 +26,6 @@ std::string kind_of_model(const JsonSection& root);
 void read_normalizer(const JsonSection& root, Pipeline& pipeline);
 void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline);
 void read_model(const JsonSection& root, Pipeline& pipeline);
-void read_added_tokens(const JsonSection& root, Pipeline& pipeline);
 void read_post_processor(const JsonSection& root, Pipeline& pipeline);
 void read_decoder(const JsonSection& root, Pipeline& pipeline);
 

@@ -6,6 +6,7 @@
 
 #include "data/base/atomic_file.h"
 #include "data/base/json.h"
+#include "data/base/lines.h"
 #include "tokenizer/files/tokenizer_class.h"
 #include "tokenizer/files/tokenizer_json.h"
 
@@ -14,17 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-struct RoleKey {
-  SpecialToken role;
-  const char* key;
-};
-
-// In the order in which transformers adds them.
-constexpr RoleKey kRoles[] = {{SpecialToken::bos, "bos_token"},  {SpecialToken::eos, "eos_token"},
-                              {SpecialToken::unk, "unk_token"},  {SpecialToken::sep, "sep_token"},
-                              {SpecialToken::pad, "pad_token"},  {SpecialToken::cls, "cls_token"},
-                              {SpecialToken::mask, "mask_token"}};
 
 // "[CLS]", or {"content": "[CLS]", "lstrip": false, …}
 AddedToken read_token(const JsonSection& section, const std::string& key, const json& value) {
@@ -37,7 +27,7 @@ AddedToken read_token(const JsonSection& section, const std::string& key, const 
 
 // A text under any other key that ends in "_token", such as image_token, is a special token too.
 void read_roles(const JsonSection& section, TokenizerSettings& settings) {
-  for (const auto& [role, key] : kRoles) {
+  for (const auto& [role, key, gguf_key] : kRoleKeys) {
     const json* value = section.find(key);
     if (value == nullptr) continue;
     settings.roles[role] = read_token(section, key, *value);
@@ -47,7 +37,7 @@ void read_roles(const JsonSection& section, TokenizerSettings& settings) {
   for (const auto& [key, value] : section.object().items()) {
     const bool is_token = value.is_string() || (value.is_object() && value.contains("__type"));
     if (!is_token || !key.ends_with("_token")) continue;
-    if (std::ranges::none_of(kRoles, [&key = key](const RoleKey& role) { return role.key == key; }))
+    if (std::ranges::count(kRoleKeys, key, &RoleKey::key) == 0)
       settings.additional_special_tokens.push_back(read_token(section, key, value));
   }
 }
@@ -73,10 +63,9 @@ void read_additional(const JsonSection& section, bool is_config, TokenizerSettin
 void read_added_tokens_json(const JsonSection& section, TokenizerSettings& settings) {
   const auto is_special = [&settings](const std::string& text) {
     const auto is_it = [&](const AddedToken& token) { return token.content == text; };
-    return std::any_of(settings.named.begin(), settings.named.end(),
-                       [&](SpecialToken role) { return is_it(settings.roles.at(role)); }) ||
-           std::any_of(settings.additional_special_tokens.begin(), settings.additional_special_tokens.end(),
-                       is_it);
+    return std::ranges::any_of(settings.named,
+                               [&](SpecialToken role) { return is_it(settings.roles.at(role)); }) ||
+           std::ranges::any_of(settings.additional_special_tokens, is_it);
   };
   for (const auto& [text, id] : section.object().items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000)
@@ -94,10 +83,10 @@ void read_decoder_table(const JsonSection& section, TokenizerSettings& settings)
   settings.lists_added_tokens = true;
   const JsonSection table = section.section("added_tokens_decoder");
   for (const auto& [id, token] : table.object().items()) {
-    const bool is_number = !id.empty() && id.size() < 9 &&
-                           std::all_of(id.begin(), id.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) table.fail(id, "is not an id");
-    settings.added_tokens_decoder[std::stoi(id)] = read_added_token(table.section(id.c_str()));
+    const auto number = id.size() < 9 ? number_in<std::uint32_t>(id) : std::nullopt;
+    if (!number) table.fail(id, "is not an id");
+    settings.added_tokens_decoder[static_cast<TokenId>(*number)] =
+        read_added_token(table.section(id.c_str()));
   }
 }
 
@@ -190,10 +179,6 @@ void guess_roles(Pipeline& pipeline) {
 
 }  // namespace
 
-AddedToken special_token(std::string content) {
-  return {.content = std::move(content), .normalized = false, .special = true};
-}
-
 TokenizerSettings TokenizerSettings::of(const JsonSection& section) {
   TokenizerSettings settings;
   settings.named_class = canonical_class(section.text("tokenizer_class", ""));
@@ -211,8 +196,7 @@ TokenizerSettings TokenizerSettings::read(const fs::path& directory, const json*
     if (auto text = read_if_there(directory / name, read)) settings.files[name] = *std::move(text);
   };
   read_and_keep("tokenizer_config.json", [&](const JsonSection& section) { settings = of(section); });
-  // transformers opens the two older files only if tokenizer_config.json lists no added tokens; then they
-  // override it.
+  // transformers lets the two older files override this one only if it lists no added tokens.
   const auto read_older = [&](const char* name, auto read) {
     read_and_keep(name, [&](const JsonSection& section) {
       if (!settings.lists_added_tokens) read(section, settings);
@@ -249,12 +233,11 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
     if (!token.content.empty()) registry.add(token);
   // If two roles name the same token, it has the rules of the later one.
   const std::vector<AddedToken> known = pipeline.added_tokens;
-  for (const auto& [role, key] : kRoles) {
+  for (const auto& [role, key, gguf_key] : kRoleKeys) {
     const auto found = settings.roles.find(role);
     if (found == settings.roles.end() || found->second.content.empty()) continue;
     // A default of the class is not added if the vocabulary lacks it.
-    const bool is_named =
-        std::find(settings.named.begin(), settings.named.end(), role) != settings.named.end();
+    const bool is_named = std::ranges::count(settings.named, role) > 0;
     if (!is_named && !registry.find(found->second.content)) continue;
     pipeline.roles[role] = add_special(found->second, known, registry);
   }
@@ -279,6 +262,13 @@ PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings, cons
   PipelineTokenizer::Files files = settings.files;
   for (const std::string& name : names) files[name] = read_model_file(directory / name);
   return files;
+}
+
+std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
+                                                const fs::path& file, std::vector<std::string> others) {
+  others.push_back(file.filename().string());
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
+                                             tokenizer_files(settings, file.parent_path(), others));
 }
 
 }  // namespace zoo

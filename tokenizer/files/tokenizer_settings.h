@@ -14,11 +14,26 @@ namespace zoo {
 
 class JsonSection;
 
+/// A role and its keys in the settings files and in GGUF.
+struct RoleKey {
+  SpecialToken role;
+  const char *key, *gguf_key;
+};
+
+/// In the order in which transformers adds their tokens.
+inline constexpr RoleKey kRoleKeys[] = {
+    {SpecialToken::bos, "bos_token", "tokenizer.ggml.bos_token_id"},
+    {SpecialToken::eos, "eos_token", "tokenizer.ggml.eos_token_id"},
+    {SpecialToken::unk, "unk_token", "tokenizer.ggml.unknown_token_id"},
+    {SpecialToken::sep, "sep_token", "tokenizer.ggml.seperator_token_id"},  // the format's spelling
+    {SpecialToken::pad, "pad_token", "tokenizer.ggml.padding_token_id"},
+    {SpecialToken::cls, "cls_token", "tokenizer.ggml.cls_token_id"},
+    {SpecialToken::mask, "mask_token", "tokenizer.ggml.mask_token_id"}};
+
 /// The content of tokenizer_config.json, special_tokens_map.json, added_tokens.json and, for the class,
 /// config.json: the tokenizer class of transformers and what it adds to the vocabulary file.
 struct TokenizerSettings {
-  /// canonical_class() of the name in tokenizer_config.json, else in config.json; "" if neither names a
-  /// class.
+  /// canonical_class() of the name in tokenizer_config.json, else in config.json; "" if neither names one.
   std::string named_class;
   /// chosen_class() for the directory; "" if no class changes tokenizer.json.
   std::string tokenizer_class;
@@ -58,9 +73,6 @@ struct TokenizerSettings {
   void add_sentinels();
 };
 
-/// The token for a text in a role or in a list of special tokens.
-AddedToken special_token(std::string content);
-
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 
@@ -68,5 +80,10 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings,
                                          const std::filesystem::path& directory,
                                          const std::vector<std::string>& names);
+
+/// A tokenizer that saves the settings files, this file and `others` beside it.
+std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
+                                                const std::filesystem::path& file,
+                                                std::vector<std::string> others = {});
 
 }  // namespace zoo

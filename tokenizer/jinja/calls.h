@@ -22,13 +22,18 @@ struct Arguments {
                                  std::size_t required = 0) const;
 };
 
-/// The filters, such as `| trim`, and the tests, such as `is defined`, of jinja2 and transformers. Throw
-/// Fault for one that the zoo lacks.
+/// A filter or method without arguments.
+template <Value (*kApply)(const Value&, Heap&)>
+Value plain(const Value& value, const Arguments& arguments, Heap& heap) {
+  arguments.bind({});
+  return kApply(value, heap);
+}
+
+/// The filters and tests of jinja2 and transformers. Throw Fault for one that the zoo lacks.
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 
-/// The method of the object; nothing if Python's object has none. Throws Fault for one of Python's that the
-/// zoo lacks.
+/// The method of the object; nothing if Python has none. Throws Fault for one that the zoo lacks.
 std::optional<std::string_view> method_of(const Value& object, std::string_view name);
 
 Value call_method(const Method& method, const Arguments& arguments, Heap& heap);

@@ -124,13 +124,10 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
     }
     case Kind::test: return passes_test(expression, frame);
     case Kind::negation: return !is_true(part(0));
-    case Kind::conjunction: {
-      Value left = part(0);
-      return is_true(left) ? part(1) : left;
-    }
+    case Kind::conjunction:
     case Kind::disjunction: {
       Value left = part(0);
-      return is_true(left) ? left : part(1);
+      return is_true(left) == (expression.kind == Kind::conjunction) ? part(1) : left;
     }
     case Kind::comparison: return compares(expression, frame);
     case Kind::concat: return concatenated(expression, frame);
@@ -146,8 +143,8 @@ Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame&
 
 Value Renderer::variable(const std::string& name, const Frame& frame) {
   for (const Frame* place = &frame; place != nullptr; place = place->parent) {
-    heap_.spend(place->variables.size());
-    if (const Value* found = place->find(name)) return *found;
+    heap_.spend(place->variables.entries.size());
+    if (const Value* found = place->variables.find(name)) return *found;
   }
   if (is_function(name)) return Function{name};
   return Undefined{"'" + name + "'"};
@@ -229,7 +226,7 @@ Value Renderer::call(const Expression& expression, const Frame& frame) {
     return call_method(**method, arguments_of(expression, frame), heap_);
   }
   const Frame* home = &frame;
-  while (home->parent != nullptr && home->find(callee.name) == nullptr) home = home->parent;
+  while (home->parent != nullptr && home->variables.find(callee.name) == nullptr) home = home->parent;
   const Value function = variable(callee.name, frame);
   const Arguments arguments = arguments_of(expression, frame);
   line_ = expression.line;

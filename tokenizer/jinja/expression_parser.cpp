@@ -2,7 +2,6 @@
 #include <array>
 #include <charconv>
 
-#include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {
@@ -33,7 +32,7 @@ std::string shown(const Token& token) {
 bool is_function(std::string_view name) {
   constexpr std::array<std::string_view, 5> kFunctions = {"raise_exception", "strftime_now", "namespace",
                                                           "range", "dict"};
-  return std::find(kFunctions.begin(), kFunctions.end(), name) != kFunctions.end();
+  return std::ranges::count(kFunctions, name) > 0;
 }
 
 ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
@@ -109,22 +108,25 @@ ExpressionPtr ExpressionParser::expression() {
   return value;
 }
 
-ExpressionPtr ExpressionParser::disjunction() {
-  ExpressionPtr left = conjunction();
-  while (sees_name("or")) {
-    const int line = next().line;
-    left = node(Kind::disjunction, line, "", list_of(std::move(left), conjunction()));
+// Operands with operators of one precedence between them, from the left.
+template <class Operand>
+ExpressionPtr ExpressionParser::chain(Kind kind, std::initializer_list<std::string_view> operators,
+                                      Operand operand) {
+  ExpressionPtr left = operand();
+  while ((current().kind == TokenKind::symbol || current().kind == TokenKind::name) &&
+         std::ranges::count(operators, current().text) > 0) {
+    const Token& sign = next();
+    left = node(kind, sign.line, sign.text, list_of(std::move(left), operand()));
   }
   return left;
 }
 
+ExpressionPtr ExpressionParser::disjunction() {
+  return chain(Kind::disjunction, {"or"}, [this] { return conjunction(); });
+}
+
 ExpressionPtr ExpressionParser::conjunction() {
-  ExpressionPtr left = negation();
-  while (sees_name("and")) {
-    const int line = next().line;
-    left = node(Kind::conjunction, line, "", list_of(std::move(left), negation()));
-  }
-  return left;
+  return chain(Kind::conjunction, {"and"}, [this] { return negation(); });
 }
 
 ExpressionPtr ExpressionParser::negation() {
@@ -139,8 +141,7 @@ ExpressionPtr ExpressionParser::comparison() {
   for (;;) {
     constexpr std::array kOperators = {"==", "!=", "<", "<=", ">", ">="};
     const bool is_operator =
-        current().kind == TokenKind::symbol &&
-        std::find(kOperators.begin(), kOperators.end(), current().text) != kOperators.end();
+        current().kind == TokenKind::symbol && std::ranges::count(kOperators, current().text) > 0;
     if (is_operator || sees_name("in")) {
       found.operators.push_back(next().text);
     } else if (sees_name("not") && tokens_[at_ + 1].kind == TokenKind::name &&
@@ -156,12 +157,7 @@ ExpressionPtr ExpressionParser::comparison() {
 }
 
 ExpressionPtr ExpressionParser::sum() {
-  ExpressionPtr left = concat();
-  while (sees(TokenKind::symbol, "+") || sees(TokenKind::symbol, "-")) {
-    const Token& sign = next();
-    left = node(Kind::arithmetic, sign.line, sign.text, list_of(std::move(left), concat()));
-  }
-  return left;
+  return chain(Kind::arithmetic, {"+", "-"}, [this] { return concat(); });
 }
 
 ExpressionPtr ExpressionParser::concat() {
@@ -172,24 +168,11 @@ ExpressionPtr ExpressionParser::concat() {
 }
 
 ExpressionPtr ExpressionParser::product() {
-  ExpressionPtr left = power();
-  for (;;) {
-    const bool is_product =
-        current().kind == TokenKind::symbol &&
-        (current().text == "*" || current().text == "/" || current().text == "//" || current().text == "%");
-    if (!is_product) return left;
-    const Token& sign = next();
-    left = node(Kind::arithmetic, sign.line, sign.text, list_of(std::move(left), power()));
-  }
+  return chain(Kind::arithmetic, {"*", "/", "//", "%"}, [this] { return power(); });
 }
 
 ExpressionPtr ExpressionParser::power() {
-  ExpressionPtr left = unary();
-  while (sees(TokenKind::symbol, "**")) {
-    const Token& sign = next();
-    left = node(Kind::arithmetic, sign.line, sign.text, list_of(std::move(left), unary()));
-  }
-  return left;
+  return chain(Kind::arithmetic, {"**"}, [this] { return unary(); });
 }
 
 ExpressionPtr ExpressionParser::unary(bool with_filters) {
@@ -222,7 +205,7 @@ ExpressionPtr ExpressionParser::primary() {
       found.value = None{};
     } else {
       constexpr std::array kSpecial = {"caller", "kwargs", "self", "super", "varargs"};
-      if (std::find(kSpecial.begin(), kSpecial.end(), token.text) != kSpecial.end())
+      if (std::ranges::count(kSpecial, token.text) > 0)
         throw SyntaxFault{token.line, "the name '" + token.text + "' is not supported"};
       found.kind = Kind::name;
     }
@@ -386,8 +369,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr value) {
     arguments(found);
   } else if (kind == TokenKind::string || kind == TokenKind::integer || kind == TokenKind::real ||
              sees(TokenKind::symbol, "[") || sees(TokenKind::symbol, "{") ||
-             (kind == TokenKind::name &&
-              std::find(kAfter.begin(), kAfter.end(), current().text) == kAfter.end())) {
+             (kind == TokenKind::name && std::ranges::count(kAfter, current().text) == 0)) {
     if (sees_name("is")) fail("tests cannot be chained with 'is'");
     found.parts.push_back(postfix(primary()));
   }

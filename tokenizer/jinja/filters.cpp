@@ -35,12 +35,6 @@ Value part_of(Value value, const Value* path, Heap& heap) {
   return value;
 }
 
-template <std::string (*kChange)(std::string_view)>
-Value changed(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return marked_like(value, heap.text(kChange(str(value, heap))), heap);
-}
-
 Value title(const Value& value, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; text_in(value) && i < text_in(value)->size(); ++i) heap.step();
   arguments.bind({});
@@ -54,18 +48,13 @@ Value trim(const Value& value, const Arguments& arguments, Heap& heap) {
   return marked_like(value, heap.text(std::move(text)), heap);
 }
 
-Value string(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return text_in(value) ? value : heap.text(str(value, heap));
-}
+Value string(const Value& value, Heap& heap) { return text_in(value) ? value : heap.text(str(value, heap)); }
 
-Value safe(const Value& value, const Arguments& arguments, Heap& heap) {
-  return marked_like(SafeText{}, string(value, arguments, heap), heap);
-}
+Value safe(const Value& value, Heap& heap) { return marked_like(SafeText{}, string(value, heap), heap); }
 
 Value format(const Value& value, const Arguments& arguments, Heap& heap) {
   if (!arguments.named.empty()) throw Fault("arguments with a name are not supported");
-  return percent_formatted(string(value, {}, heap), heap.list(arguments.positional, ListKind::tuple), heap);
+  return percent_formatted(string(value, heap), heap.list(arguments.positional, ListKind::tuple), heap);
 }
 
 Value replace(const Value& value, const Arguments& arguments, Heap& heap) {
@@ -101,13 +90,9 @@ Value default_value(const Value& value, const Arguments& arguments, Heap& heap) 
   return bound[0] ? *bound[0] : heap.text("");
 }
 
-Value length_of(const Value& value, const Arguments& arguments, Heap&) {
-  arguments.bind({});
-  return static_cast<std::int64_t>(length(value));
-}
+Value length_of(const Value& value, Heap&) { return static_cast<std::int64_t>(length(value)); }
 
-Value first(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value first(const Value& value, Heap& heap) {
   const std::vector<Value> entries = items_of(value, heap);
   return entries.empty() ? Value(Undefined{"the first item of an empty list"}) : entries.front();
 }
@@ -118,26 +103,21 @@ void require_reversible(const Value& value) {
     throw Fault("a generator has no end; add '| list'");
 }
 
-Value last(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value last(const Value& value, Heap& heap) {
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
   return entries.empty() ? Value(Undefined{"the last item of an empty list"})
                          : marked_like(value, entries.back(), heap);
 }
 
-Value reverse(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value reverse(const Value& value, Heap& heap) {
   if (text_in(value)) return slice(value, None{}, None{}, std::int64_t{-1}, heap);
   require_reversible(value);
   const std::vector<Value> entries = items_of(value, heap);
   return heap.list({entries.rbegin(), entries.rend()}, ListKind::generator);
 }
 
-Value list(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return heap.list(items_of(value, heap));
-}
+Value list(const Value& value, Heap& heap) { return heap.list(items_of(value, heap)); }
 
 Value join(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"d", "attribute"});
@@ -151,8 +131,7 @@ Value join(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.text(std::move(result));
 }
 
-Value items(const Value& value, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value items(const Value& value, Heap& heap) {
   std::vector<Value> pairs;
   const Dict* dict = dict_in(value);
   if (dict == nullptr && !is_undefined(value))
@@ -167,7 +146,7 @@ struct Keyed {
 };
 
 Value sorted(std::vector<Keyed> entries, bool reversed, Heap& heap) {
-  std::stable_sort(entries.begin(), entries.end(), [&](const Keyed& a, const Keyed& b) {
+  std::ranges::stable_sort(entries, [&](const Keyed& a, const Keyed& b) {
     heap.step();
     return reversed ? compare(b.key, a.key, heap) < 0 : compare(a.key, b.key, heap) < 0;
   });
@@ -180,7 +159,7 @@ Value dictsort(const Value& value, const Arguments& arguments, Heap& heap) {
   const auto bound = arguments.bind({"case_sensitive", "by", "reverse"});
   const std::string by = bound[1] ? text_of(*bound[1], "by") : "key";
   if (by != "key" && by != "value") throw Fault("by is '" + by + "': expected key or value");
-  const Value pairs = items(value, {}, heap);
+  const Value pairs = items(value, heap);
   std::vector<Keyed> entries;
   for (const Value& pair : list_in(pairs)->items)
     entries.push_back({folded(list_in(pair)->items[by == "key" ? 0 : 1], flag(bound[0]), heap), pair});
@@ -200,9 +179,7 @@ Value unique(const Value& value, const Arguments& arguments, Heap& heap) {
   std::vector<Value> keys, kept;
   for (const Value& entry : items_of(value, heap)) {
     Value key = folded(part_of(entry, bound[1], heap), flag(bound[0]), heap);
-    const bool is_known =
-        std::any_of(keys.begin(), keys.end(), [&](const Value& known) { return equal(known, key, heap); });
-    if (is_known) continue;
+    if (std::ranges::any_of(keys, [&](const Value& known) { return equal(known, key, heap); })) continue;
     keys.push_back(std::move(key));
     kept.push_back(entry);
   }
@@ -276,7 +253,7 @@ template <class Number> bool read_number(std::string text, Number& number) {
     if (text[i] == '_' && (i == 0 || !is_digit(i - 1) || !is_digit(i + 1))) return false;
   std::erase(text, '_');
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.erase(0, 1);
-  if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c > 0x7F; }))
+  if (std::ranges::any_of(text, [](unsigned char c) { return c > 0x7F; }))
     throw Fault("the number '" + text + "' is not ASCII");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) throw Fault("the number '" + text + "' is too large");
@@ -307,8 +284,7 @@ Value to_int(const Value& value, const Arguments& arguments, Heap& heap) {
   return static_cast<std::int64_t>(*number);
 }
 
-Value absolute(const Value& value, const Arguments& arguments, Heap&) {
-  arguments.bind({});
+Value absolute(const Value& value, Heap&) {
   if (const auto* number = as<double>(value)) return std::abs(*number);
   const std::int64_t integer = integer_of(value, "the value");
   if (integer == INT64_MIN) throw Fault("an integer is too large");
@@ -341,40 +317,40 @@ Value tojson(const Value& value, const Arguments& arguments, Heap& heap) {
 
 const std::map<std::string_view, Filter>& filters() {
   static const std::map<std::string_view, Filter> kFilters = {
-      {"abs", absolute},
-      {"capitalize", changed<capitalized>},
-      {"count", length_of},
+      {"abs", plain<absolute>},
+      {"capitalize", plain<changed<capitalized>>},
+      {"count", plain<length_of>},
       {"d", default_value},
       {"default", default_value},
       {"dictsort", dictsort},
-      {"first", first},
+      {"first", plain<first>},
       {"float", to_float},
       {"format", format},
       {"indent", indent},
       {"int", to_int},
-      {"items", items},
+      {"items", plain<items>},
       {"join", join},
-      {"last", last},
-      {"length", length_of},
-      {"list", list},
-      {"lower", changed<to_lower>},
+      {"last", plain<last>},
+      {"length", plain<length_of>},
+      {"list", plain<list>},
+      {"lower", plain<changed<to_lower>>},
       {"map", map},
       {"max", extreme<1>},
       {"min", extreme<-1>},
       {"reject", selected<false, false>},
       {"rejectattr", selected<false, true>},
       {"replace", replace},
-      {"reverse", reverse},
-      {"safe", safe},
+      {"reverse", plain<reverse>},
+      {"safe", plain<safe>},
       {"select", selected<true, false>},
       {"selectattr", selected<true, true>},
       {"sort", sort},
-      {"string", string},
+      {"string", plain<string>},
       {"title", title},
       {"tojson", tojson},
       {"trim", trim},
       {"unique", unique},
-      {"upper", changed<to_upper>},
+      {"upper", plain<changed<to_upper>>},
   };
   return kFilters;
 }

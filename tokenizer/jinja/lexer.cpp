@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "data/base/lines.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/text/utf8.h"
 
@@ -133,8 +134,7 @@ class Lexer {
     if (c == '\'' || c == '"') return read_string();
     constexpr std::array kSymbols = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "*", "/", "%", "~", "(",
                                      ")",  "[",  "]",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
-    const auto symbol =
-        std::find_if(kSymbols.begin(), kSymbols.end(), [this](const char* s) { return sees(s); });
+    const auto symbol = std::ranges::find_if(kSymbols, [this](const char* s) { return sees(s); });
     if (symbol == kSymbols.end()) {
       std::size_t ignored = at_;
       fail("unexpected character " + describe_character(next_code_point(source_, ignored)));
@@ -221,15 +221,13 @@ class Lexer {
   }
 
   void append_code(std::string& result, std::string_view text, std::size_t& at, std::size_t digits) const {
-    char32_t code = 0;
-    for (std::size_t i = 0; i < digits; ++i) {
-      const std::size_t digit = ++at < text.size() ? std::string_view("0123456789abcdefABCDEF").find(text[at])
-                                                   : std::string_view::npos;
-      if (digit == std::string_view::npos) fail("an escape in a string is too short");
-      code = code * 16 + static_cast<char32_t>(digit < 16 ? digit : digit - 6);
-    }
-    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) fail("an escape in a string is no character");
-    append_utf8(result, code);
+    const std::string_view written = text.substr(at + 1, digits);
+    const auto code = number_in<std::uint32_t>(written, 16);
+    if (!code || written.size() < digits) fail("an escape in a string is too short");
+    if (*code > 0x10FFFF || (*code >= 0xD800 && *code < 0xE000))
+      fail("an escape in a string is no character");
+    append_utf8(result, *code);
+    at += digits;
   }
 
   std::string source_, open_brackets_;

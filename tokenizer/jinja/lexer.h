@@ -33,8 +33,7 @@ struct SyntaxFault {
   std::string what;
 };
 
-/// `trimmed`: tags remove the white space before them in their line and the line end after them (jinja2's
-/// trim_blocks and lstrip_blocks).
+/// `trimmed`: jinja2's trim_blocks and lstrip_blocks, for white space around tags in their lines.
 enum class TagSpace { trimmed, kept };
 
 /// Divides a template as jinja2 does: without comments, and without the white space that tags remove. The

@@ -31,8 +31,7 @@ template <bool kFromRight> Value split_text(const Value& object, const Arguments
   return heap.list(std::move(parts));
 }
 
-Value splitlines(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+Value splitlines(const Value& object, Heap& heap) {
   std::vector<Value> lines;
   for (std::string& line : split_lines(self(object))) lines.push_back(heap.text(std::move(line)));
   return heap.list(std::move(lines));
@@ -49,7 +48,7 @@ template <bool kAtEnd> Value has_affix(const Value& object, const Arguments& arg
   };
   const List* choices = list_in(*bound[0]);
   if (choices == nullptr || choices->kind != ListKind::tuple) return fits(*bound[0]);
-  return std::any_of(choices->items.begin(), choices->items.end(), fits);
+  return std::ranges::any_of(choices->items, fits);
 }
 
 template <bool kAtEnd> Value remove_affix(const Value& object, const Arguments& arguments, Heap& heap) {
@@ -71,12 +70,6 @@ Value replace(const Value& object, const Arguments& arguments, Heap& heap) {
   return heap.text(replaced(self(object), text_of(*bound[0], "the first argument of replace"),
                             added(object, *bound[1], "the second argument of replace", heap),
                             bound[2] ? integer_of(*bound[2], "count") : -1, heap));
-}
-
-template <std::string (*kChange)(std::string_view)>
-Value changed(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
-  return heap.text(kChange(self(object)));
 }
 
 template <bool kFromRight> Value find(const Value& object, const Arguments& arguments, Heap&) {
@@ -109,29 +102,23 @@ Value join(const Value& object, const Arguments& arguments, Heap& heap) {
 
 Value title(const Value& object, const Arguments& arguments, Heap& heap) {
   for (std::size_t i = 0; i < self(object).size(); ++i) heap.step();  // letters are changed one by one
-  return changed<title_cased>(object, arguments, heap);
+  return plain<changed<title_cased>>(object, arguments, heap);
 }
 
-template <int (*kFits)(int)> Value all_of(const Value& object, const Arguments& arguments, Heap&) {
-  arguments.bind({});
+template <int (*kFits)(int)> Value all_of(const Value& object, Heap&) {
   const std::string& text = self(object);
-  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7F; }))
+  if (std::ranges::any_of(text, [](unsigned char c) { return c > 0x7F; }))
     throw Fault("is not supported for texts outside of ASCII");
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return kFits(c) != 0; });
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return kFits(c) != 0; });
 }
 
 enum class Part { keys, values, items };
 
-template <Part kPart> Value view(const Value& object, const Arguments& arguments, Heap& heap) {
-  arguments.bind({});
+template <Part kPart> Value view(const Value& object, Heap& heap) {
   std::vector<Value> parts;
   for (const auto& [key, value] : dict_in(object)->entries) {
-    if (kPart == Part::values) {
-      parts.push_back(value);
-      continue;
-    }
-    parts.push_back(kPart == Part::keys ? key : heap.list({key, value}, ListKind::tuple));
+    if (kPart == Part::items) parts.push_back(heap.list({key, value}, ListKind::tuple));
+    else parts.push_back(kPart == Part::keys ? key : value);
   }
   return heap.list(std::move(parts), ListKind::view);
 }
@@ -156,28 +143,30 @@ const Methods kTextMethods = {
     {"rstrip", strip<Side::right>},
     {"split", split_text<false>},
     {"rsplit", split_text<true>},
-    {"splitlines", splitlines},
+    {"splitlines", plain<splitlines>},
     {"startswith", has_affix<false>},
     {"endswith", has_affix<true>},
     {"removeprefix", remove_affix<false>},
     {"removesuffix", remove_affix<true>},
     {"replace", replace},
-    {"upper", changed<to_upper>},
-    {"lower", changed<to_lower>},
-    {"capitalize", changed<capitalized>},
+    {"upper", plain<changed<to_upper>>},
+    {"lower", plain<changed<to_lower>>},
+    {"capitalize", plain<changed<capitalized>>},
     {"title", title},
     {"find", find<false>},
     {"format", brace_formatted},
     {"rfind", find<true>},
     {"count", count},
     {"join", join},
-    {"isdigit", all_of<std::isdigit>},
-    {"isspace", all_of<std::isspace>},
-    {"isalpha", all_of<std::isalpha>},
-    {"isalnum", all_of<std::isalnum>},
+    {"isdigit", plain<all_of<std::isdigit>>},
+    {"isspace", plain<all_of<std::isspace>>},
+    {"isalpha", plain<all_of<std::isalpha>>},
+    {"isalnum", plain<all_of<std::isalnum>>},
 };
-const Methods kDictMethods = {
-    {"items", view<Part::items>}, {"keys", view<Part::keys>}, {"values", view<Part::values>}, {"get", get}};
+const Methods kDictMethods = {{"items", plain<view<Part::items>>},
+                              {"keys", plain<view<Part::keys>>},
+                              {"values", plain<view<Part::values>>},
+                              {"get", get}};
 
 const Methods kListMethods = {{"index", list_index}};
 
@@ -200,15 +189,11 @@ constexpr std::array kNumberLacks = {"real",      "imag",     "numerator",  "den
                                      "hex",       "fromhex",  "is_integer", "as_integer_ratio", "bit_length",
                                      "bit_count", "to_bytes", "from_bytes"};
 
-template <std::size_t kSize> bool holds(const std::array<const char*, kSize>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool lacks(const Value& object, std::string_view name) {
-  if (text_in(object)) return holds(kTextLacks, name);
-  if (list_in(object)) return holds(kListLacks, name);
-  if (is_number(object)) return holds(kNumberLacks, name);
-  return dict_in(object) != nullptr && holds(kDictLacks, name);
+  if (text_in(object)) return std::ranges::count(kTextLacks, name) > 0;
+  if (list_in(object)) return std::ranges::count(kListLacks, name) > 0;
+  if (is_number(object)) return std::ranges::count(kNumberLacks, name) > 0;
+  return dict_in(object) != nullptr && std::ranges::count(kDictLacks, name) > 0;
 }
 
 }  // namespace
@@ -240,7 +225,7 @@ std::vector<const Value*> Arguments::bind(std::initializer_list<const char*> par
   std::vector<const Value*> bound(parameters.size());
   for (std::size_t i = 0; i < positional.size(); ++i) bound[i] = &positional[i];
   for (const auto& [name, value] : named) {
-    const auto found = std::find(parameters.begin(), parameters.end(), name);
+    const auto found = std::ranges::find(parameters, name);
     if (found == parameters.end()) throw Fault("has no argument '" + name + "'");
     const Value*& slot = bound[static_cast<std::size_t>(found - parameters.begin())];
     if (slot != nullptr) throw Fault("has two values for '" + name + "'");

@@ -142,9 +142,8 @@ Value attribute(const Value& object, const std::string& name, Heap& heap) {
   if (const auto* loop = as<std::shared_ptr<const Loop>>(object)) return loop_attribute(**loop, name);
   if (const auto* space = as<std::shared_ptr<Namespace>>(object)) {
     heap.spend((*space)->entries.size());
-    for (const auto& [key, value] : (*space)->entries)
-      if (key == name) return value;
-    return undefined_attribute(object, name);
+    const Value* found = (*space)->find(name);
+    return found ? *found : undefined_attribute(object, name);
   }
   // jinja2's sandbox refuses Python's internal attributes.
   if (name.starts_with("__")) throw Fault("the attribute '" + name + "' is not allowed");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "tokenizer/jinja/lexer.h"
 #include "tokenizer/jinja/syntax.h"
 
@@ -49,6 +51,8 @@ class ExpressionParser {
 
   ExpressionPtr node(Kind kind, int line, std::string name, std::vector<ExpressionPtr> parts) const;
   ExpressionPtr finish(Expression expression) const;
+  template <class Operand>
+  ExpressionPtr chain(Kind kind, std::initializer_list<std::string_view> operators, Operand operand);
   ExpressionPtr conjunction();
   ExpressionPtr negation();
   ExpressionPtr comparison();

@@ -28,16 +28,13 @@ std::string repr_of_text(const std::string& text) {
   const bool has_single = text.find('\'') != std::string::npos,
              has_double = text.find('"') != std::string::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
+  constexpr std::u32string_view kControls = U"\n\r\t";
   std::string result(1, quote);
   for (const char32_t c : characters_of(text)) {
     if (c == '\\' || c == static_cast<char32_t>(quote)) {
       (result += '\\') += static_cast<char>(c);
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\r') {
-      result += "\\r";
-    } else if (c == '\t') {
-      result += "\\t";
+    } else if (const std::size_t control = kControls.find(c); control != kControls.npos) {
+      (result += '\\') += "nrt"[control];
     } else if (is_printable(c)) {
       append_utf8(result, c);
     } else {
@@ -71,10 +68,6 @@ std::string repr_of_dict(const Dict& dict, Heap& heap) {
   return "{" + inside + "}";
 }
 
-std::string json_of_text(const std::string& text, bool ensure_ascii) {
-  return nlohmann::json(text).dump(-1, ' ', ensure_ascii);
-}
-
 class JsonWriter {
  public:
   JsonWriter(const JsonStyle& style, Heap& heap) : style_(style), heap_(heap) {}
@@ -82,7 +75,8 @@ class JsonWriter {
   std::string write(const Value& value) {
     heap_.step();
     heap_.read(value);
-    if (const std::string* text = text_in(value)) return json_of_text(*text, style_.ensure_ascii);
+    if (const std::string* text = text_in(value))
+      return nlohmann::json(*text).dump(-1, ' ', style_.ensure_ascii);
     if (as<None>(value)) return "null";
     if (const auto* flag = as<bool>(value)) return *flag ? "true" : "false";
     if (const auto* number = as<double>(value)) {
@@ -105,8 +99,8 @@ class JsonWriter {
   std::vector<std::string> dict_parts(const Dict& dict) {
     auto entries = dict.entries;
     if (style_.sort_keys)
-      std::stable_sort(entries.begin(), entries.end(),
-                       [this](const auto& a, const auto& b) { return compare(a.first, b.first, heap_) < 0; });
+      std::ranges::stable_sort(
+          entries, [this](const auto& a, const auto& b) { return compare(a.first, b.first, heap_) < 0; });
     std::vector<std::string> parts;
     ++level_;
     for (const auto& [key, value] : entries) {

@@ -83,8 +83,7 @@ std::string to_lower(std::string_view text) {
 
 std::string capitalized(std::string_view text) {
   if (text.empty()) return "";
-  std::size_t first = 0;
-  next_code_point(text, first);
+  const std::size_t first = character_end(text, 0);
   return from_icu(icu_text(text.substr(0, first)).toTitle(nullptr, icu::Locale::getRoot())) +
          to_lower(text.substr(first));
 }
@@ -104,8 +103,7 @@ std::string titled(std::string_view text) {
   constexpr std::u32string_view kBetweenWords = U"-({[<";
   std::string result, word;
   const auto finish = [&] {
-    std::size_t first = 0;
-    if (!word.empty()) next_code_point(word, first);
+    const std::size_t first = word.empty() ? 0 : character_end(word, 0);
     result +=
         to_upper(std::string_view(word).substr(0, first)) + to_lower(std::string_view(word).substr(first));
     word.clear();
@@ -139,7 +137,7 @@ std::size_t find_last_text(std::string_view text, std::string_view part) {
 std::string stripped(std::string_view text, Side side, const std::string* set) {
   const std::u32string characters = characters_of(text);
   std::u32string removed = set ? characters_of(*set) : std::u32string();
-  std::sort(removed.begin(), removed.end());
+  std::ranges::sort(removed);
   const auto goes = [&](char32_t c) {
     return set ? std::binary_search(removed.begin(), removed.end(), c) : is_python_space(c);
   };
@@ -159,13 +157,13 @@ std::vector<std::string> split(std::string_view text, const std::string* separat
       parts.push_back(reversed(part));
   } else {
     std::u32string characters = characters_of(text);
-    if (from_right) std::reverse(characters.begin(), characters.end());
+    if (from_right) std::ranges::reverse(characters);
     for (std::u32string& part : split_at_space(characters, most)) {
-      if (from_right) std::reverse(part.begin(), part.end());
+      if (from_right) std::ranges::reverse(part);
       parts.push_back(utf8_of(part));
     }
   }
-  if (from_right) std::reverse(parts.begin(), parts.end());
+  if (from_right) std::ranges::reverse(parts);
   return parts;
 }
 

@@ -49,6 +49,11 @@ Value brace_formatted(const Value& format, const Arguments& arguments, Heap& hea
 /// A float as Python writes it: the fewest digits that give the same number.
 std::string float_text(double number);
 
+/// The filter or method that changes a text so.
+template <std::string (*kChange)(std::string_view)> Value changed(const Value& value, Heap& heap) {
+  return marked_like(value, heap.text(kChange(str(value, heap))), heap);
+}
+
 struct JsonStyle {
   std::string indent;  // of one level
   bool is_indented = false, ensure_ascii = false, sort_keys = false;

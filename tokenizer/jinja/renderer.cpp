@@ -13,21 +13,6 @@ Renderer::Level::Level(Renderer& renderer) : renderer_(renderer) {
   ++renderer_.depth_;
 }
 
-const Value* Renderer::Frame::find(std::string_view name) const {
-  for (const auto& [known, value] : variables)
-    if (known == name) return &value;
-  return nullptr;
-}
-
-void Renderer::Frame::set(const std::string& name, Value value) {
-  for (auto& [known, old] : variables) {
-    if (known != name) continue;
-    old = std::move(value);
-    return;
-  }
-  variables.emplace_back(name, std::move(value));
-}
-
 std::string Renderer::render(const Statements& body) {
   Frame frame{&globals_, {}};
   run(body, frame);
@@ -57,7 +42,7 @@ Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
       return run(is_true(evaluate(*statement.expression, frame)) ? statement.body : statement.otherwise,
                  frame);
     case Statement::Kind::loop: return run_loop(statement, frame);
-    case Statement::Kind::macro: frame.set(statement.macro->name, statement.macro.get()); break;
+    case Statement::Kind::macro: frame.variables.set(statement.macro->name, statement.macro.get()); break;
     case Statement::Kind::generation: print_generated(statement.body, frame); break;
     case Statement::Kind::leave_loop: return Flow::leave_loop;
     case Statement::Kind::next_iteration: return Flow::next_iteration;
@@ -84,7 +69,7 @@ Renderer::Flow Renderer::run_loop(const Statement& statement, Frame& frame) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     heap_.step();
     Frame inner{&frame, {}};
-    inner.set("loop", std::make_shared<const Loop>(Loop{shared, i}));
+    inner.variables.set("loop", std::make_shared<const Loop>(Loop{shared, i}));
     assign(statement.targets, items[i], inner);
     if (run(statement.body, inner) == Flow::leave_loop) break;
   }
@@ -112,7 +97,7 @@ Value Renderer::filtered(const Statement& statement, Frame& frame) {
   if (!statement.expression) return text;
   line_ = statement.line;
   Frame inner{&frame, {}};
-  inner.set(kBlockText, std::move(text));
+  inner.variables.set(kBlockText, std::move(text));
   return evaluate(*statement.expression, inner);
 }
 
@@ -131,8 +116,8 @@ void Renderer::assign(const std::vector<Target>& targets, const Value& value, Fr
     return;
   }
   const Target& target = targets[0];
-  heap_.spend(frame.variables.size());
-  if (target.attribute.empty()) return frame.set(target.name, value);
+  heap_.spend(frame.variables.entries.size());
+  if (target.attribute.empty()) return frame.variables.set(target.name, value);
   const Value object = variable(target.name, frame);
   const auto* space = as<std::shared_ptr<Namespace>>(object);
   if (space == nullptr)
@@ -140,12 +125,7 @@ void Renderer::assign(const std::vector<Target>& targets, const Value& value, Fr
   heap_.spend((*space)->entries.size());
   if (target.attribute.starts_with('_')) throw Fault("'" + target.attribute + "' begins with an underscore");
   heap_.list({value});  // refuses a namespace as a value
-  for (auto& [name, old] : (*space)->entries) {
-    if (name != target.attribute) continue;
-    old = value;
-    return;
-  }
-  (*space)->entries.emplace_back(target.attribute, value);
+  (*space)->set(target.attribute, value);
 }
 
 Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const Frame& home) {
@@ -155,21 +135,19 @@ Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const
                 " arguments");
   heap_.spend(macro.parameters.size() * (macro.parameters.size() + arguments.named.size()));
   Frame frame{&home, {}};
+  Namespace& variables = frame.variables;
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
-    frame.set(macro.parameters[i].name, arguments.positional[i]);
+    variables.set(macro.parameters[i].name, arguments.positional[i]);
   for (const auto& [name, value] : arguments.named) {
-    const bool is_known = std::any_of(macro.parameters.begin(), macro.parameters.end(),
-                                      [&, name = std::string_view(name)](const Macro::Parameter& parameter) {
-                                        return parameter.name == name;
-                                      });
-    if (!is_known || frame.find(name))
+    const bool is_known = std::ranges::count(macro.parameters, name, &Macro::Parameter::name) > 0;
+    if (!is_known || variables.find(name))
       throw Fault("macro '" + macro.name + "' has no argument '" + name + "' left");
-    frame.set(name, value);
+    variables.set(name, value);
   }
   for (const Macro::Parameter& parameter : macro.parameters) {
-    if (frame.find(parameter.name)) continue;
-    frame.set(parameter.name, parameter.if_absent ? evaluate(*parameter.if_absent, frame)
-                                                  : Value(Undefined{"'" + parameter.name + "'"}));
+    if (variables.find(parameter.name)) continue;
+    variables.set(parameter.name, parameter.if_absent ? evaluate(*parameter.if_absent, frame)
+                                                      : Value(Undefined{"'" + parameter.name + "'"}));
   }
   return captured(macro.body, frame);
 }

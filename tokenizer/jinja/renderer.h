@@ -15,7 +15,7 @@ class Renderer {
  public:
   /// `strict`: using a value that is not there is a Fault, as with jinja2's StrictUndefined.
   Renderer(Heap& heap, std::vector<std::pair<std::string, Value>> variables, bool strict = false)
-      : heap_(heap), globals_{nullptr, std::move(variables)}, strict_(strict) {}
+      : heap_(heap), globals_{nullptr, {std::move(variables)}}, strict_(strict) {}
 
   std::string render(const Statements& body);
   /// The bytes of the text that blocks `generation` have printed; none of those inside macros and set blocks.
@@ -26,10 +26,7 @@ class Renderer {
   /// Variables of a loop's iteration, a macro's call or the template; the parent's are also visible.
   struct Frame {
     const Frame* parent;
-    std::vector<std::pair<std::string, Value>> variables;
-
-    const Value* find(std::string_view name) const;
-    void set(const std::string& name, Value value);
+    Namespace variables;
   };
   enum class Flow { normal, leave_loop, next_iteration };
 

@@ -32,7 +32,7 @@ class StatementParser {
         body.push_back(output(token.line));
       } else {
         const bool ends_here =
-            std::any_of(ends.begin(), ends.end(), [&](const char* end) { return parser_.sees_name(end); });
+            std::ranges::any_of(ends, [&](const char* end) { return parser_.sees_name(end); });
         if (ends_here) return body;
         body.push_back(tag());
         expect_end(TokenKind::tag_end);

@@ -1,15 +1,14 @@
+#include <algorithm>
 #include <functional>
-#include <map>
 
 #include "tokenizer/jinja/calls.h"
 
 namespace zoo::chat {
 namespace {
 
-using Test = bool (*)(const Value&, const Value&, Heap&);
-
 struct NamedTest {
-  Test test;
+  std::vector<std::string_view> names;
+  bool (*test)(const Value&, const Value&, Heap&);
   bool has_operand = false;
 };
 
@@ -38,42 +37,34 @@ template <class Holds> bool ordered(const Value& a, const Value& b, Heap& heap) 
   return Holds()(compare(a, b, heap), 0);
 }
 
-const std::map<std::string_view, NamedTest>& tests() {
+const std::vector<NamedTest>& tests() {
   using V = const Value&;
-  static const std::map<std::string_view, NamedTest> kTests = {
-      {"defined", {[](V value, V, Heap&) { return !is_undefined(value); }}},
-      {"undefined", {[](V value, V, Heap&) { return is_undefined(value); }}},
-      {"none", {[](V value, V, Heap&) { return as<None>(value) != nullptr; }}},
-      {"boolean", {[](V value, V, Heap&) { return as<bool>(value) != nullptr; }}},
-      {"true", {[](V value, V, Heap&) { return is_boolean(value, true); }}},
-      {"false", {[](V value, V, Heap&) { return is_boolean(value, false); }}},
-      {"number", {[](V value, V, Heap&) { return is_number(value); }}},
-      {"integer", {[](V value, V, Heap&) { return as<std::int64_t>(value) != nullptr; }}},
-      {"float", {[](V value, V, Heap&) { return as<double>(value) != nullptr; }}},
-      {"string", {[](V value, V, Heap&) { return text_in(value) != nullptr; }}},
-      {"mapping", {[](V value, V, Heap&) { return dict_in(value) != nullptr; }}},
-      {"iterable", {[](V value, V, Heap&) { return is_iterable(value); }}},
-      {"sequence", {[](V value, V, Heap&) { return is_sequence(value); }}},
-      {"odd", {[](V value, V, Heap&) { return remainder(value, 2) != 0; }}},
-      {"even", {[](V value, V, Heap&) { return remainder(value, 2) == 0; }}},
-      {"divisibleby",
-       {[](V value, V by, Heap&) { return remainder(value, integer_of(by, "the divisor")) == 0; }, true}},
-      {"in", {[](V value, V container, Heap& heap) { return contains(container, value, heap); }, true}},
-      {"equalto", {equal, true}},
-      {"eq", {equal, true}},
-      {"==", {equal, true}},
-      {"ne", {unequal, true}},
-      {"!=", {unequal, true}},
-      {"lt", {ordered<std::less<>>, true}},
-      {"lessthan", {ordered<std::less<>>, true}},
-      {"<", {ordered<std::less<>>, true}},
-      {"le", {ordered<std::less_equal<>>, true}},
-      {"<=", {ordered<std::less_equal<>>, true}},
-      {"gt", {ordered<std::greater<>>, true}},
-      {"greaterthan", {ordered<std::greater<>>, true}},
-      {">", {ordered<std::greater<>>, true}},
-      {"ge", {ordered<std::greater_equal<>>, true}},
-      {">=", {ordered<std::greater_equal<>>, true}},
+  static const std::vector<NamedTest> kTests = {
+      {{"eq", "equalto", "=="}, equal, true},
+      {{"ne", "!="}, unequal, true},
+      {{"lt", "lessthan", "<"}, ordered<std::less<>>, true},
+      {{"le", "<="}, ordered<std::less_equal<>>, true},
+      {{"gt", "greaterthan", ">"}, ordered<std::greater<>>, true},
+      {{"ge", ">="}, ordered<std::greater_equal<>>, true},
+      {{"defined"}, [](V value, V, Heap&) { return !is_undefined(value); }},
+      {{"undefined"}, [](V value, V, Heap&) { return is_undefined(value); }},
+      {{"none"}, [](V value, V, Heap&) { return as<None>(value) != nullptr; }},
+      {{"boolean"}, [](V value, V, Heap&) { return as<bool>(value) != nullptr; }},
+      {{"true"}, [](V value, V, Heap&) { return is_boolean(value, true); }},
+      {{"false"}, [](V value, V, Heap&) { return is_boolean(value, false); }},
+      {{"number"}, [](V value, V, Heap&) { return is_number(value); }},
+      {{"integer"}, [](V value, V, Heap&) { return as<std::int64_t>(value) != nullptr; }},
+      {{"float"}, [](V value, V, Heap&) { return as<double>(value) != nullptr; }},
+      {{"string"}, [](V value, V, Heap&) { return text_in(value) != nullptr; }},
+      {{"mapping"}, [](V value, V, Heap&) { return dict_in(value) != nullptr; }},
+      {{"iterable"}, [](V value, V, Heap&) { return is_iterable(value); }},
+      {{"sequence"}, [](V value, V, Heap&) { return is_sequence(value); }},
+      {{"odd"}, [](V value, V, Heap&) { return remainder(value, 2) != 0; }},
+      {{"even"}, [](V value, V, Heap&) { return remainder(value, 2) == 0; }},
+      {{"divisibleby"},
+       [](V value, V by, Heap&) { return remainder(value, integer_of(by, "the divisor")) == 0; },
+       true},
+      {{"in"}, [](V value, V container, Heap& heap) { return contains(container, value, heap); }, true},
   };
   return kTests;
 }
@@ -81,12 +72,13 @@ const std::map<std::string_view, NamedTest>& tests() {
 }  // namespace
 
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap) {
-  const auto found = tests().find(name);
+  const auto found = std::ranges::find_if(
+      tests(), [&](const NamedTest& test) { return std::ranges::count(test.names, name) > 0; });
   if (found == tests().end()) throw Fault("test '" + std::string(name) + "' is not supported");
   try {
     const Value none = None{};
-    const auto bound = found->second.has_operand ? arguments.bind({"other"}, 1) : arguments.bind({});
-    return found->second.test(value, bound.empty() ? none : *bound[0], heap);
+    const auto bound = found->has_operand ? arguments.bind({"other"}, 1) : arguments.bind({});
+    return found->test(value, bound.empty() ? none : *bound[0], heap);
   } catch (const Fault& fault) {
     throw Fault("test '" + std::string(name) + "': " + fault.what());
   }

@@ -10,8 +10,7 @@
 namespace zoo::chat {
 namespace {
 
-// Deep values would overflow the stack when they are printed or destroyed. A namespace in a list could hold
-// that list.
+// Deep values would overflow the stack, and a namespace in a list could hold that list.
 int depth_of(const Value& value) {
   constexpr int kDeepest = 600;
   int depth = 0;
@@ -24,7 +23,7 @@ int depth_of(const Value& value) {
 
 constexpr std::size_t kComparison = 16;  // units, in addition to the letters of texts
 
-int order(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
+template <class Number> int order(Number a, Number b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 }  // namespace
 
@@ -63,6 +62,21 @@ void Dict::set(const Value& key, Value value, Heap& heap) {
     return;
   }
   entries.emplace_back(key, std::move(value));
+}
+
+const Value* Namespace::find(std::string_view name) const {
+  for (const auto& [known, value] : entries)
+    if (known == name) return &value;
+  return nullptr;
+}
+
+void Namespace::set(const std::string& name, Value value) {
+  for (auto& [known, old] : entries) {
+    if (known != name) continue;
+    old = std::move(value);
+    return;
+  }
+  entries.emplace_back(name, std::move(value));
 }
 
 void Heap::spend(std::size_t units) {
@@ -160,13 +174,14 @@ bool equal(const Value& a, const Value& b, Heap& heap) {
     const List* other = list_in(b);
     if (list->kind == ListKind::generator || list->kind == ListKind::view) return list == other;
     return list->kind == other->kind &&
-           std::equal(list->items.begin(), list->items.end(), other->items.begin(), other->items.end(),
-                      [&](const Value& left, const Value& right) { return equal(left, right, heap); });
+           std::ranges::equal(list->items, other->items, [&](const Value& left, const Value& right) {
+             return equal(left, right, heap);
+           });
   }
   if (const Dict* dict = dict_in(a)) {
     const Dict* other = dict_in(b);
     return dict->entries.size() == other->entries.size() &&
-           std::all_of(dict->entries.begin(), dict->entries.end(), [&](const auto& entry) {
+           std::ranges::all_of(dict->entries, [&](const auto& entry) {
              const Value* match = other->find_key(entry.first, heap);
              return match != nullptr && equal(entry.second, *match, heap);
            });
@@ -176,10 +191,7 @@ bool equal(const Value& a, const Value& b, Heap& heap) {
 
 int compare(const Value& a, const Value& b, Heap& heap) {
   heap.spend(kComparison);
-  if (is_integral(a) && is_integral(b)) {
-    const std::int64_t left = integer_of(a, ""), right = integer_of(b, "");
-    return left < right ? -1 : left > right ? 1 : 0;
-  }
+  if (is_integral(a) && is_integral(b)) return order(integer_of(a, ""), integer_of(b, ""));
   if (is_number(a) && is_number(b)) return order(number_of(a), number_of(b));
   if (text_in(a) && text_in(b)) {
     heap.read(text_in(a)->size() < text_in(b)->size() ? a : b);
@@ -190,7 +202,7 @@ int compare(const Value& a, const Value& b, Heap& heap) {
     throw Fault(type_name(a) + " and " + type_name(b) + " have no order");
   for (std::size_t i = 0; i < std::min(left->items.size(), right->items.size()); ++i)
     if (!equal(left->items[i], right->items[i], heap)) return compare(left->items[i], right->items[i], heap);
-  return order(static_cast<double>(left->items.size()), static_cast<double>(right->items.size()));
+  return order(left->items.size(), right->items.size());
 }
 
 std::int64_t integer_of(const Value& value, std::string_view what) {
@@ -238,9 +250,8 @@ bool contains(const Value& container, const Value& value, Heap& heap) {
     return find_text(*text, text_of(value, "the operand of 'in' beside a text")) != std::string::npos;
   }
   if (const Dict* dict = dict_in(container)) return dict->find_key(value, heap) != nullptr;
-  const std::vector<Value> entries = items_of(container, heap);
-  return std::any_of(entries.begin(), entries.end(),
-                     [&](const Value& item) { return equal(item, value, heap); });
+  return std::ranges::any_of(items_of(container, heap),
+                             [&](const Value& item) { return equal(item, value, heap); });
 }
 
 }  // namespace zoo::chat

@@ -37,8 +37,7 @@ struct Function {
 };
 
 using Text = std::shared_ptr<const std::string>;
-/// markupsafe's Markup, the result of the filter `safe`: `+` and its methods escape the plain texts that they
-/// add.
+/// markupsafe's Markup, of the filter `safe`: `+` and its methods escape the plain texts that they add.
 struct SafeText {
   Text text;
 };
@@ -49,8 +48,7 @@ using Value =
                  std::shared_ptr<const Dict>, std::shared_ptr<Namespace>, std::shared_ptr<const Loop>,
                  std::shared_ptr<const Method>, const Macro*, Function, SafeText>;
 
-/// Python's list, tuple and range; a dict's items() and the like; the result of map and select, which has
-/// neither a length nor an item.
+/// Python's list, tuple and range; a dict's items(); the result of map, without a length and items.
 enum class ListKind { list, tuple, range, view, generator };
 
 struct List {
@@ -67,13 +65,16 @@ struct Dict {
 
   const Value* find(std::string_view key, class Heap& heap) const;
   const Value* find_key(const Value& key, class Heap& heap) const;
-  /// Sets the value of a key, of which equal ones are one: 1, 1.0 and True. Throws Fault for one that is no
-  /// text, number or none.
+  /// Equal keys are one: 1, 1.0 and True. Throws Fault for a key that is no text, number or none.
   void set(const Value& key, Value value, class Heap& heap);
 };
 
+/// Names and their values: namespace(), and the variables of a frame.
 struct Namespace {
   std::vector<std::pair<std::string, Value>> entries;
+
+  const Value* find(std::string_view name) const;
+  void set(const std::string& name, Value value);
 };
 
 /// The variable `loop`.
@@ -88,8 +89,8 @@ struct Method {
   std::string_view name;
 };
 
-/// Makes values and counts the cost of every operation, so that no template uses much memory or time: a unit
-/// is a byte that is read or written, a step the remaining cost of evaluating an expression.
+/// Makes values and bounds the cost of all operations: a unit is a byte that is read or written, a step the
+/// remaining cost of evaluating an expression.
 class Heap {
  public:
   /// Throws Fault if the template has used up its budget.

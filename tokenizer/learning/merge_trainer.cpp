@@ -87,9 +87,9 @@ class MergeLearner {
     const std::map<char32_t, std::int64_t> counts = count_characters(words);
     std::vector<std::pair<char32_t, std::int64_t>> kept(counts.begin(), counts.end());
     if (options_.limit_alphabet && kept.size() > static_cast<std::size_t>(*options_.limit_alphabet)) {
-      std::stable_sort(kept.begin(), kept.end(), [](auto& a, auto& b) { return a.second > b.second; });
+      std::ranges::stable_sort(kept, [](auto& a, auto& b) { return a.second > b.second; });
       kept.resize(static_cast<std::size_t>(*options_.limit_alphabet));
-      std::sort(kept.begin(), kept.end());
+      std::ranges::sort(kept);
     }
     for (const auto& [character, count] : kept) {
       alphabet_.insert(character);
@@ -111,9 +111,8 @@ class MergeLearner {
     if (!prefix.empty()) {
       std::set<char32_t> inside;
       for (const auto& [word, count] : words) {
-        std::size_t at = 0;
-        if (!word.empty()) next_code_point(word, at);
-        while (at < word.size()) inside.insert(next_code_point(word, at));
+        for (std::size_t at = word.empty() ? 0 : character_end(word, 0); at < word.size();)
+          inside.insert(next_code_point(word, at));
       }
       for (const char32_t c : inside) {
         std::string text = prefix;
@@ -139,14 +138,12 @@ class MergeLearner {
       const auto [begin, size, count] = words_[i];
       for (std::size_t at = begin; at + 1 < begin + size; ++at) {
         const PairKey pair = key_of(symbols_[at], symbols_[at + 1]);
-        add_change(pair, count);
+        counts_[pair] += count;
         add_new_pair(pair, i);
       }
     }
     queue_new_pairs();
   }
-
-  void add_change(PairKey pair, std::int64_t count) { counts_[pair] += count; }
 
   void add_new_pair(PairKey pair, std::uint32_t word) {
     if (new_pairs_.find(pair) == nullptr) {
@@ -179,13 +176,13 @@ class MergeLearner {
       symbols[out] = merged;
       ++in;
       if (out > 0) {
-        add_change(key_of(symbols[out - 1], left_of(pair)), -place.count);
-        add_change(key_of(symbols[out - 1], merged), place.count);
+        counts_[key_of(symbols[out - 1], left_of(pair))] -= place.count;
+        counts_[key_of(symbols[out - 1], merged)] += place.count;
         add_new_pair(key_of(symbols[out - 1], merged), word);
       }
       if (in + 1 < place.size) {
-        add_change(key_of(right_of(pair), symbols[in + 1]), -place.count);
-        add_change(key_of(merged, symbols[in + 1]), place.count);
+        counts_[key_of(right_of(pair), symbols[in + 1])] -= place.count;
+        counts_[key_of(merged, symbols[in + 1])] += place.count;
         add_new_pair(key_of(merged, symbols[in + 1]), word);
       }
     }

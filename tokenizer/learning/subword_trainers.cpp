@@ -8,7 +8,7 @@
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "tokenizer/pipeline/bert_words.h"
-#include "tokenizer/pipeline/pre_tokenizer.h"
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/utf8.h"
@@ -30,11 +30,16 @@ WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) 
 
 json pre_tokenizer(SplitPattern pattern) {
   if (pattern == SplitPattern::gpt2) return byte_level_json(false, true, true);
-  const json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", expression_of(pattern)}}},
-                      {"behavior", "Isolated"},
-                      {"invert", false}};
-  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_json(false, true, false)}}};
+  return sequence_json("pretokenizers",
+                       {split_json(expression_of(pattern)), byte_level_json(false, true, false)});
+}
+
+json added_tokens(const std::vector<std::string>& special, const std::vector<std::string>& tokens) {
+  json added = json::array();
+  for (std::size_t id = 0; id < tokens.size(); ++id)
+    if (std::ranges::count(special, tokens[id]) > 0)
+      added.push_back(added_token_json(special_token(tokens[id], static_cast<TokenId>(id))));
+  return added;
 }
 
 constexpr const char* kPrefix = "##";
@@ -61,44 +66,26 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
 }
 
 void require_special_tokens(const WordPieceTrainerOptions& options) {
-  const auto& special = options.special_tokens;
-  for (const char* token : {"[UNK]", "[CLS]", "[SEP]"}) {
-    if (std::find(special.begin(), special.end(), token) == special.end())
+  for (const char* token : {"[UNK]", "[CLS]", "[SEP]"})
+    if (std::ranges::count(options.special_tokens, token) == 0)
       throw Error("the special tokens of a WordPiece vocabulary lack ", token);
-  }
 }
 
-std::size_t id_of(const std::vector<std::string>& tokens, std::string_view token) {
-  return static_cast<std::size_t>(std::find(tokens.begin(), tokens.end(), token) - tokens.begin());
-}
-
-// [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
 json post_processor(const std::vector<std::string>& tokens) {
-  return template_json({"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"},
-                       [&](const std::string& token) { return id_of(tokens, token); });
-}
-
-json normalizer(const BertNormalizerOptions& options) {
-  json normalizer = {{"type", "BertNormalizer"},
-                     {"clean_text", options.clean_text},
-                     {"handle_chinese_chars", options.handle_chinese_chars},
-                     {"strip_accents", nullptr},
-                     {"lowercase", options.lowercase}};
-  if (options.strip_accents) normalizer["strip_accents"] = *options.strip_accents;
-  return normalizer;
+  return template_json(
+      {"[CLS]", "A", "[SEP]"}, {"[CLS]", "A", "[SEP]", "B", "[SEP]"},
+      [&](const std::string& token) { return std::ranges::find(tokens, token) - tokens.begin(); });
 }
 
 json tokenizer_config(const WordPieceTrainerOptions& options) {
   json config = {{"tokenizer_class", "BertTokenizer"},
                  {"do_lower_case", options.normalizer.lowercase},
                  {"tokenize_chinese_chars", options.normalizer.handle_chinese_chars},
-                 {"strip_accents", normalizer(options.normalizer)["strip_accents"]}};
+                 {"strip_accents", bert_normalizer_json(options.normalizer)["strip_accents"]}};
   for (const auto& [role, token] :
        {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"),
-        std::pair("sep_token", "[SEP]"), std::pair("mask_token", "[MASK]")}) {
-    const auto& special = options.special_tokens;
-    if (std::find(special.begin(), special.end(), token) != special.end()) config[role] = token;
-  }
+        std::pair("sep_token", "[SEP]"), std::pair("mask_token", "[MASK]")})
+    if (std::ranges::count(options.special_tokens, token) > 0) config[role] = token;
   return config;
 }
 
@@ -133,7 +120,7 @@ void save_bpe(const LearntMerges& learnt, const BpeTrainerOptions& options,
     for (const char* role : {"bos_token", "eos_token", "unk_token"}) config[role] = options.special_tokens[0];
   }
   write_json(directory / "tokenizer_config.json", config);
-  write_tokenizer_json(directory, {{"added_tokens", added_tokens_json(options.special_tokens, learnt.tokens)},
+  write_tokenizer_json(directory, {{"added_tokens", added_tokens(options.special_tokens, learnt.tokens)},
                                    {"pre_tokenizer", pre_tokenizer(options.pattern)},
                                    {"post_processor", byte_level_json(true, false, true)},
                                    {"decoder", byte_level_json(true, true, true)},
@@ -164,8 +151,8 @@ void save_wordpiece(const std::vector<std::string>& tokens, const WordPieceTrain
                       {"max_input_chars_per_word", 100},
                       {"vocab", vocabulary_json(tokens)}};
   write_tokenizer_json(directory,
-                       {{"added_tokens", added_tokens_json(options.special_tokens, tokens)},
-                        {"normalizer", normalizer(options.normalizer)},
+                       {{"added_tokens", added_tokens(options.special_tokens, tokens)},
+                        {"normalizer", bert_normalizer_json(options.normalizer)},
                         {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                         {"post_processor", post_processor(tokens)},
                         {"decoder", {{"type", "WordPiece"}, {"prefix", kPrefix}, {"cleanup", true}}},

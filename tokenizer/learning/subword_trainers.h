@@ -20,8 +20,7 @@
 
 namespace zoo {
 
-/// Options for byte-level BPE: the defaults of `tokenizers`' ByteLevelBPETokenizer, with GPT-2's special
-/// token.
+/// Options for byte-level BPE: the defaults of `tokenizers`, with GPT-2's special token.
 struct BpeTrainerOptions {
   std::int64_t vocab_size = 30000;  // special tokens and the 256 bytes included
   std::int64_t min_frequency = 2;   // pairs that occur less often are not merged

@@ -8,35 +8,17 @@
 namespace zoo {
 namespace {
 
-// The character that ends before text[end].
-char32_t character_before(std::string_view text, std::size_t end) {
-  std::size_t at = end - 1;
-  while (continues_character(text[at])) --at;
-  return next_code_point(text, at);
-}
-
 bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
   std::size_t at = end;
   return (begin == 0 || !is_word_character(character_before(text, begin))) &&
          (end == text.size() || !is_word_character(next_code_point(text, at)));
 }
 
-std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
-  while (at > 0) {
-    const char32_t c = character_before(text, at);
-    if (!is_white_space(c)) break;
-    do --at;
-    while (continues_character(text[at]));
-  }
-  return at;
-}
-
-std::size_t skip_spaces(std::string_view text, std::size_t at) {
-  for (std::size_t next = at; next < text.size() && is_white_space(next_code_point(text, next));) at = next;
-  return at;
-}
-
 }  // namespace
+
+AddedToken special_token(std::string content, TokenId id) {
+  return {.content = std::move(content), .id = id, .normalized = false, .special = true};
+}
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   // Of contents that normalization has made equal, the first special one counts, else the first.
@@ -54,22 +36,8 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
 }
 
 bool AddedTokenFinder::may_find(std::string_view text) const {
-  return !empty() && std::any_of(text.begin(), text.end(),
-                                 [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
-}
-
-const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_t at,
-                                               std::size_t& end) const {
-  const AddedToken* longest = nullptr;
-  ByteTrie::Node node = ByteTrie::kRoot;
-  while (at < text.size()) {
-    node = trie_.child(node, static_cast<unsigned char>(text[at++]));
-    if (node == ByteTrie::kNoNode) break;
-    if (trie_.id(node) == ByteTrie::kNoId) continue;
-    longest = &tokens_[static_cast<std::size_t>(trie_.id(node))];
-    end = at;
-  }
-  return longest;
+  return !empty() &&
+         std::ranges::any_of(text, [this](char c) { return begins_[static_cast<unsigned char>(c)]; });
 }
 
 void AddedTokenFinder::split_word(std::string_view text, std::uint32_t offset,
@@ -81,18 +49,20 @@ void AddedTokenFinder::split_word(std::string_view text, std::uint32_t offset,
   };
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = 0;
     const bool begins = begins_[static_cast<unsigned char>(text[at])];
-    const AddedToken* token = begins ? longest_at(text, at, end) : nullptr;
-    if (token == nullptr) {
+    const ByteTrie::Match match =
+        begins ? trie_.longest(ByteTrie::kRoot, text.substr(at)) : ByteTrie::Match();
+    if (match.size == 0) {
       ++at;
       continue;
     }
-    if (!token->single_word || is_whole_word(text, at, end)) {
-      const std::size_t from = token->lstrip ? std::max(skip_spaces_back(text, at), done) : at;
-      const std::size_t to = token->rstrip ? skip_spaces(text, end) : end;
+    const AddedToken& token = tokens_[static_cast<std::size_t>(match.id)];
+    const std::size_t end = at + match.size;
+    if (!token.single_word || is_whole_word(text, at, end)) {
+      const std::size_t from = token.lstrip ? std::max(skip_spaces_back(text, at), done) : at;
+      const std::size_t to = token.rstrip ? skip_spaces(text, end) : end;
       push(done, from, -1);
-      push(from, to, token->id);
+      push(from, to, token.id);
       done = to;
     }
     at = end;
@@ -111,6 +81,36 @@ void AddedTokenFinder::split(SplitText& text) const {
     }
   }
   text.words = std::move(words);
+}
+
+TokenRegistry::TokenRegistry(Pipeline& pipeline) : pipeline_(pipeline) {
+  ids_.reserve(pipeline.vocabulary.size());
+  for (const VocabularyEntry& entry : pipeline.vocabulary) ids_.insert_or_assign(entry.text, entry.id);
+  for (const AddedToken& token : pipeline.added_tokens) ids_.insert_or_assign(token.content, token.id);
+}
+
+std::optional<TokenId> TokenRegistry::find(const std::string& text) const {
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+TokenId TokenRegistry::add(AddedToken token) {
+  std::vector<AddedToken>& added = pipeline_.added_tokens;
+  if (const auto id = find(token.content)) {
+    token.id = *id;
+  } else {
+    token.id = static_cast<TokenId>(pipeline_.vocabulary.size());
+    for (const AddedToken& other : added) token.id = std::max(token.id, other.id + 1);
+  }
+  ids_[token.content] = token.id;
+  const auto same = std::ranges::find(added, token.content, &AddedToken::content);
+  const TokenId id = token.id;
+  if (same == added.end()) {
+    added.push_back(std::move(token));
+  } else {
+    *same = std::move(token);
+  }
+  return id;
 }
 
 }  // namespace zoo

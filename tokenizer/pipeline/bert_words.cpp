@@ -3,15 +3,6 @@
 #include "tokenizer/text/unicode.h"
 
 namespace zoo {
-namespace {
-
-char32_t cleaned(char32_t c, bool& goes) {
-  const bool space = c == '\t' || c == '\n' || c == '\r';
-  goes = !space && (c == 0 || c == 0xFFFD || is_control(c));
-  return space || is_white_space(c) ? U' ' : c;
-}
-
-}  // namespace
 
 BertWords::BertWords(const BertNormalizerOptions& options) : options_(options) {
   bool is_moving_mark = false;
@@ -26,9 +17,8 @@ BertWords::~BertWords() = default;
 
 std::string BertWords::rewritten(char32_t c, bool& is_moving_mark) const {
   const bool is_ideograph = options_.handle_chinese_chars && is_cjk_ideograph(c);
-  bool goes = false;
-  if (options_.clean_text) c = cleaned(c, goes);
-  if (goes) return "";
+  if (options_.clean_text) c = cleaned(c);
+  if (c == kNoCharacter) return "";
   std::u32string characters{c};
   if (options_.strips_accents()) {
     characters = decomposed(c, Decomposition::canonical);

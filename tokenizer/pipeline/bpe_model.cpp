@@ -28,13 +28,6 @@ struct Node {
 
 constexpr std::uint32_t kEnd = std::numeric_limits<std::uint32_t>::max();
 
-// The end of the character at `at`: one byte in a byte-level word, else UTF-8.
-std::size_t character_end(std::string_view word, std::size_t at, bool byte_level) {
-  if (byte_level) return at + 1;
-  next_code_point(word, at);
-  return at;
-}
-
 // Bytes of a text in the vocabulary's spelling: GPT-2's alphabet has two for a space, one for a letter.
 std::uint32_t written_size(std::string_view text, bool byte_level) {
   auto size = static_cast<std::uint32_t>(text.size());
@@ -264,7 +257,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
     unknown.reset();
   };
   for (std::size_t at = 0, end = 0; at < word.size(); at = end) {
-    end = character_end(word, at, options_.byte_level);
+    end = options_.byte_level ? at + 1 : character_end(word, at);
     const std::string_view letter = word.substr(at, end - at);
     const std::uint32_t size = written_size(letter, options_.byte_level);
     const std::size_t place = place_in_word(at == 0, end == word.size());
@@ -293,7 +286,7 @@ bool BpeModel::append_fallback(std::string_view character, std::size_t place,
   if (!options_.byte_fallback) return false;
   const std::string text = written(character, place);
   const auto id_of = [this](char byte) { return fallback_bytes_[static_cast<unsigned char>(byte)]; };
-  if (std::any_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) == kUnknown; })) return false;
+  if (std::ranges::any_of(text, [&](char byte) { return id_of(byte) == kUnknown; })) return false;
   for (const char byte : text) symbols.push_back({id_of(byte), 1});
   return true;
 }

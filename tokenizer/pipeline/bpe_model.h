@@ -63,8 +63,7 @@ struct BpeOptions {
 /// split_words splits a text into words. Immutable; safe to share between threads, each with its own cache.
 class BpeModel final : public TokenModel {
  public:
-  /// The rank of a merge is its position. Throws Error naming a token of a merge or unk_token that the
-  /// vocabulary lacks.
+  /// The rank of a merge is its position. Throws Error naming a token that the vocabulary lacks.
   BpeModel(const std::vector<VocabularyEntry>& vocabulary, const MergePairs& merges, BpeOptions options);
 
   /// Appends the ids of a word: bytes if byte_level, else UTF-8.

@@ -15,8 +15,7 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : cells_(kBytes + 1) {
   std::vector<Entry> sorted;
   for (const Entry& entry : entries)
     if (!entry.text.empty()) sorted.push_back(entry);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Entry& a, const Entry& b) { return a.text < b.text; });
+  std::ranges::stable_sort(sorted, [](const Entry& a, const Entry& b) { return a.text < b.text; });
 
   // Nodes whose children have no cells yet, with the entries below them.
   struct Pending {
@@ -61,7 +60,7 @@ ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
     const std::size_t base = at - bytes.front();
     if (base + 2 * kBytes >= cells_.size()) cells_.resize(cells_.size() * 2 + kBytes);
     if (!is_free(at)) continue;
-    if (std::all_of(bytes.begin(), bytes.end(), [&](unsigned char b) { return is_free(base + b); })) {
+    if (std::ranges::all_of(bytes, [&](unsigned char b) { return is_free(base + b); })) {
       // In a nearly full array, a search from the first hole would take longer and longer. Skipping these
       // holes keeps the construction linear in the number of nodes.
       constexpr std::size_t kTooMany = 64;
@@ -69,6 +68,15 @@ ByteTrie::Node ByteTrie::free_base(std::span<const unsigned char> bytes) {
       return static_cast<Node>(base);
     }
   }
+}
+
+ByteTrie::Match ByteTrie::longest(Node from, std::string_view text) const {
+  Match longest;
+  for (std::size_t at = 0; from != kNoNode && at < text.size();) {
+    from = child(from, static_cast<unsigned char>(text[at++]));
+    if (from != kNoNode && id(from) != kNoId) longest = {id(from), at};
+  }
+  return longest;
 }
 
 ByteTrie::Node ByteTrie::walk(Node from, std::string_view text) const {

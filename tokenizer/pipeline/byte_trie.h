@@ -37,6 +37,14 @@ class ByteTrie {
   /// The id of the entry that ends at a node; kNoId if none does.
   TokenId id(Node node) const { return cells_[node].id; }
 
+  /// An entry and its size in bytes, without what `from` stands for.
+  struct Match {
+    TokenId id = kNoId;
+    std::size_t size = 0;
+  };
+  /// The longest entry below a node with which the text begins.
+  Match longest(Node from, std::string_view text) const;
+
   Node walk(Node from, std::string_view text) const;
   std::optional<TokenId> find(std::string_view text) const;
 

@@ -70,7 +70,7 @@ Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& opt
   Encoding encoding{.ids = text_ids(text)};
   for (std::size_t at = 0; options.with_offsets && at < text.size();) {
     const auto begin = static_cast<std::uint32_t>(at);
-    next_code_point(text, at);
+    at = character_end(text, at);
     encoding.offsets.push_back({begin, static_cast<std::uint32_t>(at)});
   }
   if (options.with_offsets) encoding.words.resize(encoding.size(), 0);

@@ -17,20 +17,18 @@ template <class Function> void rewrite(AlignedText& text, Function f) {
   rewriter.finish();
 }
 
-// Replaces each character by f(character). kGone removes it and assigns its bytes to the character before it.
-constexpr char32_t kGone = 0x110000;
-
+// Replaces each character by f(character); for kNoCharacter its bytes go to the character before it.
 template <class Function> void filter(AlignedText& text, Function f) {
   TextRewriter rewriter(text);
-  char32_t held = kGone;
+  char32_t held = kNoCharacter;
   std::size_t removed = 0;
   for (std::size_t at = 0; at < text.text.size();) {
     const char32_t c = f(next_code_point(text.text, at));
-    if (c == kGone) {
+    if (c == kNoCharacter) {
       ++removed;
       continue;
     }
-    if (held == kGone) {
+    if (held == kNoCharacter) {
       rewriter.skip(removed);
     } else {
       rewriter.replace(held, removed);
@@ -38,16 +36,8 @@ template <class Function> void filter(AlignedText& text, Function f) {
     held = c;
     removed = 0;
   }
-  if (held != kGone) rewriter.replace(held, removed);
+  if (held != kNoCharacter) rewriter.replace(held, removed);
   rewriter.finish();
-}
-
-void clean(AlignedText& text) {
-  filter(text, [](char32_t c) -> char32_t {
-    if (c == '\t' || c == '\n' || c == '\r') return ' ';
-    if (c == 0 || c == 0xFFFD || is_control(c)) return kGone;
-    return is_white_space(c) ? ' ' : c;
-  });
 }
 
 void space_ideographs(AlignedText& text) {
@@ -68,17 +58,23 @@ void lowercase_all(AlignedText& text) {
 
 }  // namespace
 
+char32_t cleaned(char32_t c) {
+  if (c == '\t' || c == '\n' || c == '\r') return ' ';
+  if (c == 0 || c == 0xFFFD || is_control(c)) return kNoCharacter;
+  return is_white_space(c) ? ' ' : c;
+}
+
 Normalizer normal_form(NormalForm form) {
   return [form](AlignedText& text) { to_normal_form(text, form); };
 }
 
 Normalizer bert_normalizer(const BertNormalizerOptions& options) {
   return [options](AlignedText& text) {
-    if (options.clean_text) clean(text);
+    if (options.clean_text) filter(text, cleaned);
     if (options.handle_chinese_chars) space_ideographs(text);
     if (options.strips_accents()) {
       to_normal_form(text, NormalForm::nfd);
-      filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kGone : c; });
+      filter(text, [](char32_t c) { return is_nonspacing_mark(c) ? kNoCharacter : c; });
     }
     if (options.lowercase) lowercase_all(text);
   };
@@ -87,27 +83,19 @@ Normalizer bert_normalizer(const BertNormalizerOptions& options) {
 Normalizer lowercase_normalizer() { return lowercase_all; }
 
 Normalizer strip_accents_normalizer() {
-  return [](AlignedText& text) { filter(text, [](char32_t c) { return is_combining_mark(c) ? kGone : c; }); };
+  return [](AlignedText& text) {
+    filter(text, [](char32_t c) { return is_combining_mark(c) ? kNoCharacter : c; });
+  };
 }
 
 Normalizer strip_normalizer(bool left, bool right) {
   return [left, right](AlignedText& text) {
-    std::size_t leading = 0, begin = 0, end = 0;
-    bool seen = false;
-    for (std::size_t at = 0; at < text.text.size();) {
-      const bool space = is_white_space(next_code_point(text.text, at));
-      if (!space) end = at;
-      seen = seen || !space;
-      if (!seen) {
-        ++leading;
-        begin = at;
-      }
-    }
-    if (!left) leading = begin = 0;
-    if (!right) end = text.text.size();
+    const std::string_view old = text.text;
+    const std::size_t begin = left ? skip_spaces(old, 0) : 0;
+    const std::size_t end = right ? std::max(begin, skip_spaces_back(old, old.size())) : old.size();
     TextRewriter rewriter(text);
-    rewriter.skip(leading);
-    rewriter.keep(std::max(begin, end) - begin);
+    rewriter.skip(count_characters(old.substr(0, begin)));
+    rewriter.keep(end - begin);
     rewriter.finish();
   };
 }
@@ -121,10 +109,7 @@ Normalizer replace_normalizer(TextPattern pattern, std::string content) {
     std::size_t done = 0;
     for (const ByteRange match : matches) {
       rewriter.keep(match.begin - done);
-      for (std::size_t at = match.begin; at < match.end;) {
-        next_code_point(text.text, at);
-        rewriter.skip(1);
-      }
+      for (std::size_t at = match.begin; at < match.end; at = character_end(text.text, at)) rewriter.skip(1);
       for (std::size_t at = 0; at < content.size();) rewriter.add(next_code_point(content, at));
       done = match.end;
     }
@@ -150,7 +135,7 @@ Normalizer nmt_normalizer() {
                          c == 0xFEFF || c == 0xFFFD;
       if (space) return ' ';
       const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
-      return control ? kGone : c;
+      return control ? kNoCharacter : c;
     });
   };
 }

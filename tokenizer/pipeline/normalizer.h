@@ -3,15 +3,13 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "tokenizer/text/text_pattern.h"
 #include "tokenizer/text/unicode.h"
 
 namespace zoo {
 
-/// Changes a text before it is split: a normalizer of tokenizer.json. Throws Error as TextWork::wrote() and
-/// TextPattern::find().
+/// A normalizer of tokenizer.json. Throws Error as TextWork::wrote() and TextPattern::find().
 using Normalizer = std::function<void(AlignedText&)>;
 
 /// BERT's normalization (Devlin et al., 2019; its BasicTokenizer).
@@ -24,6 +22,10 @@ struct BertNormalizerOptions {
   bool strips_accents() const { return strip_accents.value_or(lowercase); }
 };
 
+/// What clean_text makes of a character; kNoCharacter if it removes it.
+inline constexpr char32_t kNoCharacter = 0x110000;
+char32_t cleaned(char32_t c);
+
 Normalizer normal_form(NormalForm form);
 Normalizer bert_normalizer(const BertNormalizerOptions& options);
 Normalizer lowercase_normalizer();
@@ -33,8 +35,7 @@ Normalizer strip_normalizer(bool left, bool right);
 Normalizer replace_normalizer(TextPattern pattern, std::string content);
 /// Does not change an empty text.
 Normalizer prepend_normalizer(std::string text);
-/// Sentencepiece's rules for machine translation: removes control characters and turns unusual spaces into
-/// plain ones.
+/// Sentencepiece's rules for translation: no control characters, and unusual spaces become plain ones.
 Normalizer nmt_normalizer();
 /// Replaces each byte by its character in GPT-2's alphabet.
 Normalizer byte_level_normalizer();

@@ -24,8 +24,7 @@ using TokenDecoder = std::function<void(std::vector<std::string>&)>;
 /// Puts a space before every token except the first and those with `prefix`, which is removed. `cleanup`
 /// removes the spaces before English punctuation.
 TokenDecoder word_piece_decoder(std::string prefix, bool cleanup);
-/// Turns GPT-2's alphabet into bytes; a token with other characters stays unchanged. Unless `is_last`,
-/// invalid UTF-8 becomes U+FFFD.
+/// Turns GPT-2's alphabet into bytes; unless `is_last`, invalid UTF-8 becomes U+FFFD. Other tokens stay.
 TokenDecoder byte_level_decoder(bool is_last);
 /// Turns the mark into spaces; `drops_first` removes that of the first token.
 TokenDecoder metaspace_decoder(char32_t mark, bool drops_first);
@@ -59,6 +58,9 @@ struct AddedToken {
   bool special = false;      // skipped when decoding
 };
 
+/// The token for a text in a role or in a list of special tokens.
+AddedToken special_token(std::string content, TokenId id = -1);
+
 /// Finds added tokens in texts. The longest match wins.
 class AddedTokenFinder {
  public:
@@ -71,7 +73,6 @@ class AddedTokenFinder {
   void split(SplitText& text) const;
 
  private:
-  const AddedToken* longest_at(std::string_view text, std::size_t at, std::size_t& end) const;
   void split_word(std::string_view text, std::uint32_t begin, std::vector<Word>& words) const;
 
   std::vector<AddedToken> tokens_;
@@ -118,15 +119,13 @@ struct Pipeline {
   std::optional<SplitPattern> only_splits;
 };
 
-/// The ids of the vocabulary and the added tokens, by text. New tokens get ids as in `tokenizers`. The
-/// pipeline must outlive it.
+/// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);
 
   std::optional<TokenId> find(const std::string& text) const;
-  /// Adds a token, or replaces the one with the same content. Returns its id: that of the vocabulary, else
-  /// the next free one.
+  /// Adds or replaces the token of a content. Returns its id: that of the vocabulary, else the next free one.
   TokenId add(AddedToken token);
 
  private:

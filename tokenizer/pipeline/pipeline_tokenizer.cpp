@@ -15,13 +15,6 @@
 namespace zoo {
 namespace {
 
-std::vector<AddedToken> raw_tokens(const Pipeline& pipeline) {
-  std::vector<AddedToken> tokens;
-  for (const AddedToken& token : pipeline.added_tokens)
-    if (!token.normalized) tokens.push_back(token);
-  return tokens;
-}
-
 std::string normalized(const Pipeline& pipeline, const std::string& content) {
   if (!pipeline.normalizer) return content;
   const TextWork work(content.size());
@@ -30,13 +23,13 @@ std::string normalized(const Pipeline& pipeline, const std::string& content) {
   return text.text;
 }
 
-// These tokens match in the normalized text, so they must be normalized.
-std::vector<AddedToken> normalized_tokens(const Pipeline& pipeline) {
+// Tokens that match in the normalized text, which must be normalized, or in the original.
+std::vector<AddedToken> tokens_to_find(const Pipeline& pipeline, bool in_normalized) {
   std::vector<AddedToken> tokens;
   for (const AddedToken& token : pipeline.added_tokens) {
-    if (!token.normalized) continue;
+    if (token.normalized != in_normalized) continue;
     tokens.push_back(token);
-    tokens.back().content = normalized(pipeline, token.content);
+    if (in_normalized) tokens.back().content = normalized(pipeline, token.content);
   }
   return tokens;
 }
@@ -57,25 +50,13 @@ Spaces spaces_of(std::string_view token) {
   return spaces;
 }
 
-std::uint32_t character_after(std::string_view text, std::uint32_t at) {
-  std::size_t end = at;
-  next_code_point(text, end);
-  return static_cast<std::uint32_t>(end);
-}
-
-std::uint32_t character_before(std::string_view text, std::uint32_t at) {
-  do --at;
-  while (at > 0 && continues_character(text[at]));
-  return at;
-}
-
 }  // namespace
 
 PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
     : pipeline_(std::move(pipeline)),
       files_(std::move(files)),
-      raw_tokens_(raw_tokens(pipeline_)),
-      normalized_tokens_(normalized_tokens(pipeline_)) {
+      raw_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/false)),
+      normalized_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/true)) {
   if (pipeline_.bert && normalized_tokens_.empty())
     bert_words_ = std::make_unique<BertWords>(*pipeline_.bert);
   fill_texts();
@@ -164,8 +145,7 @@ std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from)
     return content.empty() || is_letter(content.front()) || is_letter(content.back()) ||
            content.find(' ') != std::string::npos;
   };
-  if (!streams() || std::any_of(pipeline_.added_tokens.begin(), pipeline_.added_tokens.end(), reaches_across))
-    return text.size();
+  if (!streams() || std::ranges::any_of(pipeline_.added_tokens, reaches_across)) return text.size();
   for (std::size_t i = std::max<std::size_t>(from, 1); i + 1 < text.size(); ++i)
     if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;
   return text.size();
@@ -177,7 +157,7 @@ bool PipelineTokenizer::encode_streaming(std::string_view text, TokenIds& ids) c
   if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
   SplitText parts{AlignedText(text, 0, false), {{0, static_cast<std::uint32_t>(text.size())}}};
   raw_tokens_.split(parts);
-  return std::all_of(parts.words.begin(), parts.words.end(), [&](const Word& part) {
+  return std::ranges::all_of(parts.words, [&](const Word& part) {
     if (!part.is_token()) return encode_part(parts.view(part), ids);
     ids.push_back(part.id);
     return true;
@@ -253,13 +233,13 @@ ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view tok
   auto [leading, trailing] = spaces_of(token);
   const bool was_added = pipeline_.offset_trimming->add_prefix_space && (is_first || range.begin == 0);
   if (leading == 1 && was_added) leading = 0;
-  for (; leading > 0 && range.begin < range.end; --leading) range.begin = character_after(text, range.begin);
-  for (; trailing > 0 && range.end > range.begin; --trailing) range.end = character_before(text, range.end);
-  return range;
+  std::size_t begin = range.begin, end = range.end;
+  for (; leading > 0 && begin < end; --leading) begin = character_end(text, begin);
+  for (; trailing > 0 && end > begin; --trailing) end = character_begin(text, end);
+  return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
-// The text of a token in `tokenizers`: for an added token, or a piece unknown to Unigram, the text that it
-// covers.
+// The text of a token in `tokenizers`: of an added or an unknown one, the text that it covers.
 std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& word, ByteRange range,
                                              TokenId id) const {
   const std::string_view known = texts_[static_cast<std::size_t>(id)];

@@ -1,5 +1,6 @@
 #include "tokenizer/pipeline/pre_tokenizer.h"
 
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/unicode.h"
 #include "tokenizer/text/utf8.h"
@@ -15,19 +16,6 @@ struct Part {
 using Parts = std::vector<Part>;
 
 std::uint32_t index(std::size_t value) { return static_cast<std::uint32_t>(value); }
-
-// Each matching character is a separate match.
-template <class Condition> void find_characters(std::string_view text, Parts& parts, Condition condition) {
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    if (!condition(next_code_point(text, at))) continue;
-    if (begin > done) parts.push_back({index(done), index(begin), false});
-    parts.push_back({index(begin), index(at), true});
-    done = at;
-  }
-  if (done < text.size()) parts.push_back({index(done), index(text.size()), false});
-}
 
 void merge_forward(Parts& parts, bool contiguous) {
   Parts merged;
@@ -87,13 +75,34 @@ template <class Find> void split(SplitText& text, Find find) {
   text.words = std::move(words);
 }
 
-template <class Condition> PreTokenizer split_at(Condition condition, SplitBehavior behavior) {
-  return [condition, behavior](SplitText& text) {
+// Splits at the matches that find(text of the word, matches) adds.
+template <class Find> PreTokenizer split_at_matches(Find find, SplitBehavior behavior, bool invert) {
+  return [find = std::move(find), behavior, invert](SplitText& text) {
+    std::vector<ByteRange> matches;
     split(text, [&](std::string_view word, Parts& parts) {
-      find_characters(word, parts, condition);
+      matches.clear();
+      find(word, matches);
+      std::uint32_t done = 0;
+      for (const ByteRange match : matches) {
+        if (match.begin > done) parts.push_back({done, match.begin, invert});
+        parts.push_back({match.begin, match.end, !invert});
+        done = match.end;
+      }
+      if (done < word.size()) parts.push_back({done, index(word.size()), invert});
       apply(behavior, parts);
     });
   };
+}
+
+// Each character of the kind is a separate match.
+PreTokenizer split_at(bool (*is_kind)(char32_t), SplitBehavior behavior) {
+  const auto find = [is_kind](std::string_view word, std::vector<ByteRange>& matches) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t begin = at;
+      if (is_kind(next_code_point(word, at))) matches.push_back({index(begin), index(at)});
+    }
+  };
+  return split_at_matches(find, behavior, false);
 }
 
 // Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
@@ -124,52 +133,16 @@ void put(std::string_view bytes, const AlignedText& from, std::size_t at, Aligne
   if (from.tracks()) to.source.resize(to.text.size(), from.source[at]);
 }
 
-enum class CharacterKind { space, word, other };
-
-CharacterKind kind_of(char32_t c) {
-  if (is_word_character(c)) return CharacterKind::word;
-  return is_white_space(c) ? CharacterKind::space : CharacterKind::other;
-}
-
 }  // namespace
 
 PreTokenizer bert_pre_tokenizer() {
-  return [](SplitText& text) {
-    split(text, [](std::string_view word, Parts& parts) {
-      std::size_t begin = 0;
-      for (std::size_t at = 0; at < word.size();) {
-        const std::size_t here = at;
-        const char32_t c = next_code_point(word, at);
-        const bool space = is_white_space(c);
-        if (!space && !is_punctuation(c)) continue;
-        parts.push_back({index(begin), index(here), false});
-        if (!space) parts.push_back({index(here), index(at), true});
-        begin = at;
-      }
-      parts.push_back({index(begin), index(word.size()), false});
-    });
-  };
+  return in_sequence<SplitText>(
+      {whitespace_split_pre_tokenizer(), punctuation_pre_tokenizer(SplitBehavior::isolated)});
 }
 
 PreTokenizer whitespace_pre_tokenizer() {
-  return [](SplitText& text) {
-    split(text, [](std::string_view word, Parts& parts) {
-      std::size_t begin = 0;
-      CharacterKind kind = CharacterKind::space;
-      const auto close = [&](std::size_t end) {
-        if (kind != CharacterKind::space) parts.push_back({index(begin), index(end), true});
-        begin = end;
-      };
-      for (std::size_t at = 0; at < word.size();) {
-        const std::size_t here = at;
-        const CharacterKind next = kind_of(next_code_point(word, at));
-        if (next == kind) continue;
-        close(here);
-        kind = next;
-      }
-      close(word.size());
-    });
-  };
+  return in_sequence<SplitText>(
+      {whitespace_split_pre_tokenizer(), split_at(is_word_character, SplitBehavior::contiguous)});
 }
 
 PreTokenizer whitespace_split_pre_tokenizer() { return split_at(is_white_space, SplitBehavior::removed); }
@@ -181,21 +154,10 @@ PreTokenizer digits_pre_tokenizer(bool individual_digits) {
 }
 
 PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bool invert) {
-  return [pattern = std::move(pattern), behavior, invert](SplitText& text) {
-    std::vector<ByteRange> matches;
-    split(text, [&](std::string_view word, Parts& parts) {
-      matches.clear();
-      pattern.find(word, matches);
-      std::uint32_t done = 0;
-      for (const ByteRange match : matches) {
-        if (match.begin > done) parts.push_back({done, match.begin, invert});
-        parts.push_back({match.begin, match.end, !invert});
-        done = match.end;
-      }
-      if (done < word.size()) parts.push_back({done, index(word.size()), invert});
-      apply(behavior, parts);
-    });
+  const auto find = [pattern = std::move(pattern)](std::string_view word, std::vector<ByteRange>& matches) {
+    pattern.find(word, matches);
   };
+  return split_at_matches(find, behavior, invert);
 }
 
 PreTokenizer split_pre_tokenizer(SplitPattern pattern) {

@@ -1,6 +1,3 @@
-#include <array>
-
-#include "data/base/lines.h"
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/text_work.h"
@@ -8,8 +5,6 @@
 
 namespace zoo {
 namespace {
-
-using Replacement = std::pair<std::string_view, std::string_view>;
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   std::size_t at = text.find(from);
@@ -21,12 +16,6 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     done = at + from.size();
   }
   text = result.append(text, done);
-}
-
-// The byte of "<0xC3>"; -1 for other tokens.
-int byte_of(const std::string& token) {
-  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
-  return number_in<int>(std::string_view(token).substr(3, 2), 16).value_or(-1);
 }
 
 std::string decode_bytes(const std::string& bytes) {
@@ -55,16 +44,9 @@ TokenDecoder word_piece_decoder(std::string prefix, bool cleanup) {
 }
 
 std::string clean_up_spaces(std::string text) {
-  constexpr std::array<Replacement, 10> kRules = {{{" .", "."},
-                                                   {" ?", "?"},
-                                                   {" !", "!"},
-                                                   {" ,", ","},
-                                                   {" ' ", "'"},
-                                                   {" n't", "n't"},
-                                                   {" 'm", "'m"},
-                                                   {" 's", "'s"},
-                                                   {" 've", "'ve"},
-                                                   {" 're", "'re"}}};
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kRules) replace_all(text, from, to);
   return text;
 }
@@ -102,9 +84,8 @@ TokenDecoder byte_fallback_decoder() {
       bytes.clear();
     };
     for (std::string& token : tokens) {
-      const int byte = byte_of(token);
-      if (byte >= 0) {
-        bytes += static_cast<char>(byte);
+      if (const auto byte = fallback_byte(token)) {
+        bytes += static_cast<char>(*byte);
         continue;
       }
       flush();
@@ -150,15 +131,10 @@ TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t st
   append_utf8(text, character);
   return [text, start, stop](std::vector<std::string>& tokens) {
     for (std::string& token : tokens) {
-      std::size_t begin = 0, end = token.size();
-      for (std::size_t i = 0; i < start && std::string_view(token).substr(begin).starts_with(text); ++i)
-        begin += text.size();
-      for (std::size_t i = 0;
-           i < stop && end > begin && std::string_view(token).substr(begin, end - begin).ends_with(text);
-           ++i) {
-        end -= text.size();
-      }
-      token = token.substr(begin, end - begin);
+      std::string_view rest = token;
+      for (std::size_t i = 0; i < start && rest.starts_with(text); ++i) rest.remove_prefix(text.size());
+      for (std::size_t i = 0; i < stop && rest.ends_with(text); ++i) rest.remove_suffix(text.size());
+      token = std::string(rest);
     }
   };
 }

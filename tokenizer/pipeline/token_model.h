@@ -11,8 +11,7 @@
 
 namespace zoo {
 
-/// Turns a word of a text (a pre-token) into ids: the model of a tokenizer.json. Immutable; safe to share
-/// between threads.
+/// Turns a word of a text (a pre-token) into ids: the model of a tokenizer.json. Immutable.
 class TokenModel {
  public:
   virtual ~TokenModel() = default;

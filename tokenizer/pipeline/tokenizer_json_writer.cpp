@@ -1,10 +1,9 @@
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "data/base/json.h"
+#include "tokenizer/pipeline/pipeline.h"
 
 namespace zoo {
 
@@ -45,6 +44,38 @@ json byte_level_json(bool add_prefix_space, bool trim_offsets, bool use_regex) {
           {"use_regex", use_regex}};
 }
 
+json sequence_json(const char* key, json parts) { return {{"type", "Sequence"}, {key, std::move(parts)}}; }
+
+json replace_json(json pattern, std::string_view content) {
+  return {{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", content}};
+}
+
+json split_json(std::string_view expression) {
+  return {
+      {"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+json metaspace_json(const char* scheme, bool split) {
+  return {{"type", "Metaspace"}, {"replacement", kSpaceMark}, {"prepend_scheme", scheme}, {"split", split}};
+}
+
+json bert_normalizer_json(const BertNormalizerOptions& options) {
+  json normalizer{{"type", "BertNormalizer"},
+                  {"clean_text", options.clean_text},
+                  {"handle_chinese_chars", options.handle_chinese_chars},
+                  {"strip_accents", nullptr},
+                  {"lowercase", options.lowercase}};
+  if (options.strip_accents) normalizer["strip_accents"] = *options.strip_accents;
+  return normalizer;
+}
+
+json byte_fallback_decoder_json(bool drops_first_space) {
+  json decoders{replace_json({{"String", kSpaceMark}}, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
+  if (drops_first_space)
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}});
+  return sequence_json("decoders", std::move(decoders));
+}
+
 json template_json(const std::vector<std::string>& single, const std::vector<std::string>& pair,
                    const std::function<std::int64_t(const std::string&)>& id, int second_type) {
   json special = json::object();
@@ -63,18 +94,10 @@ json template_json(const std::vector<std::string>& single, const std::vector<std
   return result;
 }
 
-json added_token_json(std::int64_t id, const std::string& content) {
-  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", false}, {"special", true}};
-}
-
-json added_tokens_json(std::span<const std::string> special_tokens, std::span<const std::string> tokens) {
-  json added = json::array();
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    if (std::find(special_tokens.begin(), special_tokens.end(), tokens[id]) == special_tokens.end()) continue;
-    added.push_back(added_token_json(static_cast<std::int64_t>(id), tokens[id]));
-  }
-  return added;
+json added_token_json(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+          {"special", token.special}};
 }
 
 json fast_tokenizer_config() {

@@ -73,9 +73,8 @@ void UnigramModel::encode_uncached(std::string_view word, TokenIds& ids,
 void UnigramModel::append_unknown(std::string_view text, ByteRange range, TokenIds& ids,
                                   std::vector<ByteRange>* ranges) const {
   const auto id_of_byte = [this](char c) { return bytes_[static_cast<unsigned char>(c)]; };
-  const bool has_bytes = byte_fallback_ && std::none_of(text.begin(), text.end(), [&](char c) {
-                           return id_of_byte(c) == ByteTrie::kNoId;
-                         });
+  const bool has_bytes =
+      byte_fallback_ && std::ranges::none_of(text, [&](char c) { return id_of_byte(c) == ByteTrie::kNoId; });
   if (const auto id = trie_.find(text)) {
     ids.push_back(*id);
   } else if (has_bytes) {

@@ -13,22 +13,21 @@ namespace zoo {
 /// algorithm. A float Score rounds sums as the sentencepiece library does.
 template <class Score> class UnigramSegmentation {
  public:
-  /// The last piece of the best segmentation of text[0, end).
   static constexpr Score kUnknownPenalty = 10;
 
-  /// `trie` holds the ids of the pieces, scores[id] their log probabilities. A character that is no piece
-  /// becomes `unknown`. Of equal scores the longest last piece wins.
+  /// The last piece of the best segmentation of text[0, end).
   struct Step {
     Score score = 0;
     TokenId id = ByteTrie::kNoId;
     std::uint32_t begin = 0;
   };
 
-  /// The ends of the pieces, in descending order.
+  /// `trie` holds the ids of the pieces, scores[id] their log probabilities. A character that is no piece
+  /// becomes `unknown`. Of equal scores the longest last piece wins.
   void find(const ByteTrie& trie, const std::vector<Score>& scores, Score unknown_score, TokenId unknown,
             std::string_view text);
 
-  /// Compares in double even if Score is float, as the library does.
+  /// The ends of the pieces, in descending order.
   const std::vector<std::uint32_t>& ends() const { return ends_; }
   const Step& step(std::uint32_t end) const { return steps_[end]; }
 
@@ -49,8 +48,7 @@ void UnigramSegmentation<Score>::find(const ByteTrie& trie, const std::vector<Sc
                                       Score unknown_score, TokenId unknown, std::string_view text) {
   steps_.assign(text.size() + 1, {});
   for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t next = begin;
-    next_code_point(text, next);
+    const std::size_t next = character_end(text, begin);
     const Score so_far = steps_[begin].score;
     bool is_known = false;
     ByteTrie::Node node = ByteTrie::kRoot;

@@ -64,8 +64,7 @@ WordCache& thread_cache(std::uint64_t key) {
   constexpr std::size_t kModels = 4;
   thread_local std::vector<Owned> caches;
   if (!caches.empty() && caches.front().key == key) return caches.front().cache;
-  auto found =
-      std::find_if(caches.begin(), caches.end(), [&](const Owned& owned) { return owned.key == key; });
+  auto found = std::ranges::find_if(caches, [&](const Owned& owned) { return owned.key == key; });
   if (found == caches.end()) {
     if (caches.size() == kModels) caches.pop_back();
     found = caches.insert(caches.end(), Owned{key, {}});

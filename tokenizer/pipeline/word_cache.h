@@ -10,8 +10,7 @@
 
 namespace zoo {
 
-/// A cache of the ids of words, because most words of a text repeat. It has a bounded size and starts over
-/// when it is full. For one thread.
+/// A cache of the ids of words. It has a bounded size and starts over when it is full. For one thread.
 class WordCache {
  public:
   /// In bytes; longer words are not cached.
@@ -105,8 +104,7 @@ class WordCache {
 /// A key for each model whose words a thread caches.
 std::uint64_t new_cache_key();
 
-/// This thread's cache of a model. A thread keeps caches of a few models; the least recently used one is
-/// evicted.
+/// This thread's cache of a model, of which it keeps a few: those that it used last.
 WordCache& thread_cache(std::uint64_t key);
 
 }  // namespace zoo

@@ -30,17 +30,10 @@ bool WordPieceModel::append_pieces(std::string_view word, TokenIds& ids,
                                    std::vector<ByteRange>* ranges) const {
   ByteTrie::Node start = ByteTrie::kRoot;
   for (std::size_t begin = 0; begin < word.size(); start = continuation_) {
-    TokenId longest = ByteTrie::kNoId;
-    std::size_t end = begin;
-    ByteTrie::Node node = start;
-    for (std::size_t at = begin; node != ByteTrie::kNoNode && at < word.size();) {
-      node = trie_.child(node, static_cast<unsigned char>(word[at++]));
-      if (node == ByteTrie::kNoNode || trie_.id(node) == ByteTrie::kNoId) continue;
-      longest = trie_.id(node);
-      end = at;
-    }
-    if (longest == ByteTrie::kNoId) return false;
-    ids.push_back(longest);
+    const ByteTrie::Match match = trie_.longest(start, word.substr(begin));
+    if (match.id == ByteTrie::kNoId) return false;
+    ids.push_back(match.id);
+    const std::size_t end = begin + match.size;
     if (ranges != nullptr)
       ranges->push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
     begin = end;

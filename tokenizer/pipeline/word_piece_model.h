@@ -13,8 +13,7 @@ struct WordPieceOptions {
 };
 
 /// WordPiece (Schuster and Nakajima, 2012; Devlin et al., 2019): greedy. Matches the longest entry at the
-/// beginning of the word, then the longest continuation, and so on. A word that cannot be completed becomes
-/// one unknown token.
+/// beginning of the word, then the longest continuation, and so on; else the word is one unknown token.
 class WordPieceModel final : public TokenModel {
  public:
   WordPieceModel(const std::vector<VocabularyEntry>& vocabulary, WordPieceOptions options);

@@ -115,10 +115,9 @@ void read_trainer(std::string_view spec, const std::string& what, SentencePieceF
   }
 }
 
-// The number of symbols that can match at one position: the longest chain in which each is a prefix of the
-// next.
+// The number of symbols that can match at one position: the longest chain of prefixes.
 std::size_t longest_chain(std::vector<std::string_view> symbols) {
-  std::sort(symbols.begin(), symbols.end());
+  std::ranges::sort(symbols);
   std::vector<std::string_view> chain;
   std::size_t longest = 0;
   for (const std::string_view symbol : symbols) {

@@ -9,14 +9,7 @@ namespace zoo {
 
 /// The content of a sentencepiece model file.
 struct SentencePieceFile {
-  enum class Type : std::uint64_t {
-    normal = 1,
-    unknown = 2,
-    control = 3,
-    user_defined = 4,
-    unused = 5,
-    byte = 6
-  };
+  enum class Type : std::uint64_t { normal = 1, unknown, control, user_defined, unused, byte };
   struct Piece {
     std::string text;
     float score = 0;
@@ -29,9 +22,8 @@ struct SentencePieceFile {
   bool is_unigram = true, has_byte_fallback = false;
   bool adds_prefix = true, removes_extra_spaces = true, escapes_spaces = true, space_is_suffix = false;
 
-  /// Checks what the library does not, which follows offsets in a damaged file and crashes. Throws Error
-  /// "WHAT: …" unless the protobuf is complete, the normalization table has no offsets beyond its end and the
-  /// pieces fit the library's fixed-size buffers.
+  /// Throws Error "WHAT: …" unless the protobuf is complete, the normalization table has no offsets beyond
+  /// its end and the pieces fit the library's fixed-size buffers: a damaged file would crash the library.
   static SentencePieceFile parse(std::string_view model, const std::string& what);
 
   /// Throws Error "WHAT: …" if a piece is not UTF-8, which the library accepts.

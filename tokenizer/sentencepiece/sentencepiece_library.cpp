@@ -1,5 +1,7 @@
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
 
+#include "data/base/error.h"
+
 // Sentencepiece and LibTorch both have a global variable of this name: an object in the former, an int in the
 // latter. A program that links both gets one of them. If that is LibTorch's int, sentencepiece's constructor
 // overwrites the bytes after it: a mutex, on which TorchScript then waits for ever. This definition is linked
@@ -19,12 +21,13 @@ void silence_sentencepiece() {
   sentencepiece::logging::SetMinLogLevel(kFatal);
 }
 
-std::string cause_of(const sentencepiece::util::Status& status) {
+void require_ok(const sentencepiece::util::Status& status, const std::string& what) {
+  if (status.ok()) return;
   // "src/trainer_interface.cc(661) [condition] Vocabulary size too high …"
   const std::string message = status.message() == nullptr ? "" : status.message();
   const std::size_t condition = message.rfind("] ");
   const std::string cause = condition == std::string::npos ? message : message.substr(condition + 2);
-  return cause.empty() ? message : cause;
+  throw Error(what, ": ", cause.empty() ? message : cause);
 }
 
 }  // namespace zoo

@@ -9,7 +9,7 @@ namespace zoo {
 /// Turns off the library's log on stderr: every failure is an Error here.
 void silence_sentencepiece();
 
-/// The message of a status without the library's source line and condition.
-std::string cause_of(const sentencepiece::util::Status& status);
+/// Throws Error "WHAT: …", with the library's message, for a status that is not good.
+void require_ok(const sentencepiece::util::Status& status, const std::string& what);
 
 }  // namespace zoo

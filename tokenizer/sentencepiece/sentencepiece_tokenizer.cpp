@@ -16,8 +16,7 @@
 namespace zoo {
 namespace {
 
-// The library counts in int and needs about 30 bytes for each byte of text; a character may expand
-// elevenfold.
+// The library counts in int and needs 30 bytes for each of a text; a character may grow elevenfold.
 constexpr std::size_t kMaxTextSize = 64u << 20;
 
 void require_text(std::string_view text) {
@@ -33,14 +32,14 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
   silence_sentencepiece();
   const SentencePieceFile file = SentencePieceFile::parse(model_, what);
   is_like_t5_ = file.is_like_t5();
+  const std::string unusable = what + ": not a sentencepiece model that can be used";
+  sentencepiece::util::Status status;
   try {
-    const auto status = processor_->LoadFromSerializedProto(model_);
-    if (!status.ok()) throw Error(what, ": not a sentencepiece model that can be used: ", cause_of(status));
-  } catch (const Error&) {
-    throw;
+    status = processor_->LoadFromSerializedProto(model_);
   } catch (const std::exception& error) {
-    throw Error(what, ": not a sentencepiece model that can be used: ", error.what());
+    throw Error(unusable, ": ", error.what());
   }
+  require_ok(status, unusable);
   try {
     file.require_utf8_pieces(what);
     if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
@@ -67,8 +66,7 @@ std::int64_t SentencePieceTokenizer::vocab_size() const { return processor_->Get
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
   require_text(text);
   std::vector<std::string> pieces;
-  const auto status = processor_->Encode(text, &pieces);
-  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  require_ok(processor_->Encode(text, &pieces), "sentencepiece cannot encode the text");
   return pieces;
 }
 
@@ -79,16 +77,15 @@ TokenIds SentencePieceTokenizer::text_ids(std::string_view text) const {
     unigram_->encode(text, ids);
     return ids;
   }
-  const auto status = processor_->Encode(text, &ids);
-  if (!status.ok()) throw Error("sentencepiece cannot encode the text: ", cause_of(status));
+  require_ok(processor_->Encode(text, &ids), "sentencepiece cannot encode the text");
   return ids;
 }
 
 std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) require_id(id, vocab_size());
   std::string text;
-  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-  if (!status.ok()) throw Error("sentencepiece cannot decode the ids: ", cause_of(status));
+  require_ok(processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
+             "sentencepiece cannot decode the ids");
   return text;
 }
 
@@ -96,8 +93,7 @@ std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const T
   for (const TokenId id : ids) require_id(id, vocab_size());
   std::string text;
   while (!ids.empty()) {
-    const auto special =
-        std::find_if(ids.begin(), ids.end(), [this](TokenId id) { return processor_->IsControl(id); });
+    const auto special = std::ranges::find_if(ids, [this](TokenId id) { return processor_->IsControl(id); });
     text += decode({ids.begin(), special});
     if (special == ids.end()) break;
     text += processor_->IdToPiece(*special);
@@ -123,7 +119,7 @@ Encoding SentencePieceTokenizer::tokenize(std::string_view text, const EncodeOpt
   // A word begins with a piece that begins with a space.
   std::int32_t word = -1;
   for (const TokenId id : encoding.ids) {
-    const bool begins = processor_->IdToPiece(id).starts_with("\u2581");
+    const bool begins = processor_->IdToPiece(id).starts_with(kSpaceMark);
     if (begins || word < 0) ++word;
     encoding.words.push_back(word);
   }

@@ -17,13 +17,9 @@ namespace zoo {
 
 class SentencePieceUnigram;
 
-/// Options for learning a vocabulary with sentencepiece (Kudo and Richardson, 2018). The special tokens
-/// are T5's: <pad> 0, </s> 1, <unk> 2.
+/// Options of sentencepiece (Kudo and Richardson, 2018). T5's special tokens: <pad> 0, </s> 1, <unk> 2.
 struct SentencePieceOptions {
-  enum class Model {
-    unigram,  // Kudo, 2018
-    bpe,      // Sennrich et al., 2016
-  };
+  enum class Model { unigram, bpe };  // Kudo, 2018; Sennrich et al., 2016
   Model model = Model::unigram;
   /// Special tokens and byte tokens included.
   std::int64_t vocab_size = 8000;
@@ -41,8 +37,7 @@ struct SentencePieceOptions {
   int num_threads = 16;
 };
 
-/// Learns from the lines of a text, which is UTF-8; returns the bytes of the model. Throws Error with the
-/// cause.
+/// Learns from the lines of a UTF-8 text; returns the model's bytes. Throws Error with the cause.
 std::string train_sentencepiece(std::string_view text, const SentencePieceOptions& options);
 
 /// Google's sentencepiece library: unigram, BPE, word and character models. Ids and decoded text are the
@@ -52,8 +47,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Throws Error naming the file if the model is damaged.
   static SentencePieceTokenizer load(const std::filesystem::path& file);
 
-  /// Learns from the lines of a text. Throws Error if the text has no character to learn, vocab_size does not
-  /// fit it or an option is wrong.
+  /// Learns from the lines of a text. Throws Error if there is none, or an option is wrong for them.
   static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
 
   ~SentencePieceTokenizer() override;

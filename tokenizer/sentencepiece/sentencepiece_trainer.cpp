@@ -15,26 +15,21 @@ namespace {
 
 using Arguments = std::unordered_map<std::string, std::string>;
 
-// The library's default. The library drops longer lines; here they are split, so that a text without line
-// ends is also learnt.
+// The library's default, which drops longer lines; here they are split, so that all text is learnt.
 constexpr std::size_t kMaxLine = 4192;
 
-// U+2585 is the library's mark for unknown characters. It drops lines that contain it; here they are split
-// there.
+// The library's mark for unknown characters, U+2585. It drops lines with it; here they are split there.
 constexpr std::string_view kReserved = "\xE2\x96\x85";
 
 // The suffix array of a larger text needs 64-bit indices.
 constexpr std::size_t kExtremelyLarge = std::numeric_limits<std::int32_t>::max() / 2;
 
-// The size of the first part of a line: all of it if it fits, else up to the last space, else up to the last
-// character.
+// The size of a line's first part: all of it if it fits, else up to the last space, else character.
 std::size_t cut_at(std::string_view line) {
   if (line.size() <= kMaxLine) return line.size();
   const std::size_t space = line.rfind(' ', kMaxLine);
   if (space != line.npos && space > 0) return space;
-  std::size_t end = kMaxLine;
-  while (continues_character(line[end])) --end;
-  return end;
+  return character_begin(line, kMaxLine + 1);
 }
 
 void add_line(std::string_view line, std::vector<std::string_view>& lines) {
@@ -82,14 +77,13 @@ std::string run(const Arguments& arguments, const std::vector<std::string_view>&
   silence_sentencepiece();
   Lines iterator(lines);
   std::string model;
+  sentencepiece::util::Status status;
   try {
-    const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
-    if (!status.ok()) throw Error("cannot train a sentencepiece model: ", cause_of(status));
-  } catch (const Error&) {
-    throw;
+    status = sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &model);
   } catch (const std::exception& error) {
     throw Error("cannot train a sentencepiece model: ", error.what());
   }
+  require_ok(status, "cannot train a sentencepiece model");
   return model;
 }
 
@@ -151,10 +145,9 @@ bool is_letter_or_digit(char c) {
 // so train one to find out. A letter or digit always remains.
 void require_characters(const std::vector<std::string_view>& lines, const SentencePieceOptions& options) {
   const auto holds_letter = [](std::string_view line) {
-    return std::any_of(line.begin(), line.end(), is_letter_or_digit);
+    return std::ranges::any_of(line, is_letter_or_digit);
   };
-  const bool sure =
-      options.user_defined_symbols.empty() && std::any_of(lines.begin(), lines.end(), holds_letter);
+  const bool sure = options.user_defined_symbols.empty() && std::ranges::any_of(lines, holds_letter);
   if (sure) return;
   bool has_characters = false;
   if (!lines.empty()) {

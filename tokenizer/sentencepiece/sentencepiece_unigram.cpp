@@ -11,7 +11,6 @@ namespace {
 
 using Type = SentencePieceFile::Type;
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581 stands for a space
 constexpr std::size_t kBytes = 256;
 
 TokenIds ids_of_type(const SentencePieceFile& file, Type type) {
@@ -77,22 +76,22 @@ void SentencePieceUnigram::normalize(std::string_view text, std::string& normali
     at = next;
   }
   if (at == text.size()) return;
-  if (adds_prefix_) normalized += kSpace;
+  if (adds_prefix_) normalized += kSpaceMark;
   bool after_space = removes_extra_spaces_;
   while (at < text.size()) {
     std::string_view part = rewritten_at(text, at);
     while (after_space && part.starts_with(' ')) part.remove_prefix(1);
     for (const char c : part) {
       if (c == ' ') {
-        normalized += kSpace;
+        normalized += kSpaceMark;
       } else {
         normalized += c;
       }
     }
     if (!part.empty()) after_space = removes_extra_spaces_ && part.back() == ' ';
   }
-  while (removes_extra_spaces_ && normalized.ends_with(kSpace))
-    normalized.resize(normalized.size() - kSpace.size());
+  while (removes_extra_spaces_ && normalized.ends_with(kSpaceMark))
+    normalized.resize(normalized.size() - kSpaceMark.size());
 }
 
 void SentencePieceUnigram::encode(std::string_view text, TokenIds& ids) const {

@@ -6,21 +6,12 @@
 #include "tokenizer/text/text_work.h"
 
 namespace zoo {
-namespace {
-
-std::size_t character_size(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  next_code_point(text, end);
-  return end - at;
-}
-
-}  // namespace
 
 AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks) : text(part), begin(begin) {
   if (!tracks) return;
   source.reserve(part.size());
   for (std::size_t at = 0; at < part.size();) {
-    const std::size_t size = character_size(part, at);
+    const std::size_t size = character_end(part, at) - at;
     const auto from = static_cast<std::uint32_t>(begin + at);
     source.insert(source.end(), size, {from, from + static_cast<std::uint32_t>(size)});
     at += size;
@@ -48,7 +39,7 @@ TextRewriter::TextRewriter(AlignedText& text) : text_(text) {
 }
 
 void TextRewriter::skip(std::size_t count) {
-  for (; count > 0 && cursor_ < text_.text.size(); --count) cursor_ += character_size(text_.text, cursor_);
+  for (; count > 0 && cursor_ < text_.text.size(); --count) cursor_ = character_end(text_.text, cursor_);
 }
 
 void TextRewriter::keep(std::size_t bytes) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -58,6 +59,11 @@ std::string fallback_token(unsigned char byte) {
   char token[8];
   std::snprintf(token, sizeof token, "<0x%02X>", byte);
   return token;
+}
+
+std::optional<unsigned char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+  return number_in<unsigned char>(token.substr(3, 2), 16);
 }
 
 }  // namespace zoo

@@ -22,4 +22,7 @@ std::optional<std::string> from_byte_level(std::string_view text);
 /// The token of a byte in a vocabulary with byte fallback: "<0xC3>".
 std::string fallback_token(unsigned char byte);
 
+/// The byte of such a token, also with small letters.
+std::optional<unsigned char> fallback_byte(std::string_view token);
+
 }  // namespace zoo

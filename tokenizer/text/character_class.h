@@ -27,9 +27,8 @@ struct CharacterClass {
 /// A list of character_classes.txt: Category, Script, Space, OtherAlphabetic, OtherUppercase, OtherLowercase.
 std::string character_ranges(std::string_view list);
 
-/// Calls use(name, first, last) for the ranges of such a list. It names the set of
-/// each code point from 0 on, with the length of the range if it is not 1: "Cc32ZsPo3". "X" is no set, "Lul"
-/// Lu and Ll by turns.
+/// Calls use(name, first, last) for the ranges of such a list, which names the set of each code point from 0
+/// on, with the length of the range if it is not 1: "Cc32ZsPo3". "X" is no set, "Lul" Lu and Ll by turns.
 template <class Use> void for_each_range(std::string_view list, Use use) {
   char32_t first = 0;
   for (std::size_t at = 0; at < list.size();) {

@@ -18,70 +18,75 @@ static_assert(std::endian::native == std::endian::little, "the table in the file
 
 // A double-array trie in darts-clone's layout. A unit has its label in bits 0-7, "has a value" in bit 8 and
 // the offset of its children in bits 10-31; bit 31 marks a value.
-class Trie {
- public:
-  explicit Trie(std::string_view bytes) : units_(bytes.size() / sizeof(std::uint32_t)) {
-    if (!units_.empty()) std::memcpy(units_.data(), bytes.data(), units_.size() * sizeof(std::uint32_t));
-  }
+using Units = std::vector<std::uint32_t>;
 
-  bool is_valid(std::size_t num_values) const {
-    if (units_.empty() || units_.size() % 256 != 0 || is_value(0)) return false;
-    for (std::size_t at = 0; at < units_.size(); ++at) {
-      if (is_value(at)) continue;
-      const std::size_t children = first_child(at);
-      if ((children | 0xFF) >= units_.size()) return false;
-      if (at != 0 && has_value(at) && (units_[children] & 0x7FFFFFFF) >= num_values) return false;
+bool is_value(std::uint32_t unit) { return unit >> 31 != 0; }
+bool has_value(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
+std::size_t first_child(const Units& units, std::size_t at) {
+  return at ^ (units[at] >> 10 << (units[at] >> 6 & 8));
+}
+
+// The most values on a path from the root, by depth-first search; a cycle counts as too many.
+int deepest_nesting(const Units& units) {
+  constexpr int kUnseen = -1, kOpen = -2;
+  struct Visit {
+    std::size_t at = 0;
+    unsigned label = 0;
+    int below = 0;
+  };
+  std::vector<int> nesting(units.size(), kUnseen);
+  std::vector<Visit> path(1);
+  nesting[0] = kOpen;
+  while (true) {
+    Visit& here = path.back();
+    if (here.label == 256) {
+      const Visit done = here;
+      nesting[done.at] = done.below + (has_value(units[done.at]) ? 1 : 0);
+      path.pop_back();
+      if (path.empty()) return done.below;
+      path.back().below = std::max(path.back().below, nesting[done.at]);
+      continue;
     }
-    return deepest_nesting() <= kMaxNestedRules;
-  }
-
- private:
-  bool is_value(std::size_t at) const { return units_[at] >> 31 != 0; }
-  bool has_value(std::size_t at) const { return (units_[at] >> 8 & 1) != 0; }
-  std::size_t first_child(std::size_t at) const {
-    const std::uint32_t unit = units_[at];
-    return at ^ (unit >> 10 << (unit >> 6 & 8));
-  }
-
-  // The most values on a path from the root, by depth-first search; a cycle counts as too many.
-  int deepest_nesting() const {
-    constexpr int kUnseen = -1, kOpen = -2;
-    struct Visit {
-      std::size_t at = 0;
-      unsigned label = 0;
-      int below = 0;
-    };
-    std::vector<int> nesting(units_.size(), kUnseen);
-    std::vector<Visit> path(1);
-    nesting[0] = kOpen;
-    while (true) {
-      Visit& here = path.back();
-      if (here.label == 256) {
-        const Visit done = here;
-        nesting[done.at] = done.below + (has_value(done.at) ? 1 : 0);
-        path.pop_back();
-        if (path.empty()) return done.below;
-        path.back().below = std::max(path.back().below, nesting[done.at]);
-        continue;
-      }
-      const unsigned label = here.label++;
-      const std::size_t child = first_child(here.at) ^ label;
-      if (is_value(child) || (units_[child] & 0xFF) != label) continue;
-      if (nesting[child] == kOpen) return kMaxNestedRules + 1;
-      if (nesting[child] == kUnseen) {
-        nesting[child] = kOpen;
-        path.push_back({child});
-      } else {
-        here.below = std::max(here.below, nesting[child]);
-      }
+    const unsigned label = here.label++;
+    const std::size_t child = first_child(units, here.at) ^ label;
+    if (is_value(units[child]) || (units[child] & 0xFF) != label) continue;
+    if (nesting[child] == kOpen) return kMaxNestedRules + 1;
+    if (nesting[child] == kUnseen) {
+      nesting[child] = kOpen;
+      path.push_back({child});
+    } else {
+      here.below = std::max(here.below, nesting[child]);
     }
   }
+}
 
-  std::vector<std::uint32_t> units_;
-};
+bool is_valid(const Units& units, std::size_t num_values) {
+  if (units.empty() || units.size() % 256 != 0 || is_value(units[0])) return false;
+  for (std::size_t at = 0; at < units.size(); ++at) {
+    if (is_value(units[at])) continue;
+    const std::size_t children = first_child(units, at);
+    if ((children | 0xFF) >= units.size()) return false;
+    if (at != 0 && has_value(units[at]) && (units[children] & 0x7FFFFFFF) >= num_values) return false;
+  }
+  return deepest_nesting(units) <= kMaxNestedRules;
+}
 
-// Aligns new characters with old ones one by one; extra ones are added, missing ones are removed with the
-// last.
+// The trie and the replacements of a table; nothing if it is damaged.
+std::optional<std::pair<Units, std::string_view>> table_in(std::string_view map) {
+  std::uint32_t size = 0;
+  if (map.size() < sizeof size) return std::nullopt;
+  std::memcpy(&size, map.data(), sizeof size);
+  map.remove_prefix(sizeof size);
+  if (size == 0 || size >= map.size() || size % sizeof(std::uint32_t) != 0 || map.back() != '\0')
+    return std::nullopt;
+  Units units(size / sizeof(std::uint32_t));
+  std::memcpy(units.data(), map.data(), size);
+  map.remove_prefix(size);
+  if (!is_valid(units, map.size())) return std::nullopt;
+  return std::pair(std::move(units), map);
+}
+
+// Aligns new characters with old ones; extra ones are added, missing ones are removed with the last.
 void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
   const std::size_t num_new = count_characters(replacement);
   std::size_t i = 0;
@@ -98,24 +103,13 @@ void put(std::string_view replacement, std::size_t num_old, TextRewriter& out) {
 
 }  // namespace
 
-bool is_valid_charsmap(std::string_view map) {
-  if (map.empty()) return true;
-  std::uint32_t trie_size = 0;
-  if (map.size() < sizeof trie_size) return false;
-  std::memcpy(&trie_size, map.data(), sizeof trie_size);
-  map.remove_prefix(sizeof trie_size);
-  if (trie_size >= map.size() || trie_size % sizeof(std::uint32_t) != 0 || map.back() != '\0') return false;
-  return Trie(map.substr(0, trie_size)).is_valid(map.size() - trie_size);
-}
+bool is_valid_charsmap(std::string_view map) { return map.empty() || table_in(map); }
 
 Charsmap::Charsmap(std::string_view map) {
-  if (map.empty() || !is_valid_charsmap(map))
-    throw Error("the normalization table is damaged: it points outside itself");
-  std::uint32_t size = 0;
-  std::memcpy(&size, map.data(), sizeof size);
-  units_.resize(size / sizeof(std::uint32_t));
-  std::memcpy(units_.data(), map.data() + sizeof size, units_.size() * sizeof(std::uint32_t));
-  texts_ = map.substr(sizeof size + size);
+  auto parts = table_in(map);
+  if (!parts) throw Error("the normalization table is damaged: it points outside itself");
+  units_ = std::move(parts->first);
+  texts_ = parts->second;
   if (invalid_utf8_at(texts_)) throw Error("the normalization table is damaged: it holds invalid UTF-8");
   for (unsigned char c = 0; c < 128; ++c) {
     keeps_[c] = true;
@@ -129,15 +123,15 @@ Charsmap::Charsmap(std::string_view map) {
 // Calls visit(size, replacement) for each rule that matches at the beginning of the text, shortest first,
 // while it returns true.
 template <class Visit> void Charsmap::visit_rules(std::string_view text, Visit visit) const {
-  std::size_t at = first_child(0);
+  std::size_t at = first_child(units_, 0);
   for (std::size_t size = 1; size <= text.size(); ++size) {
     const auto byte = static_cast<unsigned char>(text[size - 1]);
     if (byte == 0) return;
     at ^= byte;
     const std::uint32_t unit = units_[at];
     if ((unit & 0x800000FFu) != byte) return;
-    at = first_child(at);
-    if ((unit >> 8 & 1) == 0) continue;
+    at = first_child(units_, at);
+    if (!has_value(unit)) continue;
     const std::string_view found = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
     const bool is_inside_character = !found.empty() && continues_character(found[0]);
     if (!is_inside_character && !visit(size, found)) return;

@@ -11,7 +11,7 @@
 namespace zoo {
 
 /// Checks that the normalization table of a sentencepiece model has no offsets beyond its end and fits the
-/// library's buffers. Its layout: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
+/// library's buffers: uint32 size of a double-array trie (darts-clone), the trie, zero-terminated
 /// replacements that its values point to. An empty table is valid.
 bool is_valid_charsmap(std::string_view map);
 
@@ -36,10 +36,6 @@ class Charsmap {
   bool keeps(unsigned char c) const { return keeps_[c]; }
 
  private:
-  std::size_t first_child(std::size_t at) const {
-    const std::uint32_t unit = units_[at];
-    return at ^ (unit >> 10 << (unit >> 6 & 8));
-  }
   template <class Visit> void visit_rules(std::string_view text, Visit visit) const;
 
   std::vector<std::uint32_t> units_;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "tokenizer/text/character_set.h"
 #include "tokenizer/text/text_pattern.h"
 #include "tokenizer/text/utf8.h"
@@ -104,11 +105,7 @@ class Translator {
     std::string count;
     if (take("*") || take("+") || take("?")) {
       count = text_[at_ - 1];
-      if (take("?")) {
-        count += '?';
-      } else if (take("+")) {
-        count += '+';
-      }
+      if (take("?") || take("+")) count += text_[at_ - 1];
     } else if (peek('{')) {
       count = interval();
     }
@@ -219,8 +216,7 @@ class Translator {
     return one(escaped_character());
   }
 
-  // A class under (?i) also contains characters that equal its members; only classes without such are
-  // translated.
+  // Under (?i) a class contains what equals its members: only classes without such are translated.
   Set without_case(const Set& set) const {
     if (!folds_) return set;
     Set cased = *characters_of_property("L");
@@ -272,19 +268,15 @@ class Translator {
   char32_t escaped_code() {
     const bool braces = text_.substr(at_).starts_with("x{");
     const std::size_t begin = at_ + (braces ? 2 : 1);
-    const std::size_t wanted = braces ? text_.find('}', begin) : begin + (text_[at_] == 'x' ? 2 : 4);
-    char32_t value = 0;
-    bool good = wanted != text_.npos && wanted <= text_.size() && wanted > begin && wanted - begin <= 8;
-    for (std::size_t i = begin; good && i < wanted; ++i) {
-      const std::size_t digit = std::string_view("0123456789abcdefABCDEF").find(text_[i]);
-      good = digit != std::string_view::npos;
-      value = value * 16 + static_cast<char32_t>(digit < 16 ? digit : digit - 6);
-    }
-    if (!good || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF) ||
-        (!braces && text_[at_] == 'x' && value > 0x7F))
+    const std::size_t end = braces ? text_.find('}', begin) : begin + (text_[at_] == 'x' ? 2 : 4);
+    const bool complete = end <= text_.size() && end - begin <= 8;
+    const auto value =
+        complete ? number_in<std::uint32_t>(text_.substr(begin, end - begin), 16) : std::nullopt;
+    if (!value || *value > 0x10FFFF || (*value >= 0xD800 && *value <= 0xDFFF) ||
+        (!braces && text_[at_] == 'x' && *value > 0x7F))
       refuse("a \\x or \\u that is no character");
-    at_ = wanted + (braces ? 1 : 0);
-    return value;
+    at_ = end + (braces ? 1 : 0);
+    return *value;
   }
 
   // Translates the set after a [.

@@ -21,8 +21,7 @@ std::size_t contraction_end(std::string_view text, std::size_t start, bool any_c
 }
 
 // \s+(?!\S)|\s+ : white space without its last character, which belongs to the next word; all of it at the
-// end of the text or if it is one character. With `lines`, \s*[\r\n]+ has precedence: up to the last line
-// end.
+// end of the text or if it is one character. With `lines`, \s*[\r\n]+ comes first: up to the last one.
 std::size_t space_end(const CharacterClasses& classes, std::string_view text, std::size_t start, bool lines) {
   std::size_t at = start, last = start, line_end = start;
   while (at < text.size()) {
@@ -57,8 +56,7 @@ std::size_t number_end(const CharacterClasses& classes, std::string_view text, s
       text, start, [&](ClassifiedCharacter c) { return c.is(Class::kNumber) && digits++ < max_digits; });
 }
 
-// The part of an o200k word after its first sign: capitals, then small letters. Caseless letters and marks
-// count as both.
+// An o200k word after its first sign: capitals, then small letters. Caseless letters and marks are both.
 constexpr std::uint8_t kCapital = Class::kUpper | Class::kCaseless | Class::kMark;
 constexpr std::uint8_t kSmall = Class::kLower | Class::kCaseless | Class::kMark;
 
@@ -85,8 +83,7 @@ std::size_t capital_word_end(const CharacterClasses& classes, std::string_view t
 
 using WordEnd = std::size_t (*)(const CharacterClasses&, std::string_view, std::size_t);
 
-// [^\r\n\p{L}\p{N}]? before a word, which may end in a contraction: with that sign if a word follows it, else
-// without it, else `start`.
+// [^\r\n\p{L}\p{N}]? before a word and its contraction: with that sign or without it, else `start`.
 std::size_t signed_word_end(const CharacterClasses& classes, std::string_view text, std::size_t start,
                             WordEnd word_end) {
   const ClassifiedCharacter first = classes.at(text, start);

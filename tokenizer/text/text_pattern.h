@@ -13,13 +13,11 @@ namespace zoo {
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// Throws Error "not a regular expression that is supported …" (see expression_translation.h). `captures`:
-  /// its groups are kept for captures().
+  /// Throws Error "not a regular expression that is supported …". `captures`: keeps groups for captures().
   static TextPattern regex(const std::string& expression, bool captures = false);
 
-  /// Appends the matches from left to right, without overlap. An expression that matches the empty text may
-  /// give empty ranges. Throws Error naming the expression if it takes too many steps, and as
-  /// TextWork::searched().
+  /// Appends the matches from left to right, without overlap; they may be empty. Throws Error naming the
+  /// expression if it takes too many steps, and as TextWork::searched().
   void find(std::string_view text, std::vector<ByteRange>& matches) const;
 
   /// The matches of an expression, each with its groups; a group without a place is empty.

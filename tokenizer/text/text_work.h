@@ -6,9 +6,8 @@
 
 namespace zoo {
 
-/// Bounds the work of a tokenizer's normalizers, expressions and decoders for one text: a malicious
-/// tokenizer.json could multiply the text, or search it with costly expressions. Counts for the thread that
-/// creates it, while it lives.
+/// Bounds the work of normalizers, expressions and decoders for one text, which a malicious tokenizer.json
+/// could multiply. Counts for the thread that creates it, while it lives.
 class TextWork {
  public:
   /// For a text of this many bytes.
@@ -25,8 +24,7 @@ class TextWork {
 
   /// Maximum bytes of the text after the running step.
   std::size_t most_bytes() const;
-  /// Counts a text of this many bytes. Throws Error naming the running step if the text is too long, or the
-  /// texts of all steps together.
+  /// Counts a text of this many bytes. Throws Error naming the step if it, or all steps' texts, are too long.
   void wrote(std::size_t bytes);
   /// Counts ICU's ticks, some ten thousand steps each. Throws Error if there are too many.
   void searched(std::int32_t ticks);

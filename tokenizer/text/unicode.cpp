@@ -96,8 +96,7 @@ constexpr NewCapitals kNewCapitals[] = {{0x1C89, 0x1C89, 0x1C8A},    {0xA7CB, 0x
                                         {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x019B},
                                         {0x10D50, 0x10D65, 0x10D70}, {0x16EA0, 0x16EB8, 0x16EBB}};
 
-// A character of the new text, and its TextRewriter::put argument: 0 replaces one old character, 1 none, -n 1
-// + n.
+// A new character, and TextRewriter::put's argument: 0 replaces one old character, 1 none, -n 1 + n.
 struct Changed {
   char32_t character;
   int change = 0;
@@ -106,14 +105,11 @@ struct Changed {
 
 // Sorts marks by combining class; the changes move with them.
 void sort_marks(std::vector<Changed>& text) {
-  for (auto begin = text.begin(); begin != text.end();) {
-    if (begin->order == 0) {
-      ++begin;
-      continue;
-    }
-    const auto end = std::find_if(begin, text.end(), [](const Changed& c) { return c.order == 0; });
+  const auto is_starter = [](const Changed& c) { return c.order == 0; };
+  for (auto end = text.begin(); end != text.end();) {
+    const auto begin = std::find_if_not(end, text.end(), is_starter);
+    end = std::find_if(begin, text.end(), is_starter);
     std::stable_sort(begin, end, [](const Changed& a, const Changed& b) { return a.order < b.order; });
-    begin = end;
   }
 }
 
@@ -129,6 +125,14 @@ std::vector<Changed> decompose(const std::string& text, Decomposition kind) {
   }
   sort_marks(result);
   return result;
+}
+
+// The character that two compose to in NFC; 0 if there is none.
+char32_t composed(char32_t first, char32_t second) {
+  if (second < 0x300) return 0;
+  const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
+  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
+                                                                             : static_cast<char32_t>(pair);
 }
 
 // A mark joins the last starter unless a mark of the same or a higher class is between them.
@@ -155,7 +159,7 @@ std::vector<Changed> compose(const std::vector<Changed>& text) {
 }
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 }  // namespace
@@ -163,6 +167,16 @@ bool is_ascii(std::string_view text) {
 bool is_white_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
   return u_isUWhiteSpace(icu(c));
+}
+
+std::size_t skip_spaces(std::string_view text, std::size_t at) {
+  for (std::size_t next = at; next < text.size() && is_white_space(next_code_point(text, next));) at = next;
+  return at;
+}
+
+std::size_t skip_spaces_back(std::string_view text, std::size_t at) {
+  while (at > 0 && is_white_space(character_before(text, at))) at = character_begin(text, at);
+  return at;
 }
 
 bool is_punctuation(char32_t c) {
@@ -222,13 +236,6 @@ std::u32string decomposed(char32_t c, Decomposition kind) {
 
 int combining_class(char32_t c) {
   return c < 0x300 || !is_known_to_normalization(c) ? 0 : u_getCombiningClass(icu(c));
-}
-
-char32_t composed(char32_t first, char32_t second) {
-  if (second < 0x300) return 0;
-  const UChar32 pair = normalizer(Decomposition::canonical).composePair(icu(first), icu(second));
-  return pair < 0 || !is_known_to_normalization(static_cast<char32_t>(pair)) ? 0
-                                                                             : static_cast<char32_t>(pair);
 }
 
 std::size_t grapheme_end(std::string_view text, std::size_t at) {

@@ -19,6 +19,9 @@ bool is_combining_mark(char32_t c);   // Mn, Mc, Me
 bool is_numeric(char32_t c);          // N
 /// Matches `\w`: letters, marks, decimal digits, connector punctuation, joiners.
 bool is_word_character(char32_t c);
+/// The first position from `at` on without a white space, and the last one without one before it.
+std::size_t skip_spaces(std::string_view text, std::size_t at);
+std::size_t skip_spaces_back(std::string_view text, std::size_t at);
 /// The blocks that BERT splits into characters (_is_chinese_char).
 bool is_cjk_ideograph(char32_t c);
 
@@ -31,8 +34,6 @@ enum class Decomposition { canonical, compatibility };
 std::u32string decomposed(char32_t c, Decomposition kind);
 /// The canonical combining class, which orders marks.
 int combining_class(char32_t c);
-/// The character that two compose to in NFC; 0 if there is none.
-char32_t composed(char32_t first, char32_t second);
 
 /// The end of the grapheme cluster (UAX 29, extended) that begins at text[at].
 std::size_t grapheme_end(std::string_view text, std::size_t at);

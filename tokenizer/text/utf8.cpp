@@ -72,11 +72,11 @@ void require_utf8(std::string_view text, std::string_view what) {
 
 std::size_t line_of(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
-  return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+  return 1 + static_cast<std::size_t>(std::ranges::count(before, '\n'));
 }
 
 std::size_t count_characters(std::string_view text) {
-  return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues_character));
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, continues_character));
 }
 
 void append_utf8(std::string& text, char32_t code_point) {

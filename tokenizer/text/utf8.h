@@ -24,8 +24,7 @@ void require_utf8(std::string_view text, std::string_view what);
 /// The line, counted from 1, of the byte at `offset`.
 std::size_t line_of(std::string_view text, std::size_t offset);
 
-/// The code point that begins at text[at]; advances `at`. The text must be UTF-8 and `at` a character
-/// boundary.
+/// The code point that begins at text[at], a character boundary of UTF-8; advances `at`.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -48,8 +47,26 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return result;
 }
 
+/// The end of the character that begins at text[at].
+inline std::size_t character_end(std::string_view text, std::size_t at) {
+  next_code_point(text, at);
+  return at;
+}
+
 /// True for a continuation byte of UTF-8.
 inline bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// The beginning of the character that ends before text[end], end > 0.
+inline std::size_t character_begin(std::string_view text, std::size_t end) {
+  while (continues_character(text[--end]) && end > 0) continue;
+  return end;
+}
+
+/// The character that ends before text[end], end > 0.
+inline char32_t character_before(std::string_view text, std::size_t end) {
+  end = character_begin(text, end);
+  return next_code_point(text, end);
+}
 
 /// The first position from `from` on at which a character of a UTF-8 text begins, or its end.
 inline std::size_t next_character(std::string_view text, std::size_t from) {
@@ -73,6 +90,9 @@ std::string excerpt(std::string_view text, std::size_t bytes);
 
 /// U+FFFD
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
+/// U+2581, sentencepiece's mark of a space
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 /// Replaces each invalid sequence by U+FFFD (the longest start of a character, else one byte, as browsers and
 /// Python's errors="replace" do).

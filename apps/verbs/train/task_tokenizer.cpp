@@ -8,6 +8,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 
@@ -52,7 +53,7 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
     const json id = ids.contains(token) ? ids[token] : json(ids.size());
     ids[token] = vocabulary[token] = id;
     if (std::ranges::none_of(added, [&](const json& each) { return each["content"] == token; }))
-      added.push_back(added_token_json(id.get<std::int64_t>(), token));
+      added.push_back(added_token_json(special_token(token, id.get<TokenId>())));
   };
   json config = fast_tokenizer_config();
   for (const Role& role : roles_of(request.style)) {

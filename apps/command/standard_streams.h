@@ -58,7 +58,7 @@ void for_each_line(std::istream& input,
 
 /// The next line of standard input, without its end; nothing at the end of the input. A terminal shows the
 /// prompt; if tzoo is built with libedit, the line can be edited and the arrow keys recall earlier lines. The
-/// history ends with the program.
+/// history ends with the program. `first`: a byte order mark before the line is dropped.
 std::optional<std::string> asked_line(const std::string& prompt, bool first);
 
 }  // namespace zoo

@@ -48,7 +48,9 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-double peak_resident_mb() { return static_cast<double>(peak_memory()) / (1 << 20); }
+double peak_resident_mb() {
+  return static_cast<double>(std::max<std::int64_t>(peak_memory(), 0)) / (1 << 20);
+}
 
 Cost cost_of(const std::function<void()>& compute) {
   Cost cost;

@@ -146,8 +146,10 @@ constexpr std::array<NamedFunction, 10> kFunctions{{
 Function activation_of(const JsonSection& section) {
   const std::string path = section.text("activation_function", "torch.nn.Tanh");
   std::vector<std::string> known;
-  for (const auto& [name, function] : kFunctions)
-    if (path.starts_with("torch.nn.") && path.ends_with("." + known.emplace_back(name))) return function;
+  for (const auto& [name, function] : kFunctions) {
+    known.emplace_back(name);
+    if (path.starts_with("torch.nn.") && path.ends_with("." + known.back())) return function;
+  }
   section.fail("activation_function", "is '", path, "': expected a class of torch.nn: ", joined(known));
 }
 

@@ -153,8 +153,10 @@ int prepare(const Arguments& arguments) {
     name += " as .jsonl";
   }
   const std::string_view text = has_rows ? rows : file.text();
-  const std::string sample = has_documents ? DocumentEncoder::sample(text, name, {.renames = false}) : "";
-  const auto tokenizer = choose_tokenizer(choice, has_documents ? sample : text, vocab_size);
+  const auto tokenizer =
+      has_documents
+          ? choose_tokenizer(choice, DocumentEncoder::sample(text, name, {.renames = false}), vocab_size)
+          : choose_tokenizer(choice, text, vocab_size);
   std::optional<DocumentEncoder> documents;
   if (has_documents) documents.emplace(text, name, *tokenizer, FileColumns{.renames = false});
   require_same_kind(out_dir, tokenizer->kind());

@@ -32,14 +32,16 @@ struct RankedDocument {
   float score = 0.0F;
 };
 
-/// True for a CrossEncoder of Sentence-Transformers: a classifier with one label, how well a text answers.
+/// True for a CrossEncoder of Sentence-Transformers: a classifier of pairs with one label, which says how
+/// well a text answers.
 bool scores_pairs(const CheckpointConfig& checkpoint);
 
 /// Documents, best first; of equal scores the first in the request. The score of a cross-encoder (Nogueira
 /// and Cho, 2019, "Passage re-ranking with BERT") is its logit after the activation that its directory names,
 /// sigmoid without one, as CrossEncoder.predict() gives it; a piece is a batch. Throws Error for a model that
 /// does not score pairs, an activation that is neither sigmoid nor identity, and an empty document;
-/// FieldError for a negative top_k and a batch_size below 1; TokenCountError for a text that is too long.
+/// FieldError for a negative top_k and a batch_size below 1; TokenCountError for a text that is too long and
+/// not truncated.
 std::vector<RankedDocument> rank(const TextModel& model, const RankRequest& asked,
                                  const RunPass& run = run_at_once);
 

@@ -50,9 +50,10 @@ struct TokenCounts {
 };
 
 /// The ids of both splits as meta.json, val.bin and finally train.bin in `directory`, each file written
-/// atomically; first removes an older dataset. The validation split begins at the byte `validation`. Encodes
-/// on this many threads (0: one per processor); few ids are in memory at a time. progress(bytes) receives the
-/// amount encoded so far. Throws as tokenize_dataset() does; the directory then holds no dataset.
+/// atomically; creates the directory and first removes an older dataset. The validation split begins at the
+/// byte `validation`. Encodes on this many threads (0: one per processor); few ids are in memory at a time.
+/// progress(bytes) receives the amount encoded so far. Throws as tokenize_dataset() does; the directory then
+/// holds no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
                                  std::size_t validation, const Tokenizer& tokenizer,
                                  const TextEncoder& encoder, std::size_t threads,

@@ -119,7 +119,8 @@ struct Pipeline {
   std::optional<SplitPattern> only_splits;
 };
 
-/// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`.
+/// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`. The pipeline
+/// must outlive it.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);

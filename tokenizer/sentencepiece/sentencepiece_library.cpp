@@ -21,7 +21,7 @@ void silence_sentencepiece() {
   sentencepiece::logging::SetMinLogLevel(kFatal);
 }
 
-void require_ok(const sentencepiece::util::Status& status, const std::string& what) {
+void require_ok(const sentencepiece::util::Status& status, std::string_view what) {
   if (status.ok()) return;
   // "src/trainer_interface.cc(661) [condition] Vocabulary size too high …"
   const std::string message = status.message() == nullptr ? "" : status.message();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include <sentencepiece_processor.h>
 
@@ -10,6 +10,6 @@ namespace zoo {
 void silence_sentencepiece();
 
 /// Throws Error "WHAT: …", with the library's message, for a status that is not good.
-void require_ok(const sentencepiece::util::Status& status, const std::string& what);
+void require_ok(const sentencepiece::util::Status& status, std::string_view what);
 
 }  // namespace zoo

@@ -32,8 +32,9 @@ struct FeedForwardWeights {
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights, Pointwise f,
                         const at::Tensor& addend = {});
 
-/// ops::vocabulary_loss (ops/linear.h) with gradients. Idea: forward already computes them, chunk by chunk of
-/// rows, so that the logits [N, V] never exist at once. Differentiable once.
+/// ops::vocabulary_loss (ops/linear.h), float32, for inputs that linear() supports, with gradients. Idea:
+/// forward already computes them, chunk by chunk of rows, so that the logits [N, V] never exist at once.
+/// Differentiable once.
 at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& targets, double smoothing);
 

@@ -72,7 +72,8 @@ bool shares_rows(const MatrixProduct& p, std::size_t threads) {
   };
   // A thread that is late holds up the others for a part at most: with few panels that is long.
   const bool coarse = !split && p.columns < 4 * threads * kPanelColumns && p.rows >= kManyRows * threads;
-  return coarse || cost(most(p.rows, kTileRows), p.columns) <= cost(p.rows, most(p.columns, kPanelColumns));
+  return coarse || cost(most(p.rows, split ? kSplitSide : kTileRows), p.columns) <=
+                       cost(p.rows, most(p.columns, kPanelColumns));
 }
 
 // Rows of which a part has a multiple.

@@ -6,8 +6,8 @@
 // instructions multiply float32. Idea: a float32 is the sum of three bfloat16 of 8 bits each, its high,
 // middle and low part. Of the nine products of two such sums, six are added in float32; the other three are
 // smaller than the rounding of a float32 (Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial
-// Intelligence Datatype For Higher-Precision Computations", 2019). Numbers from 3.39e38 on become infinite,
-// infinite ones NaN.
+// Intelligence Datatype For Higher-Precision Computations", 2019). Numbers from 3.39e38 on, and
+// infinite ones, give NaN; denormal ones count as zero, and below 1e-33 digits are lost.
 namespace zoo::kernels {
 
 /// Rows of a region should begin at multiples of this; its columns, too.

@@ -89,16 +89,22 @@ std::vector<Box> label_places(const std::vector<WordPoint>& points, const Interv
   return places;
 }
 
-// The losses under a key of a metrics.jsonl as gnuplot's inline data: lines of "iteration loss".
-std::string losses_in(const std::string& metrics, const char* key) {
-  std::string points;
-  std::istringstream lines(metrics);
+// The losses of a metrics.jsonl as gnuplot's inline data: lines of "iteration loss".
+struct Curves {
+  std::string train, val;
+};
+
+Curves read_curves(const std::filesystem::path& metrics) {
+  Curves curves;
+  std::istringstream lines(read_file(metrics));
   for (std::string line; std::getline(lines, line);) {
     const auto object = parse_json(line);
-    if (object.is_object() && object.contains("iter") && object.contains(key) && object[key].is_number())
-      points += object["iter"].dump() + " " + object[key].dump() + "\n";
+    if (!object.is_object() || !object.contains("iter")) continue;
+    for (const auto& [key, points] : {std::pair("train_loss", &curves.train), {"val_loss", &curves.val}})
+      if (object.contains(key) && object[key].is_number())
+        *points += object["iter"].dump() + " " + object[key].dump() + "\n";
   }
-  return points;
+  return curves;
 }
 
 TextStyle text_style() {
@@ -297,8 +303,7 @@ void show_figure(const Figure& figure, const std::filesystem::path& stem, const 
 }
 
 void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output) {
-  const std::string log = read_file(metrics), train = losses_in(log, "train_loss"),
-                    val = losses_in(log, "val_loss");
+  const auto [train, val] = read_curves(metrics);
   if (train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
   std::string script = "$train << END\n" + train + "END\n$val << END\n" + val + "END\n";
   script += R"gp(

@@ -60,20 +60,18 @@ bool shares_rows(const MatrixProduct& p, std::size_t threads) {
     return (units + threads - 1) / threads * unit;
   };
   // Copies and reads cost as much as this many rows or columns more.
+  std::size_t of_b = p.b.column == 1 ? 8 : 24, of_a = p.a.row == 1 ? 8 : 2, unit = kTileRows;
   const bool split = is_split(p);
-  const std::size_t of_b = split             ? kSplitPacking
-                           : p.b.column == 1 ? 8
-                                             : 24,
-                    of_a = split          ? kSplitPacking
-                           : p.a.row == 1 ? 8
-                                          : 2;
+  if (split) {
+    of_a = of_b = kSplitPacking;
+    unit = kSplitSide;
+  }
   const auto cost = [&](std::size_t rows, std::size_t columns) {
     return rows * columns + of_b * columns + of_a * rows;
   };
   // A thread that is late holds up the others for a part at most: with few panels that is long.
   const bool coarse = !split && p.columns < 4 * threads * kPanelColumns && p.rows >= kManyRows * threads;
-  return coarse || cost(most(p.rows, split ? kSplitSide : kTileRows), p.columns) <=
-                       cost(p.rows, most(p.columns, kPanelColumns));
+  return coarse || cost(most(p.rows, unit), p.columns) <= cost(p.rows, most(p.columns, kPanelColumns));
 }
 
 // Rows of which a part has a multiple.

@@ -34,11 +34,10 @@ class SplitMemory {
   ZOO_INLINE std::byte* columns() const { return memory_.get() + kRows; }
 
  private:
-  static constexpr std::size_t kRows = kSplitRows / kTileSide * line_bytes(kSplitDepth),
-                               kPage = std::size_t{2} << 20,
-                               kSize =
-                                   (kRows + kSplitColumns / kTileSide * line_bytes(kSplitDepth) + kPage - 1) /
-                                   kPage * kPage;
+  static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static constexpr std::size_t kRows = kSplitRows / kTileSide * line_bytes(kSplitDepth);
+  static constexpr std::size_t kColumns = kSplitColumns / kTileSide * line_bytes(kSplitDepth);
+  static constexpr std::size_t kSize = (kRows + kColumns + kPage - 1) / kPage * kPage;
   AlignedMemory<std::byte, kPage> memory_{kSize};
 };
 
@@ -173,7 +172,7 @@ template <std::size_t V> void end_tiles(const MatrixProduct& p, const Place& at,
 
 // Calls f(first, size) for parts of [begin, end).
 template <class F> void for_parts(std::size_t begin, std::size_t end, std::size_t most, const F& f) {
-  for (std::size_t i = begin; i < end; i += most) f(i, end - i < most ? end - i : most);
+  for (std::size_t i = begin; i < end; i += most) f(i, smaller(end - i, most));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
   for (const auto& [key, value] : given->items()) {
     const bool digits =
         !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits || std::stol(key) >= vocab_size)
+    if (!digits || (key[0] == '0' && key != "0") || std::stol(key) >= vocab_size)
       RequestFields::refuse("logit_bias",
                             "has the key '" + excerpt(key, 40) + "', which is no id of the vocabulary");
     if (!value.is_number() || !(std::abs(value.get<double>()) <= 100))

@@ -265,6 +265,7 @@ class Api(ServeTest):
             ({"prompt": "a", "stop": ["x"] * 100}, ["stop", "16"]),
             ({"prompt": "a", "logit_bias": {"99999": 1}}, ["logit_bias", "99999"]),
             ({"prompt": "a", "logit_bias": {"1": 1000}}, ["logit_bias"]),
+            ({"prompt": "a", "logit_bias": {"7": 1, "007": 2}}, ["logit_bias", "'007'"]),
             ({"prompt": "a", "logit_bias": [1]}, ["logit_bias"]),
             ({"prompt": "a", "regex": "("}, ["regex"]),
             ({"prompt": "a", "json_schema": {"type": "nothing"}}, ["json_schema"]),

@@ -213,6 +213,7 @@ class ResponsesTest(ServeTest):
             self.assertEqual(self.responses.retrieve(answer.id).to_dict(), answer.to_dict())
         with self.assertRaisesRegex(openai.BadRequestError, "'stream' must be false"):
             self.responses.retrieve(first.id, stream=True)
+        self.assertEqual(self.server.request("GET", f"/v1/responses/{first.id}?upstream=true")[0], 200)
         self.assertEqual(self.server.request("HEAD", f"/v1/responses/{first.id}")[0], 200)  # which deletes nothing
         connection = self.server.connect()  # that goes on after a DELETE
         for status in (200, 404):

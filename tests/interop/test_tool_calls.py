@@ -275,6 +275,8 @@ class ToolCallTest(ServeTest):
         cases += [({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [
                      {"id": "abcdefgh1", "type": "function", "function": {"name": "a", "arguments": arguments}}]}]}, "JSON text of an object")
                    for arguments in ("{", '{"a": ' + "[" * 15000 + "]" * 15000 + "}")]
+        cases += [({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "tool_calls": calls}]}, words)
+                  for calls, words in (({"a": 1}, "must be a list of calls"), ([{"id": "a", "type": "custom"}], r"tool_calls\[0\]' must be an object with"))]
         for fields, words in cases:
             request = {"model": "qwen2.5", "messages": [{"role": "user", "content": "a"}], **fields}
             with self.assertRaisesRegex(openai.BadRequestError, words, msg=str(fields)):

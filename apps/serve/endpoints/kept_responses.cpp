@@ -53,7 +53,8 @@ ordered_json list_of(ordered_json items, const std::string& query) {
 }  // namespace
 
 WebReply answer_kept(ServerState& state, const WebRequest& request, const std::string& path) {
-  if (request.query.find("stream=true") != std::string::npos)
+  RequestFields query = fields_of(request.query);
+  if (const ordered_json* stream = query.get("stream"); stream != nullptr && *stream == "true")
     RequestFields::refuse("stream", "must be false: an answer that is kept is whole");
   const bool lists_items = request.method != "DELETE" && path.ends_with(kInputItems);
   const std::string id = lists_items ? path.substr(0, path.size() - kInputItems.size()) : path;

@@ -157,10 +157,13 @@ ToolUse read_tools(RequestFields& fields, WritingRequest& writing) {
 
 void prepare_tool_calls(ordered_json& message, const std::string& place, const WritingModel& model) {
   const auto calls = message.find("tool_calls");
-  if (calls == message.end() || !calls->is_array()) return;
+  if (calls == message.end()) return;
+  if (!calls->is_array()) RequestFields::refuse(place + ".tool_calls", "must be a list of calls");
   for (std::size_t i = 0; i < calls->size(); ++i) {
     ordered_json& call = (*calls)[i];
-    if (!call.is_object() || !call.contains("function") || !call["function"].is_object()) continue;
+    if (!call.is_object() || !call.contains("function") || !call["function"].is_object())
+      RequestFields::refuse(place + ".tool_calls[" + std::to_string(i) + "]",
+                            "must be an object with a 'function'");
     const auto arguments = call["function"].find("arguments");
     if (arguments == call["function"].end()) continue;
     const bool as_text = model.tool_calls && model.tool_calls->arguments_are_text;

@@ -30,6 +30,8 @@ struct MatrixProduct {
   // Receives pointwise(result), in result's layout; result becomes the slope. If absent, result receives it.
   float* activated = nullptr;
   const float* times = nullptr;  // in result's layout: result *= times
+  // Of a split product whose result is symmetric: tiles below the diagonal are left as they are.
+  bool upper_only = false;
 };
 
 /// Part of a result that a thread computes.

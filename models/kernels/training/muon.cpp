@@ -32,10 +32,16 @@ void mirror(float* square, std::size_t size) {
 
 // The upper half of result = a b, which is symmetric, and what its panels hold below the diagonal.
 void multiply_upper(const Matrix& a, const Matrix& b, std::size_t depth, float* result, std::size_t size) {
-  const MatrixProduct product{
-      .rows = size, .columns = size, .depth = depth, .a = a, .b = b, .result = result, .result_row = size};
-  // Split products pack all rows again for each part of the columns.
-  const std::size_t width = is_split(product) ? 4 * kPanelColumns : kPanelColumns;
+  const MatrixProduct product{.rows = size,
+                              .columns = size,
+                              .depth = depth,
+                              .a = a,
+                              .b = b,
+                              .result = result,
+                              .result_row = size,
+                              .upper_only = true};
+  // A split product would pack all rows again for each panel of the columns.
+  const std::size_t width = is_split(product) ? size : kPanelColumns;
   for (std::size_t column = 0; column < size; column += width) {
     const std::size_t last = smaller(column + width, size);
     multiply(product, {0, last, column, last});

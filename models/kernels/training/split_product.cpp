@@ -187,10 +187,12 @@ ZOO_AMX void multiply_split(const MatrixProduct& p, const Region& region) {
       pack_block({p.b.data + first * p.b.row + left * p.b.column, p.b.column, p.b.row, width, true}, depth,
                  memory.columns());
       for_parts(region.first_row, region.last_row, kSplitRows, [&](std::size_t top, std::size_t height) {
+        if (p.upper_only && top >= left + width) return;
         pack_block({p.a.data + top * p.a.row + first * p.a.column, p.a.row, p.a.column, height, false}, depth,
                    memory.rows());
         for_parts(0, width, kSplitSide, [&](std::size_t column, std::size_t columns) {
           for_parts(0, height, kSplitSide, [&](std::size_t row, std::size_t rows) {
+            if (p.upper_only && top + row > left + column) return;
             alignas(64) float sums[kSplitSide * kSplitSide];
             const std::size_t line = line_bytes(depth) / kTileSide;
             for (std::size_t r = 0; r < rows; ++r)

@@ -37,33 +37,6 @@ std::size_t PackedDecoder::cache_bytes_per_token() const {
   return PackedCache(stack_->cache_shape(1, 1)).position_bytes();
 }
 
-void PackedDecoder::logits(const float* hidden, std::size_t rows, float* result) const {
-  const auto width = static_cast<std::size_t>(config_.hidden_size);
-  const WeightType type = head_.weight().type;
-  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
-  const std::size_t row_bytes = kernels.row_bytes(type, width);
-  const std::size_t groups = kernels::scales_in_row(type, width);
-  const std::lock_guard turn(turn_);
-  prepared_.grow_to(rows * row_bytes);
-  scales_.grow_to(rows * groups * sizeof(float));
-  sums_.grow_to(rows * kernels::sums_in_row(type, width) * sizeof(std::int32_t));
-  const kernels::PreparedRows prepared{type, prepared_.data(), row_bytes, scales_.as<float>(),
-                                       sums_.as<std::int32_t>()};
-  const kernels::PackedProduct product{.weight = &head_.weight(),
-                                       .rows = prepared,
-                                       .row_count = rows,
-                                       .result = result,
-                                       .result_row = head_.weight().outputs,
-                                       .bias = head_.bias()};
-  run_team([&](const Team& team) {
-    const Team::Part own = team.part_of(rows);
-    kernels.prepare({.input = hidden, .input_row = width, .width = width}, prepared, own.first, own.last);
-    team.wait();
-    const Team::Part part = team.part_of(product.weight->outputs, kernels::kPanelOutputs);
-    kernels.multiply(product, part.first, part.last);
-  });
-}
-
 }  // namespace inference
 
 bool can_pack(const Model& model) {

@@ -47,19 +47,15 @@ class PackedDecoder : public DecodingModel {
  private:
   friend class PackedSession;
 
-  /// Logits [rows, V] of hidden states [rows, C] after the final norm.
-  void logits(const float* hidden, std::size_t rows, float* result) const;
-
   TransformerConfig config_;
   std::optional<PackedEmbeddings> embeddings_, encoder_embeddings_;
   std::unique_ptr<PackedStack> encoder_;  // of encoder-decoders only, like its embeddings
   std::unique_ptr<PackedStack> stack_;
   PackedLinear head_;
   std::vector<std::shared_ptr<const PackedAdapter>> adapters_;
-  mutable std::mutex turn_;  // of the session that uses the stacks' tables, the buffers or kept_
+  std::mutex turn_;  // of the session that uses the stacks' tables, the buffers or kept_
   Workspace workspace_;
-  std::shared_ptr<HeldSlots> kept_;          // by the last session that keeps
-  mutable Memory prepared_, scales_, sums_;  // of the head's product
+  std::shared_ptr<HeldSlots> kept_;  // by the last session that keeps
 };
 
 }  // namespace inference

@@ -35,9 +35,7 @@ void PackedStack::reserve_experts(std::size_t rows, Workspace& workspace) const 
   const std::size_t gate = is_gated(config_.activation) ? 2 : 1;
   const std::size_t widest =
       std::max({size(config_.expert_width()), size(config_.shared_expert_size), width});
-  workspace.prepared.grow_to(chosen * (widest + kernels::kGroup) * sizeof(float));
-  workspace.scales.grow_to(chosen * (widest / kernels::kGroup + 1) * sizeof(float));
-  workspace.sums.grow_to(chosen * (widest / kernels::kRun + 2) * sizeof(std::int32_t));
+  workspace.reserve_inputs(chosen, widest);
   workspace.normed.grow_to(rows * width * sizeof(float));
   workspace.probabilities.grow_to(rows * size(config_.num_experts) * sizeof(float));
   workspace.choices.grow_to(chosen * sizeof(Choice));

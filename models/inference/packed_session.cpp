@@ -135,7 +135,11 @@ class PackedSession : public DecodingSession {
       const auto scale = static_cast<float>(model_.config_.output_scale());
       for (std::size_t i = 0; i < count * width; ++i) hidden_.as<float>()[i] *= scale;
     }
-    model_.logits(hidden_.as<float>(), count, logits_.mutable_data_ptr<float>());
+    {
+      const std::lock_guard turn(model_.turn_);
+      model_.stack_->project_head(hidden_.as<float>(), count, model_.head_, logits_.mutable_data_ptr<float>(),
+                                  model_.workspace_);
+    }
     const double softcap = model_.config_.logits_softcap;
     if (softcap > 0) logits_.div_(softcap).tanh_().mul_(softcap);
     return wanted == Logits::kAll ? logits_ : logits_.squeeze(1);

@@ -92,15 +92,19 @@ std::size_t PackedStack::bytes() const {
   return sum;
 }
 
+void Workspace::reserve_inputs(std::size_t rows, std::size_t widest) {
+  // float32 is the widest type; there are at most a scale for each group and a sum for each run.
+  prepared.grow_to(rows * (widest + kernels::kGroup) * sizeof(float));
+  scales.grow_to(rows * (widest / kernels::kGroup + 1) * sizeof(float));
+  sums.grow_to(rows * (widest / kernels::kRun + 2) * sizeof(std::int32_t));
+}
+
 void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
   const std::size_t heads = size(config_.num_heads * config_.head_size());
   const std::size_t all_heads = heads + 2 * size(config_.kv_heads() * config_.head_size());
   const std::size_t inner = size(config_.feed_forward_size());
   const std::size_t widest = std::max({inner, heads, size(config_.hidden_size)});
-  // float32 is the widest type; there are at most a scale for each group and a sum for each run.
-  workspace.prepared.grow_to(pass.rows * (widest + kernels::kGroup) * sizeof(float));
-  workspace.scales.grow_to(pass.rows * (widest / kernels::kGroup + 1) * sizeof(float));
-  workspace.sums.grow_to(pass.rows * (widest / kernels::kRun + 2) * sizeof(std::int32_t));
+  workspace.reserve_inputs(pass.rows, widest);
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
   const Layer& layer = layers_.front();
@@ -147,6 +151,18 @@ void PackedStack::run(const Pass& pass, Workspace& workspace) {
     const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) layer(run, i);
     if (!final_norm_.empty()) normalize(run, pass.x, size(config_.hidden_size), final_norm_);
+  });
+}
+
+void PackedStack::project_head(const float* hidden, std::size_t rows, const PackedLinear& head, float* result,
+                               Workspace& workspace) const {
+  const Pass pass{.x = nullptr, .rows = rows};
+  workspace.reserve_inputs(rows, size(config_.hidden_size));
+  workspace.adapter_rank = 0;
+  const kernels::InferenceKernels& kernels = kernels::inference_kernels();
+  run_team([&](const Team& team) {
+    const Run run{team, pass, workspace, kernels};
+    project(run, hidden, {}, head, result, false);
   });
 }
 

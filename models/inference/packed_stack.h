@@ -62,6 +62,9 @@ struct Workspace {
   // Inputs of an adapted product in float32, and A x of each row: adapter_rank numbers.
   Memory adapted, adapted_inner;
   std::size_t adapter_rank = 0;  // 0: no sequence of the pass has an adapter
+
+  /// Makes room for so many rows of inputs, of at most `widest` numbers, in the type of any weight.
+  void reserve_inputs(std::size_t rows, std::size_t widest);
 };
 
 /// A TransformerStack for inference with packed weights: the same mathematics in our own kernels, on all
@@ -80,6 +83,10 @@ class PackedStack {
   std::shared_ptr<const PackedAdapter> adapter(const std::map<std::string, LowRankTerm>& terms) const;
 
   void run(const Pass& pass, Workspace& workspace);
+
+  /// Multiplies hidden states [rows, C] with a head's weight: result [rows, outputs].
+  void project_head(const float* hidden, std::size_t rows, const PackedLinear& head, float* result,
+                    Workspace& workspace) const;
 
   /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
   void append_memory(const float* hidden, const std::vector<SequenceRows>& sources, PackedCache& memory,

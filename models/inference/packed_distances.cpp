@@ -40,15 +40,14 @@ void PackedStack::pack_distances(TransformerStackImpl& stack) {
 // [count, count], the scores of each query for all positions, query by query.
 const float* PackedStack::distance_scores(const Run& run, const Layer& layer, std::size_t head,
                                           const SequenceRows& rows) const {
-  const std::size_t head_dim = size(config_.head_size()), heads = size(config_.num_heads),
-                    row = 3 * heads * head_dim, count = rows.count;
+  const std::size_t row = 3 * heads_ * head_dim_, count = rows.count;
   const std::size_t vectors = layer.distance_keys[head].weight().outputs;
   Memory& memory = run.workspace.pair_scores[run.team.rank()];
   memory.grow_to((2 * vectors + count) * count * sizeof(float));
   float* to_position = memory.as<float>();
   float* to_content = to_position + count * vectors;
   float* scores = to_content + count * vectors;
-  auto* queries = run.workspace.projected.as<float>() + rows.first_row * row + head * head_dim;
+  auto* queries = run.workspace.projected.as<float>() + rows.first_row * row + head * head_dim_;
   const auto multiply = [&](float* input, const PackedLinear& linear, float* result) {
     run.kernels.multiply({.weight = &linear.weight(),
                           .rows = {.type = WeightType::kFloat32,
@@ -60,7 +59,7 @@ const float* PackedStack::distance_scores(const Run& run, const Layer& layer, st
                          0, vectors);
   };
   multiply(queries, layer.distance_keys[head], to_position);
-  multiply(queries + heads * head_dim, layer.distance_queries[head], to_content);
+  multiply(queries + heads_ * head_dim_, layer.distance_queries[head], to_content);
   const auto scale = static_cast<float>(config_.score_scale());
   const std::int32_t* places = positions_.rows_by_distance();
   for (std::size_t t = 0; t < count; ++t) {

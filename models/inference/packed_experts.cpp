@@ -31,34 +31,34 @@ PackedStack::PackedExperts PackedStack::pack_experts(ExpertsImpl& experts, const
 }
 
 void PackedStack::reserve_experts(std::size_t rows, Workspace& workspace) const {
-  const std::size_t width = size(config_.hidden_size), chosen = rows * size(config_.experts_per_token);
+  const std::size_t chosen = rows * size(config_.experts_per_token);
   const std::size_t gate = is_gated(config_.activation) ? 2 : 1;
   const std::size_t widest =
-      std::max({size(config_.expert_width()), size(config_.shared_expert_size), width});
+      std::max({size(config_.expert_width()), size(config_.shared_expert_size), width_});
   workspace.reserve_inputs(chosen, widest);
-  workspace.normed.grow_to(rows * width * sizeof(float));
+  workspace.normed.grow_to(rows * width_ * sizeof(float));
   workspace.probabilities.grow_to(rows * size(config_.num_experts) * sizeof(float));
   workspace.choices.grow_to(chosen * sizeof(Choice));
-  workspace.gathered.grow_to(chosen * width * sizeof(float));
-  workspace.expert_outputs.grow_to(chosen * width * sizeof(float));
+  workspace.gathered.grow_to(chosen * width_ * sizeof(float));
+  workspace.expert_outputs.grow_to(chosen * width_ * sizeof(float));
   workspace.inner.grow_to(chosen * size(config_.expert_width()) * gate * sizeof(float));
   workspace.expert_begins.resize(size(config_.num_experts) + 1);
   if (config_.shared_expert_size == 0) return;
   workspace.inner.grow_to(rows * size(config_.shared_expert_size) * gate * sizeof(float));
-  workspace.shared_output.grow_to(rows * (width + 1) * sizeof(float));  // and the gate of each row
+  workspace.shared_output.grow_to(rows * (width_ + 1) * sizeof(float));  // and the gate of each row
 }
 
 void PackedStack::mix_experts(const Run& run, const Layer& layer, float* result) const {
-  const std::size_t width = size(config_.hidden_size), per_token = size(config_.experts_per_token);
+  const std::size_t per_token = size(config_.experts_per_token);
   auto* normed = run.workspace.normed.as<float>();
   const Team::Part own = run.team.part_of(run.pass.rows);
   const kernels::PreparedRows rows{
-      .type = WeightType::kFloat32, .data = run.workspace.normed.data(), .row_bytes = width * sizeof(float)};
+      .type = WeightType::kFloat32, .data = run.workspace.normed.data(), .row_bytes = width_ * sizeof(float)};
   if (layer.feed_forward_norms.before.empty()) {
-    std::memcpy(normed + own.first * width, run.pass.x + own.first * width,
-                (own.last - own.first) * width * sizeof(float));
+    std::memcpy(normed + own.first * width_, run.pass.x + own.first * width_,
+                (own.last - own.first) * width_ * sizeof(float));
   } else {
-    run.kernels.prepare(normalized(run.pass.x, layer.feed_forward_norms.before, width), rows, own.first,
+    run.kernels.prepare(normalized(run.pass.x, layer.feed_forward_norms.before, width_), rows, own.first,
                         own.last);
   }
   run.team.wait();
@@ -69,18 +69,18 @@ void PackedStack::mix_experts(const Run& run, const Layer& layer, float* result)
   const auto* choices = run.workspace.choices.as<Choice>();
   const auto *outputs = run.workspace.expert_outputs.as<float>(),
              *shared = run.workspace.shared_output.as<float>();
-  const float* gates = has_shared ? shared + run.pass.rows * width : nullptr;
+  const float* gates = has_shared ? shared + run.pass.rows * width_ : nullptr;
   const bool adds = result == run.pass.x;
   for (std::size_t row = own.first; row < own.last; ++row) {
-    float* sum = result + row * width;
+    float* sum = result + row * width_;
     const float gate = has_shared ? 1.0F / (1.0F + std::exp(-gates[row])) : 0.0F;
-    for (std::size_t i = 0; i < width; ++i) {
+    for (std::size_t i = 0; i < width_; ++i) {
       const float before = adds ? sum[i] : 0.0F;
-      sum[i] = has_shared ? before + gate * shared[row * width + i] : before;
+      sum[i] = has_shared ? before + gate * shared[row * width_ + i] : before;
     }
     for (std::size_t c = row * per_token; c < (row + 1) * per_token; ++c) {
-      const float* output = outputs + choices[c].place * width;
-      for (std::size_t i = 0; i < width; ++i) sum[i] += choices[c].weight * output[i];
+      const float* output = outputs + choices[c].place * width_;
+      for (std::size_t i = 0; i < width_; ++i) sum[i] += choices[c].weight * output[i];
     }
   }
   run.team.wait();
@@ -109,11 +109,11 @@ void PackedStack::route(const Run& run, const PackedExperts& experts) const {
   run.team.wait();
   if (run.team.rank() == 0) sort_choices(run);
   run.team.wait();
-  const std::size_t width = size(config_.hidden_size);
   const auto* normed = run.workspace.normed.as<float>();
   auto* gathered = run.workspace.gathered.as<float>();
   for (std::size_t c = own.first * per_token; c < own.last * per_token; ++c)
-    std::memcpy(gathered + choices[c].place * width, normed + c / per_token * width, width * sizeof(float));
+    std::memcpy(gathered + choices[c].place * width_, normed + c / per_token * width_,
+                width_ * sizeof(float));
   run.team.wait();
 }
 
@@ -165,9 +165,8 @@ void PackedStack::run_experts(const Run& run, const PackedExperts& experts) cons
   const bool gated = is_gated(config_.activation);
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
-  const kernels::Preparation what{.input = run.workspace.gathered.as<float>(),
-                                  .input_row = size(config_.hidden_size),
-                                  .width = size(config_.hidden_size)};
+  const kernels::Preparation what{
+      .input = run.workspace.gathered.as<float>(), .input_row = width_, .width = width_};
   const kernels::PreparedRows rows = prepare(run, experts.up.front(), what, chosen);
   multiply_each(run.team, run.kernels, experts.up, begins, rows,
                 {.result = inner, .pointwise = gated ? kernels::Pointwise::kNone : f});
@@ -184,7 +183,7 @@ void PackedStack::run_shared(const Run& run, const PackedExperts& experts) const
   const auto* normed = run.workspace.normed.as<float>();
   auto* output = run.workspace.shared_output.as<float>();
   const PackedNorm none;  // the rows are normalised
-  project(run, normed, none, experts.shared_gate, output + run.pass.rows * size(config_.hidden_size), false);
+  project(run, normed, none, experts.shared_gate, output + run.pass.rows * width_, false);
   feed_forward(run, {experts.shared_up, experts.shared_down, normed, none}, output, nullptr);
 }
 

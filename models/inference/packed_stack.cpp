@@ -66,8 +66,8 @@ PackedStack::PackedStack(TransformerStackImpl& stack, const PackOptions& options
 CacheShape PackedStack::cache_shape(std::size_t slots, std::size_t capacity) const {
   CacheShape shape{.layers = size(config_.num_layers),
                    .slots = slots,
-                   .heads = size(config_.kv_heads()),
-                   .head_dim = size(config_.head_size()),
+                   .heads = kv_heads_,
+                   .head_dim = head_dim_,
                    .capacity = capacity,
                    .type = options_.cache};
   if (config_.sliding_window == 0) return shape;
@@ -100,17 +100,16 @@ void Workspace::reserve_inputs(std::size_t rows, std::size_t widest) {
 }
 
 void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
-  const std::size_t heads = size(config_.num_heads * config_.head_size());
-  const std::size_t all_heads = heads + 2 * size(config_.kv_heads() * config_.head_size());
+  const std::size_t heads = heads_ * head_dim_, all_heads = heads + 2 * kv_heads_ * head_dim_;
   const std::size_t inner = size(config_.feed_forward_size());
-  const std::size_t widest = std::max({inner, heads, size(config_.hidden_size)});
+  const std::size_t widest = std::max({inner, heads, width_});
   workspace.reserve_inputs(pass.rows, widest);
   workspace.projected.grow_to(pass.rows * all_heads * sizeof(float));
   workspace.attended.grow_to(pass.rows * heads * sizeof(float));
   const Layer& layer = layers_.front();
   if (config_.sublayer_order != SublayerOrder::kSequential || config_.residual_scale != 1 ||
       !layer.attention_norms.branch_end.empty() || !layer.feed_forward_norms.branch_end.empty())
-    workspace.branch.grow_to(pass.rows * size(config_.hidden_size) * sizeof(float));
+    workspace.branch.grow_to(pass.rows * width_ * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   if (config_.num_experts > 0) reserve_experts(pass.rows, workspace);
   workspace.adapter_rank = 0;
@@ -126,17 +125,16 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
     positions = std::max(positions, rows.end());
     if (pass.memory_lengths != nullptr) positions = std::max(positions, (*pass.memory_lengths)[rows.source]);
   }
-  const std::size_t head_dim = size(config_.head_size());
   const std::size_t whole = kernels::panel_count(positions) * kernels::kPanelOutputs;
   workspace.scratch.resize(team_size());
   workspace.head_caches.resize(team_size());
   workspace.pair_scores.resize(team_size());
   for (Memory& scratch : workspace.scratch)
-    scratch.grow_to(kernels::attention_scratch_bytes(head_dim, positions));
+    scratch.grow_to(kernels::attention_scratch_bytes(head_dim_, positions));
   if (pass.cache != nullptr) return;
   for (Memory& cache : workspace.head_caches)
-    cache.grow_to(kernels::key_bytes(options_.cache, head_dim, whole) +
-                  kernels::value_bytes(options_.cache, head_dim, whole));
+    cache.grow_to(kernels::key_bytes(options_.cache, head_dim_, whole) +
+                  kernels::value_bytes(options_.cache, head_dim_, whole));
 }
 
 void PackedStack::run(const Pass& pass, Workspace& workspace) {
@@ -150,14 +148,14 @@ void PackedStack::run(const Pass& pass, Workspace& workspace) {
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) layer(run, i);
-    if (!final_norm_.empty()) normalize(run, pass.x, size(config_.hidden_size), final_norm_);
+    if (!final_norm_.empty()) normalize(run, pass.x, width_, final_norm_);
   });
 }
 
 void PackedStack::project_head(const float* hidden, std::size_t rows, const PackedLinear& head, float* result,
                                Workspace& workspace) const {
   const Pass pass{.x = nullptr, .rows = rows};
-  workspace.reserve_inputs(rows, size(config_.hidden_size));
+  workspace.reserve_inputs(rows, width_);
   workspace.adapter_rank = 0;
   const kernels::InferenceKernels& kernels = kernels::inference_kernels();
   run_team([&](const Team& team) {
@@ -216,16 +214,15 @@ void PackedStack::cross_attention(const Run& run, std::size_t index) const {
 
 void PackedStack::finish(const Run& run, const SublayerNorms& norms, float* result) const {
   if (result != run.pass.x) add_branch(run, norms.branch_end);
-  if (!norms.after.empty()) normalize(run, run.pass.x, size(config_.hidden_size), norms.after);
+  if (!norms.after.empty()) normalize(run, run.pass.x, width_, norms.after);
 }
 
 void PackedStack::add_branch(const Run& run, const PackedNorm& norm) const {
-  const std::size_t width = size(config_.hidden_size);
   auto* branch = run.workspace.branch.as<float>();
-  if (!norm.empty()) normalize(run, branch, width, norm);
+  if (!norm.empty()) normalize(run, branch, width_, norm);
   const Team::Part part = run.team.part_of(run.pass.rows);
   const auto scale = static_cast<float>(config_.residual_scale);
-  for (std::size_t i = part.first * width; i < part.last * width; ++i) run.pass.x[i] += scale * branch[i];
+  for (std::size_t i = part.first * width_; i < part.last * width_; ++i) run.pass.x[i] += scale * branch[i];
   run.team.wait();
 }
 
@@ -316,8 +313,8 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
   const bool gated = is_gated(config_.activation);
   const kernels::Pointwise f = pointwise(gate_of(config_.activation));
   auto* inner = run.workspace.inner.as<float>();
-  const std::size_t width = size(config_.hidden_size), up = network.up.weight().outputs;
-  const kernels::Preparation read = normalized(network.input, network.norm, width);
+  const std::size_t up = network.up.weight().outputs;
+  const kernels::Preparation read = normalized(network.input, network.norm, width_);
   multiply(run, network.up,
            {.rows = prepare(run, network.up, read, run.pass.rows),
             .result = inner,
@@ -331,7 +328,7 @@ void PackedStack::feed_forward(const Run& run, const Network& network, float* re
   multiply(run, network.down,
            {.rows = prepare(run, network.down, what, run.pass.rows),
             .result = result,
-            .result_row = width,
+            .result_row = width_,
             .adds = result == run.pass.x},
            what, next);
 }

@@ -188,6 +188,8 @@ class PackedStack {
   kernels::Preparation normalized(const float* x, const PackedNorm& norm, std::size_t width) const;
 
   TransformerConfig config_;
+  const std::size_t width_ = size(config_.hidden_size), head_dim_ = size(config_.head_size()),
+                    heads_ = size(config_.num_heads), kv_heads_ = size(config_.kv_heads());
   PackOptions options_;
   std::vector<Layer> layers_;  // one if all layers share it
   PackedNorm final_norm_;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <type_traits>
 
 #include <ATen/ops/tensor.h>
 #include <c10/util/irange.h>
@@ -230,14 +229,9 @@ RowHistories DecodingBatch::histories() const {
 }
 
 void DecodingBatch::select(const std::vector<std::int64_t>& rows) {
-  const auto chosen = [&rows](const auto& all) {
-    std::remove_cvref_t<decltype(all)> some;
-    for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
-    return some;
-  };
-  tokens_ = chosen(tokens_);
-  given_ = chosen(given_);
-  starts_ = chosen(starts_);
+  tokens_ = selected(tokens_, rows);
+  given_ = selected(given_, rows);
+  starts_ = selected(starts_, rows);
   session_->select(rows);
 }
 

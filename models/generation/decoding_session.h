@@ -29,6 +29,13 @@ inline void require_model_id(std::string_view where, std::int64_t id, std::int64
     throw Error(where, "the id ", id, " is outside the model's vocabulary of ", vocab_size, " ids");
 }
 
+/// Element rows[b] of `all` for each row b.
+template <class T> std::vector<T> selected(const std::vector<T>& all, const std::vector<std::int64_t>& rows) {
+  std::vector<T> some;
+  for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
+  return some;
+}
+
 /// There is no memory for the tokens that read() gives to a row. Nothing was read; the other rows can go on.
 struct RowMemoryError : std::runtime_error {
   RowMemoryError(std::size_t number, const std::string& message) : std::runtime_error(message), row(number) {}

@@ -66,13 +66,8 @@ class RowLoop : public TokenLoop {
 
   void keep(const std::vector<std::int64_t>& going) {
     if (!going.empty()) rows_.select(going);
-    for (std::size_t b = 0; b < going.size(); ++b) {
-      const auto from = static_cast<std::size_t>(going[b]);
-      numbers_[b] = numbers_[from];
-      states_[b] = states_[from];
-    }
-    numbers_.resize(going.size());
-    states_.resize(going.size());
+    numbers_ = selected(numbers_, going);
+    states_ = selected(states_, going);
   }
 
   GenerationTask& task_;

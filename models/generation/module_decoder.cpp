@@ -101,18 +101,13 @@ class ModuleSession : public DecodingSession {
   void select(const std::vector<std::int64_t>& rows) override {
     const c10::InferenceMode inference;
     if (rows.empty()) throw Error("a session must keep a row");
-    const auto chosen = [&](const std::vector<std::int64_t>& all) {
-      std::vector<std::int64_t> some;
-      for (const std::int64_t row : rows) some.push_back(all.at(static_cast<std::size_t>(row)));
-      return some;
-    };
     if (rows == indices_below<std::int64_t>(lengths_.size())) return;
-    begins_ = chosen(begins_);
-    lengths_ = chosen(lengths_);
+    begins_ = selected(begins_, rows);
+    lengths_ = selected(lengths_, rows);
     const at::Tensor index = at::tensor(rows, at::kLong).to(device());
     bool new_sources = false;
     if (source_.ids.defined()) {
-      std::vector<std::int64_t> sources = chosen(source_.rows);
+      std::vector<std::int64_t> sources = selected(source_.rows, rows);
       new_sources = sources != source_.rows;  // beams of one text may only swap rows
       source_.rows = std::move(sources);
     }

@@ -147,8 +147,7 @@ class PackedSession : public DecodingSession {
 
   void select(const std::vector<std::int64_t>& rows) override {
     TORCH_CHECK(!rows.empty(), "a session needs at least one row");
-    std::vector<Row> chosen;
-    for (const std::int64_t row : rows) chosen.push_back(rows_.at(static_cast<std::size_t>(row)));
+    std::vector<Row> chosen = selected(rows_, rows);
     std::vector<bool> taken(held_.cache.shape().slots, false);
     for (const Row& row : chosen) taken[row.slot] = true;
     std::vector<bool> owned(taken.size(), false);

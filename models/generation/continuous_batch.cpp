@@ -177,8 +177,7 @@ bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
   const auto known = std::ssize(scored_.beginning(request, prompt));
   return std::ranges::any_of(rows_, [&](const BatchRow& row) {
     const BatchRequest& other = *row.work->request;
-    if (!row.reads() || !other.scores_prompt || other.adapter != request.adapter ||
-        other.likeliest != request.likeliest)
+    if (!row.reads_and_scores() || other.adapter != request.adapter || other.likeliest != request.likeliest)
       return false;
     const auto alike = std::ranges::mismatch(row.tokens, prompt).in1 - row.tokens.begin();
     return 2 * (alike - known) > std::ssize(prompt) - known;
@@ -190,9 +189,7 @@ bool ContinuousBatch::is_being_scored(const BatchWork& work) const {
 ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
   std::shared_ptr<BatchWork> next = next_work();
   const auto scores = [](const BatchWork& work) { return work.request->scores_prompt; };
-  const bool scoring = (next && scores(*next)) ||
-                       std::any_of(rows_.begin(), rows_.end(),
-                                   [&](const BatchRow& row) { return row.reads() && scores(*row.work); });
+  const bool scoring = (next && scores(*next)) || std::ranges::any_of(rows_, &BatchRow::reads_and_scores);
   std::int64_t budget = prompt_tokens_at_once();
   Tokens tokens;
   const auto read_next = [&](BatchRow& row) {
@@ -225,9 +222,7 @@ ContinuousBatch::Tokens ContinuousBatch::next_tokens() {
 void ContinuousBatch::read() {
   const Tokens tokens = next_tokens();
   if (tokens.empty()) return;
-  const bool scoring = std::any_of(rows_.begin(), rows_.end(), [](const BatchRow& row) {
-    return row.reads() && row.work->request->scores_prompt;
-  });
+  const bool scoring = std::ranges::any_of(rows_, &BatchRow::reads_and_scores);
   at::Tensor logits;
   try {
     logits = session_->read(tokens, scoring ? DecodingSession::Logits::kAll : DecodingSession::Logits::kLast);
@@ -242,7 +237,7 @@ void ContinuousBatch::read() {
     std::vector<at::Tensor> last;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
       const at::Tensor own = logits[static_cast<std::int64_t>(b)].slice(0, 0, std::ssize(tokens[b]));
-      if (rows_[b].reads() && rows_[b].work->request->scores_prompt) {
+      if (rows_[b].reads_and_scores()) {
         rows_[b].score_prompt(own);
         if (rows_[b].read == rows_[b].given) scored_.keep(rows_[b]);
       }

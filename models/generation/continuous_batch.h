@@ -179,6 +179,7 @@ struct BatchRow {
   bool was_read = false, ended = false;
 
   bool reads() const { return !was_read; }
+  bool reads_and_scores() const { return reads() && work->request->scores_prompt; }
   std::int64_t unread() const { return static_cast<std::int64_t>(tokens.size() - read); }
 
   /// Adds the scores of the tokens that follow those just read, by logits [T, V]; at the end calls on_prompt.

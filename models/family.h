@@ -52,6 +52,9 @@ struct Preset {
 /// A causal decoder with the head: a DecoderModel (models/decoder/decoder.h), as most families have.
 std::shared_ptr<Model> build_decoder(const TransformerConfig& config, Head head);
 
+/// An encoder-decoder with the head: an EncoderDecoderModel (models/encoder_decoder/encoder_decoder.h).
+std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head);
+
 /// A family: its names, keys, weights, presets and the function that builds a model.
 struct Family {
   std::string model_type;   // as config.json says it

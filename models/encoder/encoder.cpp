@@ -2,6 +2,7 @@
 
 #include <ATen/ops/tanh.h>
 
+#include "data/base/error.h"
 #include "models/layers/parameter.h"
 
 namespace zoo::encoder {
@@ -171,6 +172,14 @@ void EncoderModel::remove_pooler() {
 decltype(Family::build) builder(const Style& style) {
   return [style](const TransformerConfig& config, Head head) {
     return std::make_shared<EncoderModel>(config, head, style);
+  };
+}
+
+decltype(Family::build) builder_beside(decltype(Family::build) others, const std::string& name) {
+  return [others = std::move(others), name](const TransformerConfig& config, Head head) {
+    if (config.shape != Shape::kEncoder) return others(config, head);
+    if (head != Head::kBase) throw Error(name, " has no ", name_of(head), " head (it has: base)");
+    return builder({.has_pooler = false})(config, head);
   };
 }
 

@@ -98,4 +98,8 @@ class EncoderModel : public Model {
 /// Family::build of encoders in this style.
 decltype(Family::build) builder(const Style& style);
 
+/// The same of a family whose encoders are bare models without a pooler, beside models that `others` builds.
+/// `name` is that of an encoder in messages.
+decltype(Family::build) builder_beside(decltype(Family::build) others, const std::string& name);
+
 }  // namespace zoo::encoder

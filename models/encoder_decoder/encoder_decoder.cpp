@@ -108,4 +108,8 @@ ModelParts EncoderDecoderModel::parts() const {
           .head = head_parts()};
 }
 
+std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head) {
+  return std::make_shared<EncoderDecoderModel>(config, head);
+}
+
 }  // namespace zoo

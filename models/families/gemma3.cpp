@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
 #include "models/encoder/encoder.h"
 #include "models/families/kinds/llama_kind.h"
 
@@ -62,14 +61,6 @@ void write_ropes(const C& config, nlohmann::json& json) {
   json["rope_local_base_freq"] = config.window_rope_theta;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  if (config.shape != Shape::kEncoder) return build_decoder(config, head);
-  if (head != Head::kBase)
-    throw Error("a gemma3_text with use_bidirectional_attention has no ", name_of(head),
-                " head (it has: base)");
-  return encoder::builder({.has_pooler = false})(config, head);
-}
-
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
   C config = of_size(base(), {262144, hidden, layers, heads, inner, kv_heads});
@@ -100,7 +91,7 @@ Family family() {
                      {"rope_theta", read_ropes, write_ropes}}})},
       .presets = {{"gemma-3-270m", "Gemma 3 270M", sized(640, 18, 4, 1, 2048)},
                   {"gemma-3-1b", "Gemma 3 1B", sized(1152, 26, 4, 1, 6912)}},
-      .build = build,
+      .build = encoder::builder_beside(build_decoder, "a gemma3_text with use_bidirectional_attention"),
       .weight_table = llama_weights,
   };
 }

@@ -8,9 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/error.h"
 #include "models/encoder/encoder.h"
-#include "models/encoder_decoder/encoder_decoder.h"
 #include "models/families/kinds/shared.h"
 #include "models/formats/weight_files.h"
 
@@ -195,12 +193,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-std::shared_ptr<Model> build(const C& config, Head head) {
-  if (config.shape != Shape::kEncoder) return std::make_shared<EncoderDecoderModel>(config, head);
-  if (head != Head::kBase) throw Error("the encoder of a t5 has no ", name_of(head), " head (it has: base)");
-  return encoder::builder({.has_pooler = false})(config, head);
-}
-
 // As transformers 5, whatever tie_word_embeddings says: a projection beside the embedding is one of its own
 // unless the two are equal, and without one the embedding is the projection.
 void complete_config(C& config, const WeightFiles& files) {
@@ -263,7 +255,7 @@ Family t5_like(const char* model_type, const char* name, const char* description
       .base = base,
       .keys = keys(name, output),
       .presets = std::move(presets),
-      .build = build,
+      .build = encoder::builder_beside(build_encoder_decoder, "the encoder of a t5"),
       .weight_table = weights,
       .complete_config = complete_config,
   };

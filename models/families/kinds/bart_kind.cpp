@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_decoder/encoder_decoder.h"
-
 namespace zoo {
 namespace {
 
@@ -175,10 +173,6 @@ std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::st
 std::vector<Family::HeadEntry> bart_classifiers(const std::string& name) {
   return {{Head::kSequenceClassification, name + "ForSequenceClassification"},
           {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
-}
-
-std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head) {
-  return std::make_shared<EncoderDecoderModel>(config, head);
 }
 
 TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,

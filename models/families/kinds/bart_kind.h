@@ -26,8 +26,6 @@ std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::st
 /// NAMEForSequenceClassification and NAMEForQuestionAnswering.
 std::vector<Family::HeadEntry> bart_classifiers(const std::string& name);
 
-std::shared_ptr<Model> build_encoder_decoder(const TransformerConfig& config, Head head);
-
 /// `base` with both stacks of this size.
 TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
                              std::int64_t layers, std::int64_t heads, std::int64_t inner);

@@ -125,11 +125,9 @@ std::vector<ConfigKey> bart_keys() {
 }
 
 std::vector<ConfigKey> bart_head_keys(std::int64_t labels) {
-  ConfigKey names = label_keys();
-  names.read = [labels, read = names.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  ConfigKey names = then_read(label_keys(), [labels](const ConfigReader& reader, C& config) {
     if (!reader.has("id2label") && !reader.has("num_labels")) config.num_labels = labels;
-  };
+  });
   names.write = [labels, write = names.write](const C& config, nlohmann::json& json) {
     write(config, json);
     if (config.num_labels != labels && !json.contains("id2label")) json["num_labels"] = config.num_labels;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "models/families/kinds/shared.h"
 
 namespace zoo {
 namespace {
@@ -185,14 +186,13 @@ ConfigKey partial_rotary_key(const std::string& name, double absent) {
 }
 
 std::vector<ConfigKey> rope_keys() {
-  ConfigKey whole = partial_rotary_key("partial_rotary_factor", 1.0);
-  whole.read = [read = whole.read](const ConfigReader& reader, C& config) {
-    read(reader, config);
+  const auto refuse_part = [](const ConfigReader& reader, C& config) {
     if (config.rotary_dim == config.head_size()) return;
     for (const char* key : {"rope_scaling", "rope_parameters"})
       if (reader.has(key)) reader.refuse(key, "expected a partial_rotary_factor of 1");
     reader.refuse("partial_rotary_factor", "expected 1");
   };
+  ConfigKey whole = then_read(partial_rotary_key("partial_rotary_factor", 1.0), refuse_part);
   whole.write = {};
   return {rope_key(), whole};
 }

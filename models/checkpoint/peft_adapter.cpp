@@ -128,7 +128,7 @@ class MergedTensors : public TensorFile {
   }
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
     const auto& [files, source, delta, entry] = changes_.at(name);
-    return delta.transposed().rows(begin, end).added_to(files->columns(source, begin, end));
+    return delta.transposed().rows(begin, end).added_to(files->file_of(source).columns(source, begin, end));
   }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
     changes_.at(name).files->give_back(changes_.at(name).source, begin, end);

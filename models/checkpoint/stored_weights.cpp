@@ -58,8 +58,9 @@ at::Tensor WeightRows::rows(std::int64_t begin, std::int64_t end) const {
   if (tensor_.defined()) return tensor_.slice(0, begin, end);
   std::vector<at::Tensor> parts;
   each_run(begin, end, [&](const Run& run) {
-    parts.push_back(transposed() ? stored_.files->columns(run.name, run.begin, run.end)
-                                 : stored_.files->rows(run.name, run.begin, run.end));
+    const TensorFile& file = stored_.files->file_of(run.name);
+    parts.push_back(transposed() ? file.columns(run.name, run.begin, run.end)
+                                 : file.rows(run.name, run.begin, run.end));
   });
   return (parts.size() == 1 ? parts[0] : at::cat(parts, 0)).to(stored_.dtype);
 }
@@ -69,7 +70,7 @@ std::set<std::string> WeightRows::block_types(std::int64_t begin, std::int64_t e
   if (tensor_.defined()) return types;
   bool all = true;
   each_run(begin, end, [&](const Run& run) {
-    all = all && stored_.files->has_blocks(run.name, transposed());
+    all = all && stored_.files->file_of(run.name).has_blocks(run.name, transposed());
     if (all) types.insert(stored_.files->entry(run.name).quantized);
   });
   return all ? types : std::set<std::string>();
@@ -77,13 +78,13 @@ std::set<std::string> WeightRows::block_types(std::int64_t begin, std::int64_t e
 
 std::string WeightRows::source() const {
   const std::string& name = stored_.name.theirs.front();
-  return stored_.files->path(name).string() + ": tensor '" + name + "'";
+  return stored_.files->file_of(name).path().string() + ": tensor '" + name + "'";
 }
 
 BlockRows WeightRows::blocks(std::int64_t begin, std::int64_t end) const {
   BlockRows rows;
   each_run(begin, end, [&](const Run& run) {
-    stored_.files->append_blocks(run.name, transposed(), run.begin, run.end, rows);
+    stored_.files->file_of(run.name).append_blocks(run.name, transposed(), run.begin, run.end, rows);
   });
   return rows;
 }

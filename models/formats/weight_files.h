@@ -32,27 +32,18 @@ class WeightFiles {
 
   const std::vector<std::string>& names() const { return names_; }
   bool contains(const std::string& name) const { return where_.count(name) != 0; }
-  const TensorEntry& entry(const std::string& name) const { return where_.at(name)->entry(name); }
-  at::Tensor tensor(const std::string& name) const { return where_.at(name)->tensor(name); }
+  /// The file that has the tensor.
+  const TensorFile& file_of(const std::string& name) const { return *where_.at(name); }
+  const TensorEntry& entry(const std::string& name) const { return file_of(name).entry(name); }
+  at::Tensor tensor(const std::string& name) const { return file_of(name).tensor(name); }
   /// True if both tensors have the same type, shape and numbers. Compares parts of them, whose pages it gives
   /// back, so that memory holds neither as a whole, and remembers its answer.
   bool equal(const std::string& a, const std::string& b) const;
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
-    return where_.at(name)->rows(name, begin, end);
-  }
-  at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const {
-    return where_.at(name)->columns(name, begin, end);
-  }
-  const std::filesystem::path& path(const std::string& name) const { return where_.at(name)->path(); }
-  bool has_blocks(const std::string& name, bool columns) const {
-    return where_.at(name)->has_blocks(name, columns);
-  }
-  void append_blocks(const std::string& name, bool columns, std::int64_t begin, std::int64_t end,
-                     BlockRows& rows) const {
-    where_.at(name)->append_blocks(name, columns, begin, end, rows);
+    return file_of(name).rows(name, begin, end);
   }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const {
-    where_.at(name)->give_back(name, begin, end);
+    file_of(name).give_back(name, begin, end);
   }
   /// The same of a whole tensor.
   void give_back(const std::string& name) const {

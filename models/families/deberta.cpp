@@ -96,7 +96,8 @@ ConfigKeys keys() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table{.names = bert_weights("_proj")};
+  WeightTable table{
+      .names = bert_weights({.projections = {"self.query_proj", "self.key_proj", "self.value_proj"}})};
   table.names.push_back({"stack.distance_vectors.weight", {"encoder.rel_embeddings.weight"}});
   add_weights_and_biases(table, {{"stack.distance_norm", {"encoder.LayerNorm"}},
                                  {"prediction_dense", {"cls.predictions.transform.dense"}},

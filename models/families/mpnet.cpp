@@ -16,29 +16,12 @@ C base() {
 }
 
 WeightTable weights(const C& config) {
-  const std::string layer = "encoder.layer.{}.";
-  WeightTable table;
-  // clang-format off
-  table.names = {
-      {"embeddings.token.weight",    {"embeddings.word_embeddings.weight"}},
-      {"embeddings.position.weight", {"embeddings.position_embeddings.weight"}},
-      {"stack.position_bias.weight", {"encoder.relative_attention_bias.weight"}},
-  };
-  add_weights_and_biases(table, {
-      {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      q_k_v(layer + "attention.attn.")},
-      {"stack.blocks.{}.attention.out",      {layer + "attention.attn.o"}},
-      {"stack.blocks.{}.attention_norm",     {layer + "attention.LayerNorm"}},
-      {"stack.blocks.{}.feed_forward.up",    {layer + "intermediate.dense"}},
-      {"stack.blocks.{}.feed_forward.down",  {layer + "output.dense"}},
-      {"stack.blocks.{}.feed_forward_norm",  {layer + "output.LayerNorm"}},
-      {"pooler.dense",                       {"pooler.dense"}},
-      {"token_classifier",                   {"classifier"}},
-      {"span",                               {"qa_outputs"}},
-  });
-  // clang-format on
+  WeightTable table{
+      .names = bert_weights({.projections = q_k_v("attn."), .out = "attn.o", .norm = "LayerNorm"}),
+      .prefix = "mpnet."};
+  // In the place of token types, which it lacks.
+  table.names[2] = {"stack.position_bias.weight", {"encoder.relative_attention_bias.weight"}};
   add_roberta_heads(table, config);
-  table.prefix = "mpnet.";
   return table;
 }
 

@@ -51,7 +51,10 @@ ConfigKey classifier_dropout_key() {
   return {"classifier_dropout", read, write, {&C::classifier_dropout, &C::token_dropout}};
 }
 
-std::vector<WeightName> bert_weights(const std::string& projection) {
+std::vector<WeightName> bert_weights(const BertAttention& names) {
+  const std::string attention = "encoder.layer.{}.attention.";
+  std::vector<std::string> projections;
+  for (const std::string& name : names.projections) projections.push_back(attention + name);
   WeightTable table;
   // clang-format off
   table.names = {
@@ -61,11 +64,9 @@ std::vector<WeightName> bert_weights(const std::string& projection) {
   };
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
-      {"stack.blocks.{}.attention.qkv",      {"encoder.layer.{}.attention.self.query" + projection,
-                                              "encoder.layer.{}.attention.self.key" + projection,
-                                              "encoder.layer.{}.attention.self.value" + projection}},
-      {"stack.blocks.{}.attention.out",      {"encoder.layer.{}.attention.output.dense"}},
-      {"stack.blocks.{}.attention_norm",     {"encoder.layer.{}.attention.output.LayerNorm"}},
+      {"stack.blocks.{}.attention.qkv",      projections},
+      {"stack.blocks.{}.attention.out",      {attention + names.out}},
+      {"stack.blocks.{}.attention_norm",     {attention + names.norm}},
       {"stack.blocks.{}.feed_forward.up",    {"encoder.layer.{}.intermediate.dense"}},
       {"stack.blocks.{}.feed_forward.down",  {"encoder.layer.{}.output.dense"}},
       {"stack.blocks.{}.feed_forward_norm",  {"encoder.layer.{}.output.LayerNorm"}},

@@ -16,9 +16,14 @@ std::vector<ConfigKey> bert_keys();
 /// The dropout of heads that classify. An absent key, or null, says that of the hidden states.
 ConfigKey classifier_dropout_key();
 
-/// Weights of BertModel: the embeddings and the layers. The names of the projections to queries, keys and
-/// values end in `projection`.
-std::vector<WeightName> bert_weights(const std::string& projection = "");
+/// Names of what the attention of BertModel's layers has, which its relatives call otherwise.
+struct BertAttention {
+  std::vector<std::string> projections = {"self.query", "self.key", "self.value"};
+  std::string out = "output.dense", norm = "output.LayerNorm";
+};
+
+/// Weights of BertModel: the embeddings and the layers.
+std::vector<WeightName> bert_weights(const BertAttention& names = {});
 
 /// Adds the heads of RoBERTa and MPNet, and sets what their names begin with.
 void add_roberta_heads(WeightTable& table, const TransformerConfig& config);

@@ -1,8 +1,6 @@
 // ALBERT (Lan et al., 2020): BERT with narrow embedding tables that a projection widens, and one layer whose
 // weights serve all. Groups of layers are refused: no published model has them.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::albert {

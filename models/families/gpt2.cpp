@@ -2,8 +2,6 @@
 // LayerNorm before the sublayers, learned positions, tanh-GELU and an output projection tied to the
 // embedding.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt2 {

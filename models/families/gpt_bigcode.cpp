@@ -1,8 +1,6 @@
 // GPTBigCode (Ben Allal et al., 2023), SantaCoder's and StarCoder's: GPT-2 whose heads share one key and
 // value.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt_bigcode {

@@ -1,8 +1,6 @@
 // Llama (Touvron et al., 2023; Dubey et al., 2024): a causal decoder with RMSNorm before the sublayers,
 // rotary positions, SwiGLU, fewer key/value heads than query heads, no biases.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::llama {

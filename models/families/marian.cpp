@@ -1,8 +1,6 @@
 // Marian (Junczys-Dowmunt et al., 2018), as the OPUS-MT translators have it: the transformer of Vaswani et
 // al. (2017) with SiLU. Source and target share their vocabulary.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo::family::marian {

@@ -1,7 +1,5 @@
 // Mistral (Jiang et al., 2023): a Llama whose attention sees a sliding window.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mistral {

@@ -1,8 +1,6 @@
 // Mixtral (Jiang et al., 2024): a Mistral whose feed-forward is a mixture of 8 experts, of which each token
 // reads 2.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 

@@ -1,8 +1,6 @@
 // OPT (Zhang et al., 2022): a GPT with ReLU, whose learned positions count the tokens that the attention mask
 // keeps.
 
-#include <nlohmann/json.hpp>
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::opt {

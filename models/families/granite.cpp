@@ -48,13 +48,11 @@ Family family() {
       .heads = {{Head::kCausalLm, "GraniteForCausalLM"}, {Head::kBase, "GraniteModel"}},
       .base = base(),
       .keys = {"Granite",
-               concatenated(
-                   {llama_keys(),
-                    rope_keys(),
-                    {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
-                     positive_key("embedding_multiplier", &C::embedding_scale),
-                     positive_key("attention_multiplier", &C::attention_scale),
-                     positive_key("residual_multiplier", &C::residual_scale), logits_scaling_key()}})},
+               concatenated(rotary_llama_keys(),
+                            {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
+                             positive_key("embedding_multiplier", &C::embedding_scale),
+                             positive_key("attention_multiplier", &C::attention_scale),
+                             positive_key("residual_multiplier", &C::residual_scale), logits_scaling_key()})},
       .presets = {{"granite-3.0-2b", "Granite 3.0 2B", sized(2048, 40, 32, 8, 0.22)}},
       .weight_table = llama_weights,
   };

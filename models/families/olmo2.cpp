@@ -30,7 +30,7 @@ Family family() {
           "OLMo 2 (Walsh et al., 2025): Llama with norms after the sublayers and of queries and keys",
       .heads = decoder_heads("Olmo2"),
       .base = base(),
-      .keys = {"OLMo 2", concatenated({llama_keys(), rope_keys(), {attention_bias_key()}})},
+      .keys = {"OLMo 2", concatenated(rotary_llama_keys(), {attention_bias_key()})},
       .presets = {{"olmo-2-1b", "OLMo 2 1B", sized(2048, 16, 16, 8192)},
                   {"olmo-2-7b", "OLMo 2 7B", sized(4096, 32, 32, 11008)}},
       .weight_table = llama_weights,

@@ -41,8 +41,7 @@ Family family() {
       .heads = decoder_heads("Qwen3Moe"),
       .base = base(),
       .keys = {"Qwen3-MoE",
-               concatenated({llama_keys(),
-                             rope_keys(),
+               concatenated({rotary_llama_keys(),
                              // Unlike Qwen3's, the window is that of all layers.
                              {attention_bias_key(), qwen_window_key(), num_experts_key("num_experts"),
                               ignored_keys({"max_window_layers"})},

@@ -45,18 +45,21 @@ ConfigKey attention_bias_key() {
   return optional_key("attention_bias", {&C::qkv_bias, &C::attention_output_bias});
 }
 
-std::vector<ConfigKey> llama_keys(const std::string& activation) {
+std::vector<ConfigKey> llama_keys(const std::string& activation, ActivationUse use,
+                                  const std::string& epsilon) {
   return concatenated({usual_size_keys(),
                        {
                            optional_key("num_key_value_heads", &C::num_kv_heads),
                            optional_key("head_dim", &C::head_dim),
                            optional_key("max_position_embeddings", &C::max_positions),
-                           activation_key(activation, ActivationUse::kGate),
-                           optional_key("rms_norm_eps", &C::layer_norm_eps),
+                           activation_key(activation, use),
+                           optional_key(epsilon, &C::layer_norm_eps),
                            optional_key("attention_dropout", &C::attention_dropout),
                        },
                        usual_end_keys()});
 }
+
+std::vector<ConfigKey> rotary_llama_keys() { return concatenated(llama_keys(), rope_keys()); }
 
 TransformerConfig gemma_base() {
   TransformerConfig config = llama_base();

@@ -10,9 +10,14 @@ namespace zoo {
 /// Choices of the Llama kind: RMSNorm before the sublayers, rotary positions, SwiGLU, no biases.
 TransformerConfig llama_base();
 
-/// LlamaConfig without its biases and rotary positions; of Mistral, Qwen and others too. `activation` is the
-/// key of the gate's.
-std::vector<ConfigKey> llama_keys(const std::string& activation = "hidden_act");
+/// LlamaConfig without its biases and rotary positions. `activation` and `epsilon` are the keys of the
+/// feed-forward's activation and of the norms' epsilon.
+std::vector<ConfigKey> llama_keys(const std::string& activation = "hidden_act",
+                                  ActivationUse use = ActivationUse::kGate,
+                                  const std::string& epsilon = "rms_norm_eps");
+
+/// The same with rotary positions, of whole heads; of Mistral, Qwen and others too.
+std::vector<ConfigKey> rotary_llama_keys();
 
 /// attention_bias, of all four projections.
 ConfigKey attention_bias_key();

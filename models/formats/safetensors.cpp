@@ -97,82 +97,59 @@ std::string_view header_text(const MappedFile& file) {
   return {reinterpret_cast<const char*>(bytes.data()) + kLengthSize, static_cast<std::size_t>(length)};
 }
 
-class EntryParser {
- public:
-  EntryParser(const std::filesystem::path& path, const std::string& name, const json& value)
-      : path_(path), name_(name), value_(value) {}
-
-  SafetensorsFile::Entry parse() const {
-    if (!value_.is_object()) fail("must be an object");
-    for (const auto& [key, unused] : value_.items()) {
-      if (key != "dtype" && key != "shape" && key != "data_offsets")
-        fail("has the unknown key '" + key + "'");
-    }
-    SafetensorsFile::Entry entry{.dtype = dtype(), .shape = shape(), .begin = 0, .end = 0};
-    const json& offsets = list("data_offsets");
-    if (offsets.size() != 2) fail("must have two data_offsets");
-    entry.begin = unsigned_number(offsets[0], "data_offsets");
-    entry.end = unsigned_number(offsets[1], "data_offsets");
-    if (entry.begin > entry.end) fail("begins after it ends");
-    const std::size_t needed = bytes_of(entry.shape, c10::elementSize(entry.dtype));
-    if (entry.end - entry.begin != needed)
-      fail("needs " + std::to_string(needed) + " bytes by its shape and type, its offsets span " +
-           std::to_string(entry.end - entry.begin));
-    return entry;
+// Bytes of a tensor; nothing if they are too many.
+std::optional<std::size_t> byte_count(const std::vector<std::int64_t>& shape, std::size_t element) {
+  // Strides are products of the other sizes, even if one is zero, and have a sign.
+  std::size_t bytes = element;
+  for (const std::int64_t size : shape) {
+    const auto product = checked_product({bytes, static_cast<std::size_t>(std::max<std::int64_t>(size, 1))});
+    if (!product) return std::nullopt;
+    bytes = *product;
   }
+  return std::ranges::find(shape, 0) != shape.end() ? 0 : bytes;
+}
 
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(path_, ": tensor '", name_, "' ", what);
-  }
-
-  const json& list(const char* key) const {
-    const auto found = value_.find(key);
-    if (found == value_.end() || !found->is_array()) fail(std::string("must have a list '") + key + "'");
+SafetensorsFile::Entry parse_entry(const std::filesystem::path& path, const std::string& name,
+                                   const json& value) {
+  const auto fault = [&](const auto&... what) { return Error(path, ": tensor '", name, "' ", what...); };
+  const auto list_of = [&](const char* key) -> const json& {
+    const auto found = value.find(key);
+    if (found == value.end() || !found->is_array()) throw fault("must have a list '", key, "'");
     return *found;
+  };
+  const auto number_of = [&](const json& given, const char* key) {
+    if (!given.is_number_unsigned()) throw fault("has a '", key, "' of ", given.dump());
+    return given.get<std::size_t>();
+  };
+  if (!value.is_object()) throw fault("must be an object");
+  for (const auto& [key, unused] : value.items()) {
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      throw fault("has the unknown key '", key, "'");
   }
-
-  std::size_t unsigned_number(const json& value, const char* key) const {
-    if (!value.is_number_unsigned()) fail(std::string("has a '") + key + "' of " + value.dump());
-    return value.get<std::size_t>();
+  const auto dtype = value.find("dtype");
+  if (dtype == value.end() || !dtype->is_string()) throw fault("must have a string 'dtype'");
+  const auto* const type = std::ranges::find_if(
+      kTypes, [&](const auto& each) { return dtype->get_ref<const std::string&>() == each.second; });
+  if (type == std::end(kTypes)) throw fault("has the dtype ", dtype->dump(), ", which the zoo does not know");
+  SafetensorsFile::Entry entry{.dtype = type->first, .shape = {}};
+  for (const json& size : list_of("shape")) {
+    const std::size_t number = number_of(size, "shape");
+    if (number > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
+      throw fault("is too large");
+    entry.shape.push_back(static_cast<std::int64_t>(number));
   }
-
-  at::ScalarType dtype() const {
-    const auto found = value_.find("dtype");
-    if (found == value_.end() || !found->is_string()) fail("must have a string 'dtype'");
-    for (const auto& [type, name] : kTypes)
-      if (found->get_ref<const std::string&>() == name) return type;
-    fail("has the dtype " + found->dump() + ", which the zoo does not know");
-  }
-
-  std::vector<std::int64_t> shape() const {
-    std::vector<std::int64_t> sizes;
-    for (const json& size : list("shape")) {
-      const std::size_t number = unsigned_number(size, "shape");
-      if (number > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())) fail("is too large");
-      sizes.push_back(static_cast<std::int64_t>(number));
-    }
-    return sizes;
-  }
-
-  std::size_t bytes_of(const std::vector<std::int64_t>& shape, std::size_t element) const {
-    // Strides are products of the other sizes, even if one is zero, and have a sign.
-    std::size_t bytes = element;
-    bool empty = false;
-    for (const std::int64_t size : shape) {
-      empty = empty || size == 0;
-      const auto product =
-          checked_product({bytes, static_cast<std::size_t>(std::max<std::int64_t>(size, 1))});
-      if (!product) fail("is too large");
-      bytes = *product;
-    }
-    return empty ? 0 : bytes;
-  }
-
-  const std::filesystem::path& path_;
-  const std::string& name_;
-  const json& value_;
-};
+  const json& offsets = list_of("data_offsets");
+  if (offsets.size() != 2) throw fault("must have two data_offsets");
+  entry.begin = number_of(offsets[0], "data_offsets");
+  entry.end = number_of(offsets[1], "data_offsets");
+  if (entry.begin > entry.end) throw fault("begins after it ends");
+  const std::optional<std::size_t> needed = byte_count(entry.shape, c10::elementSize(entry.dtype));
+  if (!needed) throw fault("is too large");
+  if (entry.end - entry.begin != *needed)
+    throw fault("needs ", *needed, " bytes by its shape and type, its offsets span ",
+                entry.end - entry.begin);
+  return entry;
+}
 
 }  // namespace
 
@@ -197,7 +174,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
       }
       continue;
     }
-    entries_.emplace(name, EntryParser(path, name, value).parse());
+    entries_.emplace(name, parse_entry(path, name, value));
     names_.push_back(name);
   }
   const auto position = [&](const std::string& name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 
 #include <ATen/ops/tensor.h>
@@ -17,50 +18,38 @@ namespace {
 // A pass costs about as much as this many more rows in another pass.
 constexpr std::size_t kWorthwhile = 16;
 
-class Division {
- public:
-  explicit Division(const std::vector<TokenIds>& rows) : rows_(rows), order_(indices_below(rows.size())) {
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+// Adds the groups of rows, whose numbers are in the order of their tokens; returns the number of tokens
+// saved.
+std::size_t divide(const std::vector<TokenIds>& rows, std::span<const std::size_t> order,
+                   std::vector<SharedPrefix>& groups) {
+  if (order.size() == 1) {
+    groups.push_back({{order.front()}, 0});
+    return 0;
   }
+  // The common prefix of the first and the last row is common to all; only the first may end there.
+  const TokenIds &least = rows[order.front()], &greatest = rows[order.back()];
+  const auto parting = std::ranges::mismatch(least, greatest).in1;
+  const auto alike = static_cast<std::size_t>(parting - least.begin());
+  const std::size_t shared = std::min(alike, least.size() - 1);
+  const std::size_t together = (order.size() - 1) * shared;
 
-  // Adds the groups of the sorted rows [first, last); returns the number of tokens saved.
-  std::size_t divide(std::size_t first, std::size_t last, std::vector<SharedPrefix>& groups) const {
-    if (last - first == 1) {
-      groups.push_back({{order_[first]}, 0});
-      return 0;
-    }
-    // The common prefix of the first and the last row is common to all; only the first may end there.
-    const TokenIds &least = row(first), &greatest = row(last - 1);
-    const auto parting = std::ranges::mismatch(least, greatest).in1;
-    const auto alike = static_cast<std::size_t>(parting - least.begin());
-    const std::size_t shared = std::min(alike, least.size() - 1);
-    const std::size_t together = (last - first - 1) * shared;
-
-    std::vector<SharedPrefix> parts;
-    std::size_t apart = 0;
-    for (std::size_t begin = first, end = first; begin < last; begin = end) {
-      const auto parts_here = [&](std::size_t i) {
-        return row(begin).size() == alike || row(i)[alike] != row(begin)[alike];
-      };
-      for (end = begin + 1; end < last && !parts_here(end);) ++end;
-      apart += divide(begin, end, parts);
-    }
-    if (together >= kWorthwhile && together >= apart) {
-      groups.push_back({{order_.begin() + static_cast<std::ptrdiff_t>(first),
-                         order_.begin() + static_cast<std::ptrdiff_t>(last)},
-                        shared});
-      return together;
-    }
-    groups.insert(groups.end(), parts.begin(), parts.end());
-    return apart;
+  std::vector<SharedPrefix> parts;
+  std::size_t apart = 0;
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    const TokenIds& first = rows[order[begin]];
+    const auto parts_here = [&](std::size_t i) {
+      return first.size() == alike || rows[order[i]][alike] != first[alike];
+    };
+    for (end = begin + 1; end < order.size() && !parts_here(end);) ++end;
+    apart += divide(rows, order.subspan(begin, end - begin), parts);
   }
-
- private:
-  const TokenIds& row(std::size_t place) const { return rows_[order_[place]]; }
-
-  const std::vector<TokenIds>& rows_;
-  std::vector<std::size_t> order_;
-};
+  if (together >= kWorthwhile && together >= apart) {
+    groups.push_back({{order.begin(), order.end()}, shared});
+    return together;
+  }
+  groups.insert(groups.end(), parts.begin(), parts.end());
+  return apart;
+}
 
 void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig& config,
                    std::int64_t context) {
@@ -96,8 +85,10 @@ std::int64_t longrope_limit(const TransformerConfig& config) {
 }  // namespace
 
 std::vector<SharedPrefix> shared_prefixes(const std::vector<TokenIds>& rows) {
+  std::vector<std::size_t> order = indices_below(rows.size());
+  std::ranges::sort(order, {}, [&](std::size_t row) -> const TokenIds& { return rows[row]; });
   std::vector<SharedPrefix> groups;
-  if (!rows.empty()) Division(rows).divide(0, rows.size(), groups);
+  if (!rows.empty()) divide(rows, order, groups);
   return groups;
 }
 

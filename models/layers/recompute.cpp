@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -50,24 +51,6 @@ class RandomAndAutocast {
   at::ScalarType dtype_;
 };
 
-/// Restores a saved state while it lives.
-class RandomAndAutocastScope {
- public:
-  explicit RandomAndAutocastScope(const RandomAndAutocast& then) : now_(then.now()) {
-    then.restore();
-    at::autocast::increment_nesting();
-  }
-  ~RandomAndAutocastScope() {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    now_.restore();
-  }
-  RandomAndAutocastScope(const RandomAndAutocastScope&) = delete;
-  RandomAndAutocastScope& operator=(const RandomAndAutocastScope&) = delete;
-
- private:
-  RandomAndAutocast now_;
-};
-
 // Non-tensor inputs of the backward pass, in a form that the graph can hold.
 struct RecomputedCall : torch::CustomClassHolder {
   RecomputedCall(RecomputedPart the_part, std::size_t input_count, c10::Device device)
@@ -106,7 +89,13 @@ class Recompute : public torch::autograd::Function<Recompute> {
     torch::autograd::variable_list outputs;
     {
       const at::AutoGradMode with_graph(true);
-      const RandomAndAutocastScope scope(call.state);
+      const RandomAndAutocast now = call.state.now();
+      call.state.restore();
+      at::autocast::increment_nesting();
+      const auto restored = c10::make_scope_exit([&now] {
+        if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+        now.restore();
+      });
       outputs = call.part({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(call.inputs)});
     }
     const auto found = torch::autograd::grad(outputs, wanted, gradients, /*retain_graph=*/false,

@@ -176,17 +176,10 @@ WeightTable word_prediction_names(const C&) {
                     {"linear.bias", {"linear.bias"}}}};
 }
 
-WeightTable first_word_names(const C&) {
+WeightTable classifier_names(const std::string& attention) {
   return {.names = {{"embed.weight", {"embed.weight"}},
-                    {"qkv.weight", {"W_q.weight", "W_k.weight", "W_v.weight"}},
-                    {"fc.weight", {"fc.weight"}},
-                    {"fc.bias", {"fc.bias"}}}};
-}
-
-WeightTable last_word_names(const C&) {
-  return {.names = {{"embed.weight", {"embed.weight"}},
-                    {"attention.qkv.weight", {"W_q.weight", "W_k.weight", "W_v.weight"}},
-                    {"attention.out.weight", {"W_o.weight"}},
+                    {attention + "qkv.weight", q_k_v("W_", ".weight")},
+                    {attention + "out.weight", {"W_o.weight"}},
                     {"fc.weight", {"fc.weight"}},
                     {"fc.bias", {"fc.bias"}}}};
 }
@@ -226,7 +219,7 @@ Family family() {
       .keys = {"TinyTransformer", classifier_keys()},
       .presets = {{"tutorial-ambiguous", "'fruit fly' or 'fruit salad'", classifier({6, 8, 1, 1}, 4)}},
       .build = build<FirstWordClassifier>,
-      .weight_table = first_word_names,
+      .weight_table = [](const C&) { return classifier_names(""); },
   };
 }
 
@@ -245,7 +238,7 @@ Family family() {
       .keys = {"RegularizedMultiHead", classifier_keys()},
       .presets = {{"tutorial-disagreement", "colour and kind, a head each", classifier({9, 64, 1, 2}, 9)}},
       .build = build<LastWordClassifier>,
-      .weight_table = last_word_names,
+      .weight_table = [](const C&) { return classifier_names("attention."); },
   };
 }
 

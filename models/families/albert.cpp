@@ -26,13 +26,12 @@ ConfigKey embedding_size_key() {
 WeightTable weights(const C& config) {
   // The block that all layers share.
   const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",      {"embeddings.word_embeddings.weight"}},
       {"embeddings.position.weight",   {"embeddings.position_embeddings.weight"}},
       {"embeddings.token_type.weight", {"embeddings.token_type_embeddings.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"embeddings.norm",                   {"embeddings.LayerNorm"}},
       {"embeddings.projection",             {"encoder.embedding_hidden_mapping_in"}},

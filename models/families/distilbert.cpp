@@ -14,12 +14,11 @@ C base() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",    {"embeddings.word_embeddings.weight"}},
       {"embeddings.position.weight", {"embeddings.position_embeddings.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
       {"stack.blocks.{}.attention.qkv",      q_k_v("transformer.layer.{}.attention.", "_lin")},

@@ -17,12 +17,11 @@ C base() {
 
 WeightTable weights(const C& config) {
   constexpr auto kTransposed = WeightLayout::kTransposed;
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",    {"wte.weight"}},
       {"embeddings.position.weight", {"wpe.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"h.{}.ln_1"}},
       {"stack.blocks.{}.attention.qkv",     {"h.{}.attn.c_attn"}, kTransposed},

@@ -14,13 +14,12 @@ C base() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",    {"wte.weight"}},
       {"embeddings.position.weight", {"wpe.weight"}},
       {"score.weight",               {"score.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"h.{}.ln_1"}},
       {"stack.blocks.{}.attention.qkv",     {"h.{}.attn.c_attn"}, WeightLayout::kByHead,

@@ -32,14 +32,13 @@ WeightTable weights(const C& config) {
                        .layout = WeightLayout::kRotaryPairs,
                        .groups = config.num_heads,
                        .pairs = config.rotary_size() / 2};
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",              {"wte.weight"}},
       qkv,
       {"stack.blocks.{}.attention.out.weight", {"h.{}.attn.out_proj.weight"}},
       {"score.weight",                         {"score.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",       {"h.{}.ln_1"}},
       {"stack.blocks.{}.feed_forward.up",      {"h.{}.mlp.fc_in"}},

@@ -66,8 +66,7 @@ ConfigKey pooling_key() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
-  table.names = {{"embeddings.token.weight", {"embeddings.tok_embeddings.weight"}}};
+  WeightTable table{.names = {{"embeddings.token.weight", {"embeddings.tok_embeddings.weight"}}}};
   // clang-format off
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.norm"}},

@@ -44,9 +44,8 @@ ConfigKey attention_key() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",                  {"wte.weight"}},
       {"stack.blocks.{}.attention_norm.weight",    {"blocks.{}.norm_1.weight"}},
       {"stack.blocks.{}.attention.qkv.weight",     {"blocks.{}.attn.Wqkv.weight"}},
@@ -56,7 +55,7 @@ WeightTable weights(const C& config) {
       {"stack.blocks.{}.feed_forward.down.weight", {"blocks.{}.ffn.down_proj.weight"}},
       {"stack.final_norm.weight",                  {"norm_f.weight"}},
       {"score.weight",                             {"score.weight"}},
-  };
+  }};
   // clang-format on
   add_decoder_heads(table, config, "transformer.", "wte");
   return table;

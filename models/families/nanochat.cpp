@@ -26,15 +26,14 @@ WeightTable weights(const C& config) {
                       .rows = query_key_value_rows(config),
                       .pairs = config.head_size() / 2};
   };
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",                  {"embed_tokens.weight"}},
       projections("weight"),
       {"stack.blocks.{}.attention.out.weight",     {"layers.{}.self_attn.o_proj.weight"}},
       {"stack.blocks.{}.feed_forward.up.weight",   {"layers.{}.mlp.fc1.weight"}},
       {"stack.blocks.{}.feed_forward.down.weight", {"layers.{}.mlp.fc2.weight"}},
-  };
+  }};
   // clang-format on
   if (config.qkv_bias) table.names.push_back(projections("bias"));
   if (config.attention_output_bias)

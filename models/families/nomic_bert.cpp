@@ -58,10 +58,9 @@ ConfigKeys keys() {
 
 WeightTable weights(const C& config) {
   const std::string layer = "encoder.layers.{}.", module = "layers.{}.";
-  WeightTable table;
   // Names of the published files, and those of transformers' modules, which safetensors' save_model() writes.
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",                  {"embeddings.word_embeddings.weight"}},
       {"embeddings.token_type.weight",             {"embeddings.token_type_embeddings.weight"}},
       {.ours = "stack.blocks.{}.attention.qkv.weight",
@@ -74,7 +73,7 @@ WeightTable weights(const C& config) {
        .others = {module + "mlp.gate_proj.weight", module + "mlp.up_proj.weight"}},
       {.ours = "stack.blocks.{}.feed_forward.down.weight",
        .theirs = {layer + "mlp.fc2.weight"}, .others = {module + "mlp.down_proj.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {.ours = "embeddings.norm", .theirs = {"emb_ln"}, .others = {"embeddings.LayerNorm"}},
       {.ours = "stack.blocks.{}.attention_norm",

@@ -19,10 +19,9 @@ C base() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
-  table.names = {{"embeddings.token.weight", {"decoder.embed_tokens.weight"}},
-                 {"embeddings.position.weight", {"decoder.embed_positions.weight"}},
-                 {"score.weight", {"score.weight"}}};
+  WeightTable table{.names = {{"embeddings.token.weight", {"decoder.embed_tokens.weight"}},
+                              {"embeddings.position.weight", {"decoder.embed_positions.weight"}},
+                              {"score.weight", {"score.weight"}}}};
   // clang-format off
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"decoder.layers.{}.self_attn_layer_norm"}},

@@ -171,8 +171,7 @@ void add_stack(const std::string& ours, const std::string& theirs, const C& conf
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
-  table.names = {{"embeddings.token.weight", {"shared.weight"}}};
+  WeightTable table{.names = {{"embeddings.token.weight", {"shared.weight"}}}};
   table.tied = {{"encoder.embed_tokens.weight", "shared.weight"}};
   if (config.shape == Shape::kEncoder) {
     add_stack("stack.", "encoder.", config, table);

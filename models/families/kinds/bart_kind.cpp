@@ -142,9 +142,8 @@ std::vector<ConfigKey> bart_head_keys(std::int64_t labels) {
 }
 
 WeightTable bart_weights(const TransformerConfig& config) {
-  WeightTable table;
-  table.names = {{"embeddings.token.weight", {"shared.weight"}},
-                 {.ours = "output_bias", .theirs = {"final_logits_bias"}, .optional = true}};
+  WeightTable table{.names = {{"embeddings.token.weight", {"shared.weight"}},
+                              {.ours = "output_bias", .theirs = {"final_logits_bias"}, .optional = true}}};
   add_stack(table, "encoder", config.num_layers, /*is_decoder=*/false);
   add_stack(table, "decoder", config.decoder_layers(), /*is_decoder=*/true);
   if (config.tie_word_embeddings) {

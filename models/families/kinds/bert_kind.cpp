@@ -55,13 +55,12 @@ std::vector<WeightName> bert_weights(const BertAttention& names) {
   const std::string attention = "encoder.layer.{}.attention.";
   std::vector<std::string> projections;
   for (const std::string& name : names.projections) projections.push_back(attention + name);
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",      {"embeddings.word_embeddings.weight"}},
       {"embeddings.position.weight",   {"embeddings.position_embeddings.weight"}},
       {"embeddings.token_type.weight", {"embeddings.token_type_embeddings.weight"}},
-  };
+  }};
   add_weights_and_biases(table, {
       {"embeddings.norm",                    {"embeddings.LayerNorm"}},
       {"stack.blocks.{}.attention.qkv",      projections},

@@ -117,9 +117,8 @@ std::vector<ConfigKey> gemma2_keys() {
 WeightTable llama_weights(const TransformerConfig& config) {
   constexpr auto kSame = WeightLayout::kSame;
   const std::vector<std::int64_t> rows = query_key_value_rows(config);
-  WeightTable table;
   // clang-format off
-  table.names = {
+  WeightTable table{.names = {
       {"embeddings.token.weight",                  {"embed_tokens.weight"}},
       {"stack.blocks.{}.attention.qkv.weight",     q_k_v("layers.{}.self_attn.", "_proj.weight"), kSame, rows},
       {"stack.blocks.{}.attention.out.weight",     {"layers.{}.self_attn.o_proj.weight"}},
@@ -128,7 +127,7 @@ WeightTable llama_weights(const TransformerConfig& config) {
       {"stack.blocks.{}.feed_forward.down.weight", {"layers.{}.mlp.down_proj.weight"}},
       {"stack.final_norm.weight",                  {"norm.weight"}},
       {"score.weight",                             {"score.weight"}},
-  };
+  }};
   for (const auto& [ours, theirs] : norm_names(config.norm_placement)) table.names.push_back(
       {"stack.blocks.{}." + ours + ".weight",      {"layers.{}." + theirs + ".weight"}});
   if (config.query_key_norm != QueryKeyNorm::kNone) table.names.insert(table.names.end(), {

@@ -7,14 +7,10 @@ namespace zoo::family::bert {
 
 WeightTable weights(const C& config) {
   WeightTable table{.names = bert_weights()};
-  // clang-format off
-  add_weights_and_biases(table, {
-      {"prediction_dense",    {"cls.predictions.transform.dense"}},
-      {"prediction_norm",     {"cls.predictions.transform.LayerNorm"}},
-      {"next_sentence",       {"cls.seq_relationship"}},
-      {"sentence_classifier", {"classifier"}},
-  });
-  // clang-format on
+  add_weights_and_biases(table, {{"prediction_dense", {"cls.predictions.transform.dense"}},
+                                 {"prediction_norm", {"cls.predictions.transform.LayerNorm"}},
+                                 {"next_sentence", {"cls.seq_relationship"}},
+                                 {"sentence_classifier", {"classifier"}}});
   add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
   table.prefix = "bert.";
   table.unprefixed = {"cls.", "classifier.", "qa_outputs."};

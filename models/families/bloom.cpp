@@ -18,14 +18,10 @@ C base() {
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}};
-  // clang-format off
-  add_weights_and_biases(table, {
-      {"embeddings.norm",                   {"word_embeddings_layernorm"}},
-      {"stack.blocks.{}.attention_norm",    {"h.{}.input_layernorm"}},
-      {"stack.blocks.{}.feed_forward_norm", {"h.{}.post_attention_layernorm"}},
-      {"stack.final_norm",                  {"ln_f"}},
-  });
-  // clang-format on
+  add_weights_and_biases(table, {{"embeddings.norm", {"word_embeddings_layernorm"}},
+                                 {"stack.blocks.{}.attention_norm", {"h.{}.input_layernorm"}},
+                                 {"stack.blocks.{}.feed_forward_norm", {"h.{}.post_attention_layernorm"}},
+                                 {"stack.final_norm", {"ln_f"}}});
   add_weights_and_biases(table, joint_projections(config, "h.{}", "h.{}.self_attention"));
   add_decoder_heads(table, config, "transformer.", "word_embeddings");
   return table;

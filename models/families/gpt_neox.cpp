@@ -21,13 +21,10 @@ C base() {
 WeightTable weights(const C& config) {
   WeightTable table;
   table.names = {{"embeddings.token.weight", {"embed_in.weight"}}, {"score.weight", {"score.weight"}}};
-  // clang-format off
-  add_weights_and_biases(table, {
-      {"stack.blocks.{}.attention_norm",    {"layers.{}.input_layernorm"}},
-      {"stack.blocks.{}.feed_forward_norm", {"layers.{}.post_attention_layernorm"}},
-      {"stack.final_norm",                  {"final_layer_norm"}},
-  });
-  // clang-format on
+  add_weights_and_biases(table,
+                         {{"stack.blocks.{}.attention_norm", {"layers.{}.input_layernorm"}},
+                          {"stack.blocks.{}.feed_forward_norm", {"layers.{}.post_attention_layernorm"}},
+                          {"stack.final_norm", {"final_layer_norm"}}});
   add_weights_and_biases(table, joint_projections(config, "layers.{}", "layers.{}.attention"));
   add_decoder_heads(table, config, "gpt_neox.", "embed_in", "embed_out");
   table.renamed = {{"embed_out.weight", "lm_head.weight"}};  // of files that safetensors' save_model() wrote

@@ -78,14 +78,10 @@ std::vector<WeightName> bert_weights(const BertAttention& names) {
 }
 
 void add_roberta_heads(WeightTable& table, const TransformerConfig& config) {
-  // clang-format off
-  add_weights_and_biases(table, {
-      {"prediction_dense",    {"lm_head.dense"}},
-      {"prediction_norm",     {"lm_head.layer_norm"}},
-      {"sentence_dense",      {"classifier.dense"}},
-      {"sentence_classifier", {"classifier.out_proj"}},
-  });
-  // clang-format on
+  add_weights_and_biases(table, {{"prediction_dense", {"lm_head.dense"}},
+                                 {"prediction_norm", {"lm_head.layer_norm"}},
+                                 {"sentence_dense", {"classifier.dense"}},
+                                 {"sentence_classifier", {"classifier.out_proj"}}});
   add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
   table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
   table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};

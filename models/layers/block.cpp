@@ -9,10 +9,7 @@ const Norm kNoNorm{nullptr};
 
 }  // namespace
 
-BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
-    : placement_(config.norm_placement),
-      order_(config.sublayer_order),
-      residual_scale_(config.residual_scale) {
+BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer) : config_(config) {
   if (layer > 0 || config.first_attention_norm)
     attention_norm = register_module("attention_norm", Norm(config));
   attention = register_module("attention", SelfAttention(config));
@@ -20,14 +17,14 @@ BlockImpl::BlockImpl(const TransformerConfig& config, std::int64_t layer)
     cross_attention_norm = register_module("cross_attention_norm", Norm(config));
     cross_attention = register_module("cross_attention", CrossAttention(config));
   }
-  if (order_ != SublayerOrder::kParallelOneNorm)
+  if (config.sublayer_order != SublayerOrder::kParallelOneNorm)
     feed_forward_norm = register_module("feed_forward_norm", Norm(config));
   if (config.has_experts(layer)) {
     experts = register_module("experts", Experts(config));
   } else {
     feed_forward = register_module("feed_forward", FeedForward(config));
   }
-  if (placement_ == NormPlacement::kSandwich) {
+  if (config.norm_placement == NormPlacement::kSandwich) {
     attention_end_norm = register_module("attention_end_norm", Norm(config));
     feed_forward_end_norm = register_module("feed_forward_end_norm", Norm(config));
   }
@@ -68,12 +65,12 @@ struct BlockImpl::Branch {
 
 BlockImpl::Branch BlockImpl::branch(LayerPart part, const Norm& norm, const Norm& end_norm,
                                     const LayerHook* hook) const {
-  const bool at_end = placement_ == NormPlacement::kBranchEnd;
+  const bool at_end = config_.norm_placement == NormPlacement::kBranchEnd;
   return {.part = part,
           .norm = at_end ? kNoNorm : norm,
           .end_norm = at_end ? norm : end_norm,
-          .post_norm = placement_ == NormPlacement::kPost,
-          .scale = residual_scale_,
+          .post_norm = config_.norm_placement == NormPlacement::kPost,
+          .scale = config_.residual_scale,
           .hook = hook};
 }
 
@@ -93,7 +90,7 @@ at::Tensor BlockImpl::forward(at::Tensor x, const SelfAttentionContext& context,
   const Branch reading = branch(LayerPart::kCrossAttention, cross_attention_norm, kNoNorm, hook);
   const Branch feeding = branch(LayerPart::kFeedForward, feed_forward_norm, feed_forward_end_norm, hook);
   const at::Tensor input = hook != nullptr ? x : at::Tensor();
-  if (order_ == SublayerOrder::kSequential) {
+  if (config_.sublayer_order == SublayerOrder::kSequential) {
     x = attending(x, attend);
     if (cross_attention) x = reading(x, attend_memory);
     x = feeding(x, feed);

@@ -36,9 +36,7 @@ class BlockImpl : public torch::nn::Module {
   struct Branch;
   Branch branch(LayerPart part, const Norm& norm, const Norm& end_norm, const LayerHook* hook) const;
 
-  NormPlacement placement_;
-  SublayerOrder order_;
-  double residual_scale_;
+  TransformerConfig config_;
 };
 TORCH_MODULE(Block);
 

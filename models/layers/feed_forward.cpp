@@ -4,23 +4,21 @@
 
 namespace zoo {
 
-FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
-    : activation_(config.activation),
-      inner_dropout_(config.activation_dropout),
-      output_dropout_(config.feed_forward_output_dropout()) {
+FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config) : config_(config) {
   const std::int64_t width = config.feed_forward_size();
-  const std::int64_t up_width = is_gated(activation_) ? 2 * width : width;
+  const std::int64_t up_width = is_gated(config.activation) ? 2 * width : width;
   up = register_module("up", Linear(config.hidden_size, up_width, config.feed_forward_bias));
   down = register_module("down", Linear(width, config.hidden_size, config.feed_forward_bias));
 }
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const at::Tensor& add_to) {
-  const double dropout = is_training() ? inner_dropout_ : 0.0;
-  const ops::Residual residual{.add_to = add_to, .dropout = is_training() ? output_dropout_ : 0.0};
+  const double dropout = is_training() ? config_.activation_dropout : 0.0;
+  const ops::Residual residual{.add_to = add_to,
+                               .dropout = is_training() ? config_.feed_forward_output_dropout() : 0.0};
   if (up->is_plain() && down->is_plain())
-    return ops::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, activation_, dropout,
+    return ops::feed_forward(x, {up->weight, up->bias, down->weight, down->bias}, config_.activation, dropout,
                              residual);
-  return down->forward(ops::dropout(activate(up->forward(x), activation_), dropout), residual);
+  return down->forward(ops::dropout(activate(up->forward(x), config_.activation), dropout), residual);
 }
 
 }  // namespace zoo

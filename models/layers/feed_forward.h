@@ -22,8 +22,7 @@ class FeedForwardImpl : public torch::nn::Module {
   Linear up{nullptr}, down{nullptr};
 
  private:
-  Activation activation_;
-  double inner_dropout_, output_dropout_;
+  TransformerConfig config_;
 };
 TORCH_MODULE(FeedForward);
 

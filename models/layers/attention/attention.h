@@ -59,11 +59,8 @@ class SelfAttentionImpl : public torch::nn::Module {
 
   AttentionOutput attend(AttentionInputs inputs, const SelfAttentionContext& context) const;
 
-  std::int64_t num_heads_, num_kv_heads_, head_dim_;
-  AttentionKind kind_;
-  std::int64_t window_;
-  QueryKeyNorm query_key_norm_;
-  double dropout_, scale_, softcap_, output_dropout_;
+  TransformerConfig config_;
+  double scale_;  // AttentionOptions::scale
 };
 TORCH_MODULE(SelfAttention);
 
@@ -91,8 +88,7 @@ class CrossAttentionImpl : public torch::nn::Module {
  private:
   KeyValueCache::View keys_and_values(const CrossAttentionContext& context);
 
-  std::int64_t num_heads_, num_kv_heads_, head_dim_;
-  double dropout_, scale_, output_dropout_;
+  TransformerConfig config_;
 };
 TORCH_MODULE(CrossAttention);
 

@@ -37,71 +37,68 @@ constexpr std::pair<const char*, const char*> kOlderEndings[] = {{".LayerNorm.we
                                                                  {".LayerNorm.bias", ".LayerNorm.beta"}};
 
 // Matches one model with one set of files.
-class Matcher {
- public:
-  Matcher(const Model& model, const WeightTable& table, const WeightFiles& files,
-          const WeightOptions& options)
-      : table_(table),
-        files_(files),
-        options_(options),
-        weights_(weights_of(model)),
-        layers_(model.config().num_layers),
-        names_(table, files) {}
+struct Matcher {
+  const WeightTable& table;
+  const WeightFiles& files;
+  const WeightOptions& options;
+  std::map<std::string, at::Tensor> weights;
+  std::int64_t layers;
+  StoredNames names{table, files};
+  std::set<std::string> seen = {};
+  LoadReport report = {};
 
-  std::string stored(const std::string& name) const { return names_.stored(name); }
-  const StoredNames& names() const { return names_; }
+  std::string stored(const std::string& name) const { return names.stored(name); }
 
   LoadReport match() {
     std::set<std::string> of_other_heads;
-    for (const WeightName& named : expand_layers(table_.names, layers_)) {
-      const WeightName name = names_.with_others(named);
-      if (const at::Tensor* weight = find(weights_, name.ours)) {
+    for (const WeightName& named : expand_layers(table.names, layers)) {
+      const WeightName name = names.with_others(named);
+      if (const at::Tensor* weight = find(weights, name.ours)) {
         check_shapes(name, *weight);
-      } else if (is_of_a_head(table_, name.theirs.front())) {
+      } else if (is_of_a_head(table, name.theirs.front())) {
         for (const std::string& theirs : name.theirs) of_other_heads.insert(stored(theirs));
-      } else if (table_.has_all_biases && is_bias(name.ours) &&
-                 find(weights_, weight_beside(name.ours)) != nullptr) {
+      } else if (table.has_all_biases && is_bias(name.ours) &&
+                 find(weights, weight_beside(name.ours)) != nullptr) {
         for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
       }
     }
-    for (const auto& [copy, original] : table_.tied) check_tied(stored(copy), stored(original));
-    for (const std::string& name : files_.names()) {
-      if (seen_.count(name) != 0 || is_older_copy(name)) continue;
+    for (const auto& [copy, original] : table.tied) check_tied(stored(copy), stored(original));
+    for (const std::string& name : files.names()) {
+      if (seen.count(name) != 0 || is_older_copy(name)) continue;
       const bool unused = of_other_heads.count(name) != 0;
-      (unused ? report_.unused : is_ignored(name) ? report_.ignored : report_.unexpected).push_back(name);
+      (unused ? report.unused : is_ignored(name) ? report.ignored : report.unexpected).push_back(name);
     }
-    return std::move(report_);
+    return std::move(report);
   }
 
- private:
   void check_shape(const std::string& key, const std::vector<std::int64_t>& wanted) {
-    const TensorEntry& found = files_.entry(key);
+    const TensorEntry& found = files.entry(key);
     if (!at::isFloatingType(found.dtype)) {
-      report_.mismatched.push_back(key + ": expected floating-point numbers, found " +
-                                   safetensors_name(found.dtype));
+      report.mismatched.push_back(key + ": expected floating-point numbers, found " +
+                                  safetensors_name(found.dtype));
     } else if (found.shape != wanted) {
-      report_.mismatched.push_back(
+      report.mismatched.push_back(
           c10::str(key, ": expected ", at::IntArrayRef(wanted), ", found ", at::IntArrayRef(found.shape)));
     } else {
-      report_.loaded.push_back(key);
+      report.loaded.push_back(key);
     }
   }
 
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
-    if (names_.joins(name)) {
+    if (names.joins(name)) {
       const std::string key = stored(name.joined);
-      seen_.insert(key);
+      seen.insert(key);
       return check_shape(key, {name.experts, parameter.size(0) / name.experts, parameter.size(1)});
     }
     const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
       const std::string& theirs = name.theirs[i];
       const std::string key = stored(theirs);
-      seen_.insert(key);
-      if (!files_.contains(key)) {
+      seen.insert(key);
+      if (!files.contains(key)) {
         if (name.optional) continue;
-        const bool fresh = options_.may_lack_head && is_of_a_head(table_, theirs);
-        (fresh ? report_.fresh : report_.missing).push_back(key);
+        const bool fresh = options.may_lack_head && is_of_a_head(table, theirs);
+        (fresh ? report.fresh : report.missing).push_back(key);
         continue;
       }
       std::vector<std::int64_t> wanted = parameter.sizes().vec();
@@ -112,35 +109,35 @@ class Matcher {
   }
 
   void check_zero(const std::string& key) {
-    if (!files_.contains(key)) return;
-    seen_.insert(key);
-    if (files_.tensor(key).count_nonzero().item<std::int64_t>() == 0) {
-      report_.ignored.push_back(key);
+    if (!files.contains(key)) return;
+    seen.insert(key);
+    if (files.tensor(key).count_nonzero().item<std::int64_t>() == 0) {
+      report.ignored.push_back(key);
     } else {
-      report_.mismatched.push_back(key + ": expected zeros, since config.json says that there are no biases");
+      report.mismatched.push_back(key + ": expected zeros, since config.json says that there are no biases");
     }
   }
 
   void check_tied(const std::string& copy, const std::string& original) {
-    if (!files_.contains(copy) || copy == original) return;
-    seen_.insert(copy);
-    if (!files_.contains(original)) return;
-    if (files_.equal(copy, original)) {
-      report_.tied.push_back(copy);
+    if (!files.contains(copy) || copy == original) return;
+    seen.insert(copy);
+    if (!files.contains(original)) return;
+    if (files.equal(copy, original)) {
+      report.tied.push_back(copy);
     } else {
-      report_.mismatched.push_back(copy + ": differs from " + original +
-                                   "; the zoo's model has one weight for both");
+      report.mismatched.push_back(copy + ": differs from " + original +
+                                  "; the zoo's model has one weight for both");
     }
   }
 
   // A weight that the file has under its present name as well.
   bool is_older_copy(const std::string& name) {
-    for (const auto& [ending, older] : names_.older_endings()) {
+    for (const auto& [ending, older] : names.older_endings()) {
       if (!name.ends_with(older)) continue;
       const std::string present = name.substr(0, name.size() - older.size()) + ending;
-      if (seen_.count(present) == 0 || !files_.contains(present)) continue;
-      if (files_.equal(name, present)) report_.ignored.push_back(name);
-      else report_.mismatched.push_back(name + ": differs from " + present + ", of which it is another name");
+      if (seen.count(present) == 0 || !files.contains(present)) continue;
+      if (files.equal(name, present)) report.ignored.push_back(name);
+      else report.mismatched.push_back(name + ": differs from " + present + ", of which it is another name");
       return true;
     }
     return false;
@@ -148,22 +145,13 @@ class Matcher {
 
   // A name of the table that ends with a dot is a prefix.
   bool is_ignored(const std::string& name) const {
-    for (const std::string& pattern : table_.ignored) {
+    for (const std::string& pattern : table.ignored) {
       if (pattern.ends_with('.') && name.starts_with(pattern)) return true;
-      for (std::int64_t layer = 0; layer < layers_; ++layer)
+      for (std::int64_t layer = 0; layer < layers; ++layer)
         if (name == stored(number_layer(pattern, layer))) return true;
     }
     return false;
   }
-
-  const WeightTable& table_;
-  const WeightFiles& files_;
-  WeightOptions options_;
-  std::map<std::string, at::Tensor> weights_;
-  std::int64_t layers_;
-  StoredNames names_;
-  std::set<std::string> seen_;
-  LoadReport report_;
 };
 
 }  // namespace
@@ -217,16 +205,16 @@ WeightName StoredNames::stored(WeightName name) const {
 
 LoadReport match_weights(const Model& model, const WeightTable& table, const WeightFiles& files,
                          const WeightOptions& options) {
-  return Matcher(model, table, files, options).match();
+  return Matcher{table, files, options, weights_of(model), model.config().num_layers}.match();
 }
 
 LoadReport load_weights(Model& model, const WeightTable& table,
                         const std::shared_ptr<const WeightFiles>& files, const WeightOptions& options) {
-  Matcher matcher(model, table, *files, options);
-  LoadReport report = matcher.match();
+  LoadReport report = match_weights(model, table, *files, options);
   if (!report.good()) throw Error("the weights do not fit the model: ", report.faults());
   // Training reads all of the files anyway; for inference, which only maps them, a check would be slow.
   if (options.trainable) files->verify();
+  const StoredNames names(table, *files);
   std::map<std::string, at::Tensor> weights = weights_of(model);
   const auto parameters = model.named_parameters();
   const at::NoGradGuard no_grad;
@@ -234,8 +222,8 @@ LoadReport load_weights(Model& model, const WeightTable& table,
     at::Tensor* weight = find(weights, name.ours);
     // If the files lack a tensor of a head's part, the complete part is newly initialised.
     if (weight == nullptr) continue;
-    const bool joined = matcher.names().joins(name);
-    StoredWeight stored{matcher.names().stored(std::move(name)), files, options.dtype};
+    const bool joined = names.joins(name);
+    StoredWeight stored{names.stored(std::move(name)), files, options.dtype};
     if (!files->contains(stored.name.theirs.front())) continue;
     if (options.stored != nullptr && weight->dim() == 2 && !joined && parameters.contains(stored.name.ours)) {
       options.stored->add(*weight, std::move(stored));

@@ -31,9 +31,6 @@ class RandomAndAutocast {
     }
   }
 
-  /// Current state of the same device.
-  RandomAndAutocast now() const { return RandomAndAutocast(device_); }
-
   void restore() const {
     auto state = states_.begin();
     for (at::Generator& generator : generators_of(device_)) {
@@ -89,7 +86,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     torch::autograd::variable_list outputs;
     {
       const at::AutoGradMode with_graph(true);
-      const RandomAndAutocast now = call.state.now();
+      const RandomAndAutocast now(tensors[0].device());
       call.state.restore();
       at::autocast::increment_nesting();
       const auto restored = c10::make_scope_exit([&now] {

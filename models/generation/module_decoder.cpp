@@ -153,16 +153,11 @@ class ModuleSession : public DecodingSession {
 
   // Makes all rows end at the end of the cache, with as little padding as possible.
   void align() {
-    if (*std::max_element(lengths_.begin(), lengths_.end()) == 0) return cache_.truncate(0);
-    const std::int64_t end = begins_[0] + lengths_[0];
+    const std::int64_t width = std::ranges::max(lengths_), end = begins_[0] + lengths_[0];
+    if (width == 0) return cache_.truncate(0);
     bool same_end = true;
     for (const auto b : c10::irange(begins_.size())) same_end = same_end && begins_[b] + lengths_[b] == end;
-    if (same_end && *std::min_element(begins_.begin(), begins_.end()) == 0) return cache_.truncate(end);
-    rearrange();
-  }
-
-  void rearrange() {
-    const std::int64_t width = *std::max_element(lengths_.begin(), lengths_.end());
+    if (same_end && std::ranges::min(begins_) == 0) return cache_.truncate(end);
     at::Tensor from = at::zeros({rows(), width}, at::kLong);
     auto* place = from.mutable_data_ptr<std::int64_t>();
     for (const auto b : c10::irange(begins_.size())) {
@@ -188,7 +183,7 @@ class ModuleSession : public DecodingSession {
   void hide_places(std::int64_t end) {
     constexpr std::int64_t kToCome = 64;
     if (mask_.defined() && mask_.size(1) >= end) return;
-    if (*std::max_element(begins_.begin(), begins_.end()) == 0) return;
+    if (std::ranges::max(begins_) == 0) return;
     mask_ = places(0, end + kToCome).ge(column(begins_));
   }
 
@@ -240,7 +235,7 @@ class ModuleSession : public DecodingSession {
   // [B, V] of one token after each row's others; undefined where the step has to take the usual way.
   at::Tensor graphed_step(const std::vector<TokenIds>& tokens) {
     if (!graphed_.possible()) return {};
-    if (*std::min_element(lengths_.begin(), lengths_.end()) == 0) return {};
+    if (std::ranges::min(lengths_) == 0) return {};
     TokenIds ids;
     for (const TokenIds& row : tokens) {
       if (row.size() > 1) return {};

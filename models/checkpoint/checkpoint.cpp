@@ -177,14 +177,13 @@ void CheckpointConfig::merge(const PeftAdapter& adapter, bool with_terms) {
     // Another shape does not tell the number of labels; the check of shapes names it.
     if (shape.size() != 2 || shape.back() == 0) continue;
     const auto count = static_cast<std::size_t>(shape.front());
-    std::vector<std::string> labels = adapter.label_names();
-    if (labels.size() != count) {
-      if (count == config.label_names.size()) continue;
-      labels.clear();
-      for (std::size_t i = 0; i < count; ++i) labels.push_back("LABEL_" + std::to_string(i));
-    }
     TransformerConfig labelled = config;
-    set_labels(labelled, labels);
+    if (adapter.label_names().size() == count) {
+      set_labels(labelled, adapter.label_names());
+    } else if (config.label_names.size() != count) {
+      labelled.num_labels = shape.front();
+      labelled.label_names.clear();
+    }
     change_config(*this, labelled);
   }
 }

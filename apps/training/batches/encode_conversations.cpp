@@ -57,17 +57,24 @@ Example encode_request(const nlohmann::ordered_json& request, std::size_t prompt
   return example;
 }
 
-// Runs `encode`; false where that throws, which is counted.
-template <class Encode>
-bool is_usable(const std::string& name, std::int64_t line, EncodeLimits& limits, Encode encode) {
-  try {
-    at_line(name, line, encode);
-    return true;
-  } catch (const Error& error) {
-    ++limits.unusable;
-    limits.fault = error.what();
-    return false;
+// Of each record the examples that `encode` adds; a record for which it throws is counted and left out.
+// `needed` completes "no …" in the Error where nothing is left.
+template <class V, class Encode>
+std::vector<Example> encode_usable(const std::vector<V>& records, const std::string& name,
+                                   const std::string& needed, EncodeLimits& limits, Encode encode) {
+  const std::int64_t before = limits.unusable;
+  std::vector<Example> examples;
+  for (const V& record : records) {
+    try {
+      at_line(name, record.line, [&] { encode(record, examples); });
+    } catch (const Error& error) {
+      ++limits.unusable;
+      limits.fault = error.what();
+    }
   }
+  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
+  if (examples.empty()) throw Error(name, ": no ", needed, " within ", limits.max_length, " tokens");
+  return examples;
 }
 
 }  // namespace
@@ -75,48 +82,29 @@ bool is_usable(const std::string& name, std::int64_t line, EncodeLimits& limits,
 std::vector<Example> encode_conversations(const std::vector<ConversationRecord>& conversations,
                                           const ChatFormat& format, const Tokenizer& tokenizer,
                                           const std::string& name, EncodeLimits& limits) {
-  const std::int64_t before = limits.unusable;
-  std::vector<Example> examples;
-  for (const ConversationRecord& conversation : conversations) {
-    Example example;
-    if (!is_usable(name, conversation.line, limits, [&] {
-          example = encode_request(*conversation.request, conversation.prompt, format, tokenizer, limits);
-        }))
-      continue;
-    limits.left_out += learns(example) ? 0 : 1;
+  const auto encode = [&](const ConversationRecord& each, std::vector<Example>& examples) {
+    Example example = encode_request(*each.request, each.prompt, format, tokenizer, limits);
     if (learns(example)) examples.push_back(std::move(example));
-  }
-  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
-  if (examples.empty())
-    throw Error(name, ": no conversation has an answer within ", limits.max_length, " tokens");
-  return examples;
+    else ++limits.left_out;
+  };
+  return encode_usable(conversations, name, "conversation has an answer", limits, encode);
 }
 
 std::vector<Example> encode_preferences(const std::vector<Preference>& preferences, const ChatFormat& format,
                                         const Tokenizer& tokenizer, const std::string& name,
                                         EncodeLimits& limits) {
-  const std::int64_t before = limits.unusable;
-  std::vector<Example> examples;
-  for (const Preference& preference : preferences) {
+  const auto encode = [&](const Preference& preference, std::vector<Example>& examples) {
     std::vector<Example> answers;
-    const auto encode = [&] {
-      for (const auto& request : {preference.chosen, preference.rejected}) {
-        if (!request) continue;
-        answers.push_back(encode_request(*request, preference.prompt, format, tokenizer, limits));
-        answers.back().is_rejected = request == preference.rejected;
-      }
-    };
-    if (!is_usable(name, preference.line, limits, encode)) continue;
-    const bool all_learn = std::ranges::all_of(answers, learns);
-    const bool equal = answers.size() == 2 && answers[0].input_ids == answers[1].input_ids;
-    limits.left_out += all_learn ? 0 : 1;
-    limits.equal += all_learn && equal ? 1 : 0;
-    if (all_learn && !equal) std::ranges::move(answers, std::back_inserter(examples));
-  }
-  if (examples.empty() && limits.unusable > before) throw Error(limits.fault);
-  if (examples.empty())
-    throw Error(name, ": no prompt has answers that differ within ", limits.max_length, " tokens");
-  return examples;
+    for (const auto& request : {preference.chosen, preference.rejected}) {
+      if (!request) continue;
+      answers.push_back(encode_request(*request, preference.prompt, format, tokenizer, limits));
+      answers.back().is_rejected = request == preference.rejected;
+    }
+    if (!std::ranges::all_of(answers, learns)) ++limits.left_out;
+    else if (answers.size() == 2 && answers[0].input_ids == answers[1].input_ids) ++limits.equal;
+    else std::ranges::move(answers, std::back_inserter(examples));
+  };
+  return encode_usable(preferences, name, "prompt has answers that differ", limits, encode);
 }
 
 }  // namespace zoo

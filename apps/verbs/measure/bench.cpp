@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 struct BenchFlags {
   ModelPath model;
-  std::int64_t batch_size = 1, prompt_tokens = 32, new_tokens = 128, num_beams = 1, rounds = 3;
+  std::int64_t batch_size = 1, prompt_tokens = 0, new_tokens = 0, num_beams = 1, rounds = 3;
   std::string lengths = "128";
   ComputeOptions compute;
 };
@@ -176,11 +176,31 @@ void declare_encoding(Flags& flags, BenchFlags& values) {
 // A kind of work, which is named by the last word of the command.
 struct BenchedWork {
   const char *description, *example;
+  std::int64_t prompt_tokens = 32, new_tokens = 128;
   void (*measure)(const BenchFlags& flags, const std::string& name) = bench_generation;
   void (*declare)(Flags& flags, BenchFlags& values) = declare_generation;
 };
 
-int run_work(const Arguments& arguments, const BenchedWork& work, BenchFlags values = {}) {
+constexpr BenchedWork kDecoding{"Measures the tokens per second that a language model generates.",
+                                "tzoo bench decode --model gpt2 --weights int8"};
+constexpr BenchedWork kPrefilling{"Measures the time to the first token after a long prompt.",
+                                  "tzoo bench prefill --model gpt2 --prompt_tokens 512", 512, 1};
+constexpr BenchedWork kTranslating{
+    "Measures the tokens per second that an encoder-decoder generates, its encoder included.",
+    "tzoo bench t5 --model t5-small", 64, 64};
+constexpr BenchedWork kEncoding{
+    .description = "Measures the sentences per second of an encoder, or of a decoder that gives embeddings.",
+    .example = "tzoo bench encode --model bert-base --lengths 8,32,128",
+    .measure = bench_encoding,
+    .declare = declare_encoding};
+constexpr BenchedWork kLoading{
+    .description = "Measures the time from a checkpoint directory to the first token.",
+    .example = "tzoo bench load --model gpt2",
+    .measure = bench_load,
+    .declare = nullptr};
+
+int run_work(const Arguments& arguments, const BenchedWork& work) {
+  BenchFlags values{.prompt_tokens = work.prompt_tokens, .new_tokens = work.new_tokens};
   Flags flags(arguments.command, work.description);
   add_model_flag(flags, values.model);
   flags.add("rounds", values.rounds, "number of measurements; the median and the best are printed",
@@ -195,43 +215,14 @@ int run_work(const Arguments& arguments, const BenchedWork& work, BenchFlags val
   return 0;
 }
 
-int run_decode(const Arguments& arguments) {
-  return run_work(arguments, {"Measures the tokens per second that a language model generates.",
-                              "tzoo bench decode --model gpt2 --weights int8"});
-}
-
-int run_prefill(const Arguments& arguments) {
-  return run_work(arguments,
-                  {"Measures the time to the first token after a long prompt.",
-                   "tzoo bench prefill --model gpt2 --prompt_tokens 512"},
-                  {.prompt_tokens = 512, .new_tokens = 1});
-}
-
-int run_t5(const Arguments& arguments) {
-  return run_work(arguments,
-                  {"Measures the tokens per second that an encoder-decoder generates, its encoder included.",
-                   "tzoo bench t5 --model t5-small"},
-                  {.prompt_tokens = 64, .new_tokens = 64});
-}
-
-int run_encode(const Arguments& arguments) {
-  return run_work(
-      arguments,
-      {"Measures the sentences per second of an encoder, or of a decoder that gives embeddings.",
-       "tzoo bench encode --model bert-base --lengths 8,32,128", bench_encoding, declare_encoding});
-}
-
-int run_load(const Arguments& arguments) {
-  return run_work(arguments, {"Measures the time from a checkpoint directory to the first token.",
-                              "tzoo bench load --model gpt2", bench_load, nullptr});
-}
+template <const BenchedWork& work> int bench(const Arguments& arguments) { return run_work(arguments, work); }
 
 constexpr std::array kBenchActions{
-    Verb{"decode", "Work", "tokens per second of a language model", run_decode},
-    Verb{"prefill", "Work", "time to the first token after a long prompt", run_prefill},
-    Verb{"encode", "Work", "sentences per second of an encoder", run_encode},
-    Verb{"t5", "Work", "tokens per second of an encoder-decoder", run_t5},
-    Verb{"load", "Work", "time from a directory to the first token", run_load},
+    Verb{"decode", "Work", "tokens per second of a language model", bench<kDecoding>},
+    Verb{"prefill", "Work", "time to the first token after a long prompt", bench<kPrefilling>},
+    Verb{"encode", "Work", "sentences per second of an encoder", bench<kEncoding>},
+    Verb{"t5", "Work", "tokens per second of an encoder-decoder", bench<kTranslating>},
+    Verb{"load", "Work", "time from a directory to the first token", bench<kLoading>},
     Verb{"train", "Work", "time of a training update", run_bench_train},
     Verb{"compare", "Machine", "what memory and products allow, and the share that work reaches",
          run_bench_compare},

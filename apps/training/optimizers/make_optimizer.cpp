@@ -111,28 +111,22 @@ class Adafactor final : public Optimizer {
   State& means_;                      // of vectors
 };
 
-std::unique_ptr<Optimizer> optimizer_of(const torch::nn::Module& module, const OptimizerOptions& o,
-                                        Ranks* ranks) {
-  if (o.cautious_weight_decay && o.kind != OptimizerKind::kAdamW && o.kind != OptimizerKind::kMuon)
-    throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
-                     kOptimizerNames[static_cast<std::size_t>(o.kind)],
-                     " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
-  switch (o.kind) {
-    case OptimizerKind::kAdafactor: return std::make_unique<Adafactor>(module, o, ranks);
-    case OptimizerKind::kSgd: return std::make_unique<Sgd>(module, o, ranks);
-    case OptimizerKind::kLion: return std::make_unique<Lion>(module, o, ranks);
-    case OptimizerKind::kMuon: return std::make_unique<Muon>(module, o, ranks);
-    default: return std::make_unique<AdamW>(module, o, ranks);
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
                                           Ranks* ranks) {
-  auto optimizer = optimizer_of(module, options, ranks);
-  if (options.skip_spikes) optimizer->skip_spikes(*options.skip_spikes);
-  return optimizer;
+  const OptimizerKind kind = options.kind;
+  if (options.cautious_weight_decay && kind != OptimizerKind::kAdamW && kind != OptimizerKind::kMuon)
+    throw UnfitField(Field{"cautious_weight_decay"}, ": ", Field{"optimizer"}, " ",
+                     kOptimizerNames[static_cast<std::size_t>(kind)],
+                     " has none; expected adamw or muon, or ", Field{"cautious_weight_decay"}, " false");
+  switch (kind) {
+    case OptimizerKind::kAdafactor: return std::make_unique<Adafactor>(module, options, ranks);
+    case OptimizerKind::kSgd: return std::make_unique<Sgd>(module, options, ranks);
+    case OptimizerKind::kLion: return std::make_unique<Lion>(module, options, ranks);
+    case OptimizerKind::kMuon: return std::make_unique<Muon>(module, options, ranks);
+    default: return std::make_unique<AdamW>(module, options, ranks);
+  }
 }
 
 }  // namespace zoo

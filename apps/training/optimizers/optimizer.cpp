@@ -56,6 +56,8 @@ Optimizer::Optimizer(const torch::nn::Module& module, const OptimizerOptions& op
   TORCH_CHECK(!parameters_.empty(), "the model has nothing to train");
   if (ranks_ != nullptr) divide_parameters();
   step_ = at::zeros({}, parameters_[0].second.options().dtype(at::kFloat).requires_grad(false));
+  if (!options_.skip_spikes) return;
+  for (at::Tensor* number : {&usual_norm_, &norms_, &skipped_}) *number = at::zeros_like(step_);
 }
 
 Optimizer::State& Optimizer::add_state(const std::string& name,
@@ -103,7 +105,7 @@ void Optimizer::step(double learning_rate, double decay_share) {
   // 1e-6 as in torch.nn.utils.clip_grad_norm_.
   if (options_.grad_clip > 0) now.divisor = ((norm_ + 1e-6) / options_.grad_clip).clamp_min_(1.0);
   now.found_inf = norm_.isfinite().logical_not().to(at::kFloat);
-  if (spike_factor_ > 0) now.found_inf = at::maximum(now.found_inf, spikes());
+  if (options_.skip_spikes) now.found_inf = at::maximum(now.found_inf, spikes());
   step_.add_(1 - now.found_inf);
   std::vector<std::size_t> sent = now.active;
   if (divided) {  // no rank knows all gradients
@@ -117,17 +119,10 @@ void Optimizer::step(double learning_rate, double decay_share) {
   for (const std::size_t i : sent) ranks_->broadcast(parameter(i), owners_[i]);
 }
 
-void Optimizer::skip_spikes(double factor) {
-  spike_factor_ = factor;
-  usual_norm_ = at::zeros_like(step_);
-  norms_ = at::zeros_like(step_);
-  skipped_ = at::zeros_like(step_);
-}
-
 // 1 if the norm is a spike, else 0.
 at::Tensor Optimizer::spikes() {
   constexpr double kFirst = 50, kShare = 0.01;
-  const at::Tensor bound = at::where(norms_ < kFirst, norm_, usual_norm_ * spike_factor_);
+  const at::Tensor bound = at::where(norms_ < kFirst, norm_, usual_norm_ * *options_.skip_spikes);
   const at::Tensor is_spike = (norm_ > bound).to(at::kFloat);
   // While there are few, the mean of all.
   const at::Tensor share = (norms_ + 1).reciprocal().clamp_min_(kShare);
@@ -148,7 +143,7 @@ void Optimizer::zero_grad() {
 }
 
 NamedTensors Optimizer::spike_state() const {
-  if (spike_factor_ == 0) return {};
+  if (!options_.skip_spikes) return {};
   return {{"usual_norm", usual_norm_}, {"norms", norms_}, {"skipped", skipped_}};
 }
 

@@ -48,8 +48,10 @@ struct OptimizerOptions {
   double weight_decay = 0.1;
   /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
   bool cautious_weight_decay = false;
-  double grad_clip = 1.0;             // maximum global gradient norm; 0: no clipping
-  std::optional<double> skip_spikes;  // as Optimizer::skip_spikes()
+  double grad_clip = 1.0;  // maximum global gradient norm; 0: no clipping
+  /// An update changes nothing if its gradient's norm is more than so many times the usual one: the mean of
+  /// the last hundred or so, in which such a norm counts as the bound. The first fifty are all usual.
+  std::optional<double> skip_spikes;
 };
 
 /// Updates the weights of a module from their gradients, clipped by their global norm. Weight decay applies
@@ -76,11 +78,7 @@ class Optimizer {
   /// Global gradient norm before clipping, a tensor so that nothing waits for it; undefined before step().
   const at::Tensor& gradient_norm() const { return norm_; }
 
-  /// From now on step() changes nothing for a gradient whose norm is more than `factor` times the usual one:
-  /// the mean of the last hundred or so, in which such a norm counts as the bound. The first fifty are all
-  /// usual.
-  void skip_spikes(double factor);
-  /// Updates that step() left out by that, a tensor; undefined without.
+  /// Updates that step() left out as spikes, a tensor; undefined without OptimizerOptions::skip_spikes.
   const at::Tensor& skipped() const { return skipped_; }
 
   /// Optimizer state per weight ("exp_avg.NAME") and the number of steps ("step"). All ranks call it; if the
@@ -135,7 +133,6 @@ class Optimizer {
   at::Tensor spikes();
   NamedTensors spike_state() const;
 
-  double spike_factor_ = 0;
   at::Tensor usual_norm_, norms_, skipped_;  // []; norms_ counts those of the mean
   at::Tensor norm_;
   Ranks* ranks_;

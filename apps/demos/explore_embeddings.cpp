@@ -106,26 +106,20 @@ std::string listed(const Space& space, const std::vector<Neighbour>& neighbours)
 
 // "king - man + woman": the words with their signs.
 void print_analogy(const Space& space, const ExploreFlags& flags) {
+  const Phrase parts = split_words(flags.analogy);
+  bool alternates = parts.size() % 2 == 1;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    alternates = alternates && (parts[i] == "+" || parts[i] == "-") == (i % 2 == 1);
+  if (!alternates)
+    throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
   at::Tensor sum;
   std::vector<std::int64_t> used;
-  double sign = 1;
-  bool expects_word = true;
-  for (const std::string& part : split_words(flags.analogy)) {
-    const bool is_sign = part == "+" || part == "-";
-    if (is_sign == expects_word)
-      throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
-    expects_word = is_sign;
-    if (is_sign) {
-      sign = part == "+" ? 1 : -1;
-      continue;
-    }
-    const auto ids = space.ids(part);
+  for (std::size_t i = 0; i < parts.size(); i += 2) {
+    const auto ids = space.ids(parts[i]);
     used.insert(used.end(), ids.begin(), ids.end());
-    const at::Tensor vector = vector_of(space, ids) * sign;
+    const at::Tensor vector = vector_of(space, ids) * (i > 0 && parts[i - 1] == "-" ? -1.0 : 1.0);
     sum = sum.defined() ? sum + vector : vector;
   }
-  if (expects_word)
-    throw UsageError("--analogy: expected words with + and - between them, got '", flags.analogy, "'");
   const auto found = nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours);
   print_paragraph(flags.analogy + " ≈ " + listed(space, found));
 }

@@ -1,7 +1,5 @@
 #include <cmath>
-#include <cstdint>
 #include <iostream>
-#include <vector>
 
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>

@@ -150,8 +150,7 @@ void zoo::demo_length_generalisation(const Arguments& arguments) {
   if (quick) updates = quick_updates();
 
   const auto all = exercises();
-  const Exercise& exercise = *std::find_if(all.begin(), all.end(),
-                                           [&](const Exercise& candidate) { return candidate.name == name; });
+  const Exercise& exercise = *std::ranges::find(all, name, &Exercise::name);
   std::vector<Curve> answers, digits;
   for (const PositionKind kind : kKinds) {
     Curves curves = learn(exercise, kind, updates, options.seed());

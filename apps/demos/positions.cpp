@@ -1,7 +1,6 @@
 #include "models/layers/attention/positions.h"
 
 #include <cmath>
-#include <cstdint>
 #include <iostream>
 
 #include <ATen/ops/arange.h>

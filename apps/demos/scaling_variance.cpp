@@ -42,9 +42,8 @@ void print_embeddings(const at::Generator& generator) {
     const auto length = [](const at::Tensor& rows) { return rows.norm(2, {-1}).mean().item<double>(); };
     const double drawn = length(at::randn({1000, width}, generator));
     const double position = length(sinusoidal_positions(512, width));
-    table.row({std::to_string(width), format_text("%.2f", position), format_text("%.2f", 0.02 * drawn),
-               format_text("%.2f", 0.02 * drawn * root), format_text("%.2f", drawn / root),
-               format_text("%.2f", drawn)});
+    table.row(cells(std::to_string(width), {position, 0.02 * drawn, 0.02 * drawn * root, drawn / root, drawn},
+                    "%.2f"));
   }
   print_paragraph(
       "Lengths of the vectors that are added at the bottom: without the factor √C positions drown the "

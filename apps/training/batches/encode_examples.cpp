@@ -93,6 +93,15 @@ std::vector<std::string> in_order(const std::set<std::string>& labels) {
   return sorted;
 }
 
+// How many labels of the examples are of each class.
+std::vector<double> label_counts(const std::vector<Example>& examples, std::size_t classes) {
+  std::vector<double> counts(classes);
+  for (const Example& example : examples)
+    for (const std::int64_t label : example.labels)
+      if (label >= 0) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
 }  // namespace
 
 Encoding encode_within(EncodeLimits& limits, const Tokenizer& tokenizer, const std::string& text,
@@ -193,25 +202,14 @@ std::vector<std::string> choose_labels(const std::vector<std::string>& found,
 
 void require_all_labels(const std::vector<Example>& examples, const std::vector<std::string>& labels,
                         const std::string& name) {
-  std::vector<bool> found(labels.size());
-  for (const Example& example : examples) {
-    for (const std::int64_t label : example.labels)
-      if (label >= 0) found[static_cast<std::size_t>(label)] = true;
-  }
+  const std::vector<double> counts = label_counts(examples, labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i)
-    if (!found[i]) throw Error(name, ": the label '", labels[i], "' has no example to train on");
+    if (counts[i] == 0) throw Error(name, ": the label '", labels[i], "' has no example to train on");
 }
 
 std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes) {
-  std::vector<double> counts(classes);
-  double all = 0;
-  for (const Example& example : examples) {
-    for (const std::int64_t label : example.labels) {
-      if (label < 0) continue;
-      ++counts[static_cast<std::size_t>(label)];
-      ++all;
-    }
-  }
+  std::vector<double> counts = label_counts(examples, classes);
+  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   for (double& count : counts) count = all / (static_cast<double>(classes) * count);
   return counts;
 }

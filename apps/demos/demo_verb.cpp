@@ -1,7 +1,6 @@
 #include <iostream>
 #include <string_view>
 
-#include "apps/command/flags.h"
 #include "apps/command/verbs.h"
 #include "apps/demos/demo.h"
 #include "data/base/error.h"

@@ -12,7 +12,6 @@
 #include "apps/command/terminal.h"
 #include "apps/plots/gnuplot.h"
 #include "data/base/atomic_file.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 
 namespace zoo {

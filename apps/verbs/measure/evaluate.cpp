@@ -6,16 +6,12 @@
 #include <ATen/ops/ones_like.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/command/progress.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/training/metrics/task_metrics.h"
-#include "apps/training/model_objective.h"
 #include "apps/training/records/run_directory.h"
-#include "apps/training/trainer.h"
 #include "apps/verbs/measure/evaluations.h"
 #include "apps/verbs/train/text_objectives.h"
-#include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_parts.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"

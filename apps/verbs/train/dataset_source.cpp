@@ -7,7 +7,6 @@
 #include "apps/command/progress.h"
 #include "apps/training/batches/document_encoder.h"
 #include "apps/verbs/train/train_data.h"
-#include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/base/mapped_file.h"
 #include "data/corpora/corpora.h"

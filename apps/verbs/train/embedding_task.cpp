@@ -2,7 +2,6 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -15,11 +14,9 @@
 #include "apps/verbs/train/embedding_figures.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
 #include "models/layers/recompute.h"
-#include "models/tasks/text_embedder.h"
 
 namespace zoo {
 namespace {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -8,7 +7,6 @@
 #include "apps/training/mixed_precision.h"
 #include "apps/training/row_objective.h"
 #include "apps/verbs/train/text_objectives.h"
-#include "data/base/error.h"
 #include "models/tasks/encoding_batch.h"
 #include "models/tasks/inference_loading.h"
 

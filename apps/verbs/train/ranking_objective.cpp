@@ -10,7 +10,6 @@
 #include "apps/training/retrieval_losses.h"
 #include "apps/training/row_objective.h"
 #include "apps/verbs/train/text_objectives.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/tasks/encoding_batch.h"
 

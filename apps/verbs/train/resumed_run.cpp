@@ -4,11 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command/flags.h"
 #include "apps/training/records/run_directory.h"
 #include "apps/training/training_fields.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "data/base/lines.h"
 #include "data/corpora/sha256.h"
 

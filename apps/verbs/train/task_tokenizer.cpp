@@ -6,7 +6,6 @@
 #include "apps/command/tokenizer_choice.h"
 #include "apps/verbs/train/train_data.h"
 #include "data/base/atomic_file.h"
-#include "data/base/error.h"
 #include "data/base/json.h"
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/pipeline/tokenizer_json_writer.h"

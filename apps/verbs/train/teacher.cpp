@@ -5,7 +5,6 @@
 
 #include "apps/verbs/measure/evaluations.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "models/tasks/classify.h"
 #include "models/tasks/inference_loading.h"
 #include "models/tasks/search/rank.h"

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -9,19 +7,14 @@
 #include "apps/command/output.h"
 #include "apps/command/visible_text.h"
 #include "apps/training/mixed_precision.h"
-#include "apps/training/parallel/data_parallel.h"
 #include "apps/training/stop_signal.h"
-#include "apps/training/trainer.h"
 #include "apps/verbs/train/text_objectives.h"
-#include "apps/verbs/train/train_data.h"
-#include "apps/verbs/train/train_options.h"
 #include "apps/verbs/train/train_parts.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/atomic_file.h"
 #include "data/base/directory_lock.h"
 #include "data/base/environment.h"
 #include "data/base/json.h"
-#include "models/checkpoint/checkpoint.h"
 #include "models/checkpoint/named_tensors.h"
 
 namespace zoo {

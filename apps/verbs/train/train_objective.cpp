@@ -6,7 +6,6 @@
 #include "apps/training/batches/block_batches.h"
 #include "apps/training/batches/packed_batches.h"
 #include "apps/training/parallel/launchers.h"
-#include "apps/verbs/train/train_data.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"

@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <string>
 
 #include "apps/command/output.h"
 #include "apps/compute/compute.h"
 #include "apps/training/optimizers/muon.h"
 #include "apps/verbs/measure/limits.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "data/base/process_memory.h"
 #include "data/base/sizes.h"
 #include "models/inference/frozen_weights.h"

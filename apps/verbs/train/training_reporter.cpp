@@ -7,7 +7,6 @@
 #include "apps/plots/figures.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/train/train_parts.h"
-#include "data/base/error.h"
 #include "models/generation/generate.h"
 #include "tokenizer/text/utf8.h"
 

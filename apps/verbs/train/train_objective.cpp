@@ -48,12 +48,10 @@ void require_local_steps_fit(const TrainFlags& flags) {
   if (local.steps > 0 && flags.sample_interval % local.steps != 0)
     throw UsageError("--sample_interval ", flags.sample_interval, ": expected a multiple of --local_steps ",
                      local.steps);
-  if (local.steps > 0 && flags.shard != Shard::kNone)
-    throw UsageError(
-        "--shard: not with --local_steps, where each rank has weights and an optimizer of its own");
-  TrainerOptions options = flags.trainer;
-  if (flags.shard_optimizer) options.updater.optimizer_shares = 2;
-  require_rounds(options);
+  if (local.steps > 0 && flags.shards() != Shard::kNone)
+    throw UsageError(flags.shard == Shard::kNone ? "--shard_optimizer" : "--shard",
+                     ": not with --local_steps, where each rank has weights and an optimizer of its own");
+  require_rounds(flags.trainer);
 }
 
 // With which the other ranks end: as main() would print it.

@@ -29,10 +29,6 @@ struct TaskTraits {
 };
 const TaskTraits& traits_of(Task task);
 
-/// As in config.json, in the order of ProblemType.
-inline const std::vector<std::string> kProblemTypeNames{"auto", "regression", "single_label_classification",
-                                                        "multi_label_classification"};
-
 /// Data of a task and how to read it.
 struct DataFlags {
   Task task = Task::kLm;

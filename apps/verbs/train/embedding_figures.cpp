@@ -23,8 +23,6 @@ std::vector<double> doubles_of(const at::Tensor& x) {
 
 }  // namespace
 
-bool EmbeddingFigures::takes_more() const { return rows_ < kMostMeasuredRows; }
-
 void EmbeddingFigures::add(const EmbeddedBatch& batch, std::vector<const SentenceExample*> examples) {
   const auto kept = [&](const at::Tensor& x) {
     if (!x.defined()) return x;

@@ -11,6 +11,9 @@
 
 namespace zoo {
 
+/// Rows that are kept.
+inline constexpr std::int64_t kMostMeasuredRows = 10'000;
+
 /// The figures of an embedding model over the batches of an evaluation, whose vectors it keeps: each text is
 /// compared with all others.
 class EmbeddingFigures {
@@ -21,7 +24,7 @@ class EmbeddingFigures {
       : loss_(loss), similarity_(std::move(similarity)), truncate_dim_(truncate_dim) {}
 
   /// False if there are so many rows that the next ones are not kept.
-  bool takes_more() const;
+  bool takes_more() const { return rows_ < kMostMeasuredRows; }
   /// The examples of the batch's anchors. Throws Error if a number is not finite.
   void add(const EmbeddedBatch& batch, std::vector<const SentenceExample*> examples);
 
@@ -48,8 +51,5 @@ class EmbeddingFigures {
   Batches batches_;
   std::int64_t rows_ = 0;
 };
-
-/// Rows that are kept.
-inline constexpr std::int64_t kMostMeasuredRows = 10'000;
 
 }  // namespace zoo

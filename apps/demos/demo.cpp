@@ -73,13 +73,6 @@ std::vector<std::string> split_list(const std::string& flag, const std::string& 
   return parts;
 }
 
-Phrase split_words(const std::string& text) {
-  Phrase words;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
 WordIds::WordIds(const std::vector<Phrase>& phrases) {
   for (const Phrase& phrase : phrases) words_.insert(words_.end(), phrase.begin(), phrase.end());
   std::sort(words_.begin(), words_.end());

@@ -11,6 +11,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/plots/figures.h"
+#include "data/base/lines.h"
 #include "models/model.h"
 
 namespace zoo {
@@ -46,9 +47,6 @@ void print_paragraph(const std::string& text);
 std::vector<std::string> split_list(const std::string& flag, const std::string& text);
 
 using Phrase = std::vector<std::string>;
-
-/// The words of a text, separated by spaces.
-Phrase split_words(const std::string& text);
 
 /// Numbers the words of the phrases in sorted order.
 class WordIds {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/demos/demo.h"
-#include "data/base/lines.h"
 #include "data/examples/translations.h"
 #include "models/generation/generate.h"
 #include "models/registry.h"

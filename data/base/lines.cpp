@@ -1,6 +1,8 @@
 #include "data/base/lines.h"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +47,11 @@ std::vector<std::string_view> split_tabs(std::string_view line) {
     if (end == std::string_view::npos) return parts;
     line.remove_prefix(end + 1);
   }
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::istringstream words(text);
+  return std::vector<std::string>{std::istream_iterator<std::string>(words), {}};
 }
 
 std::string joined(std::span<const std::string> parts, std::string_view separator) {

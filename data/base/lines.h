@@ -29,6 +29,9 @@ std::string_view text_section(std::string_view text, std::string_view name);
 /// The parts between tabs: at least one.
 std::vector<std::string_view> split_tabs(std::string_view line);
 
+/// The words between white space.
+std::vector<std::string> split_words(const std::string& text);
+
 /// The number that is the text as a whole, without spaces; nothing for another text.
 template <class Number, class... Base> std::optional<Number> number_in(std::string_view text, Base... base) {
   Number number{};

@@ -4,12 +4,13 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
+
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -211,13 +212,6 @@ constexpr std::size_t kLongest = 4;  // of the n-grams of bleu()
 
 using Counts = std::map<std::vector<std::string>, std::int64_t>;
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
 Counts grams_of(const std::vector<std::string>& words, std::size_t length) {
   Counts counts;
   for (std::size_t i = 0; i + length <= words.size(); ++i)
@@ -269,7 +263,7 @@ std::vector<Entity> entities_of(const std::vector<std::int64_t>& labels,
 double bleu(const std::vector<std::string>& written, const std::vector<std::string>& wanted) {
   double right[kLongest] = {}, all[kLongest] = {}, written_words = 0, wanted_words = 0;
   for (std::size_t i = 0; i < written.size(); ++i) {
-    const std::vector<std::string> mine = words_of(written[i]), reference = words_of(wanted[i]);
+    const std::vector<std::string> mine = split_words(written[i]), reference = split_words(wanted[i]);
     written_words += static_cast<double>(mine.size());
     wanted_words += static_cast<double>(reference.size());
     for (std::size_t n = 0; n < kLongest; ++n) {

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <iterator>
-#include <sstream>
 
 #include "apps/compute/compute.h"
 #include "apps/training/batches/block_batches.h"
@@ -9,6 +7,7 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 #include "data/base/process_memory.h"
 #include "models/tasks/inference_loading.h"
 
@@ -80,8 +79,7 @@ std::optional<int> train_in_processes(const Arguments& arguments, const TrainFla
     throw UsageError("--processes ", count, ": ", launch.launcher,
                      " has already started this process as one of ", launch.size, "; leave --processes out");
   if (count == 1) return std::nullopt;
-  std::istringstream command(arguments.command);
-  std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
+  std::vector<std::string> words = split_words(arguments.command);
   words.insert(words.end(), arguments.words.begin(), arguments.words.end());
   return run_processes(words, count, flags.restart);
 }

@@ -27,7 +27,7 @@ namespace {
 struct EvaluateFlags {
   ModelPath model;
   DataFlags data{.dataset = ""};
-  std::optional<std::string> query_prompt_name, document_prompt_name;
+  EmbeddingFlags embedding;
   SuiteFlags suite;
   std::int64_t batch_size = 16, eval_iters = 200;
   bool json = false;
@@ -71,7 +71,7 @@ bool read_flags(const Arguments& arguments, EvaluateFlags& values) {
               "the model belongs to, and the flags that the run was evaluated with.");
   add_model_flag(flags, values.model);
   declare_data(flags, values.data);
-  declare_prompt_names(flags, values.query_prompt_name, values.document_prompt_name);
+  declare_prompt_names(flags, values.embedding);
   flags.group("Evaluation");
   flags.add("batch_size", values.batch_size, "examples per batch", between(1, kMostBatchRows));
   flags.add("eval_iters", values.eval_iters,
@@ -242,10 +242,7 @@ SplitEvaluation evaluate_texts(const EvaluateFlags& flags, const CheckpointConfi
   if (flags.compute.weights != "modules")
     throw UsageError("--weights ", flags.compute.weights, ": the task ", name_of(flags.data.task),
                      " is evaluated by modules alone; leave it out");
-  TrainFlags training{.data = flags.data};
-  training.compute = flags.compute;
-  training.embedding.query_prompt_name = flags.query_prompt_name;
-  training.embedding.document_prompt_name = flags.document_prompt_name;
+  TrainFlags training{.data = flags.data, .embedding = flags.embedding, .compute = flags.compute};
   const BatchPlan plan{.batch_size = flags.batch_size};
   std::optional<EmbeddingTask> embedding;
   if (flags.data.task == Task::kEmbedding) embedding.emplace(training, checkpoint, loaded, device);

@@ -10,13 +10,12 @@
 
 namespace zoo {
 
-void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
-                          std::optional<std::string>& document) {
-  flags.add("query_prompt_name", query,
+void declare_prompt_names(Flags& flags, EmbeddingFlags& v) {
+  flags.add("query_prompt_name", v.query_prompt_name,
             "the model's prompt of this name before each anchor or first sentence; default: no prompt",
             {.placeholder = "NAME"});
-  flags.add("document_prompt_name", document, "the same before each positive and negative or second sentence",
-            {.placeholder = "NAME"});
+  flags.add("document_prompt_name", v.document_prompt_name,
+            "the same before each positive and negative or second sentence", {.placeholder = "NAME"});
 }
 
 namespace {
@@ -76,7 +75,7 @@ void declare_embedding(Flags& flags, EmbeddingFlags& v) {
             "texts whose activations are kept at a time (GradCache); the gradients are those of the whole "
             "batch, which needs less memory and more time",
             at_least(1));
-  declare_prompt_names(flags, v.query_prompt_name, v.document_prompt_name);
+  declare_prompt_names(flags, v);
 }
 
 // Declares the fields of TrainerOptions from one name to another, as apps/training states them.

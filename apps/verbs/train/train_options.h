@@ -127,7 +127,6 @@ std::size_t number_of(const std::string& name, const std::vector<std::string>& n
 void declare_data(Flags& flags, DataFlags& values);
 
 /// Declares the names of a model's prompts before the texts of the task embedding.
-void declare_prompt_names(Flags& flags, std::optional<std::string>& query,
-                          std::optional<std::string>& document);
+void declare_prompt_names(Flags& flags, EmbeddingFlags& values);
 
 }  // namespace zoo

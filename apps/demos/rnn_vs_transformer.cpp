@@ -16,8 +16,14 @@ constexpr std::int64_t kWidth = 32, kWords = 8, kBatch = 32, kTimedBatch = 4, kT
 constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
 constexpr std::int64_t kTimedLengths[] = {16, 32, 64, 128, 256, 512};
 
+// Predicts the first of the words that it reads.
+class FirstWordModel : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& ids) = 0;  // [B, T] to logits [B, words]
+};
+
 // Reads the words in order and classifies from its last state.
-class Recurrent : public torch::nn::Module {
+class Recurrent final : public FirstWordModel {
  public:
   Recurrent() {
     embedding = register_module("embedding", Embedding(kWords + 1, kWidth));
@@ -30,7 +36,7 @@ class Recurrent : public torch::nn::Module {
     classifier->bias.zero_();
   }
 
-  at::Tensor forward(const at::Tensor& ids) {
+  at::Tensor forward(const at::Tensor& ids) override {
     return classifier(std::get<0>(lstm->forward(embedding->forward(ids))).select(1, -1));
   }
 
@@ -39,64 +45,55 @@ class Recurrent : public torch::nn::Module {
   Linear classifier{nullptr};
 };
 
-std::shared_ptr<Model> transformer(std::int64_t positions, std::uint64_t seed) {
-  const TransformerConfig config{.vocab_size = kWords + 1,
-                                 .hidden_size = kWidth,
-                                 .num_layers = 2,
-                                 .num_heads = 2,
-                                 .max_positions = positions,
-                                 .num_labels = kWords,
-                                 .pad_token_id = kWords,  // not in any sequence
-                                 .problem_type = ProblemType::kSingleLabel,
-                                 .initializer_range = 0.1};
-  return build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed);
-}
+class Attending final : public FirstWordModel {
+ public:
+  Attending(std::int64_t positions, std::uint64_t seed) {
+    const TransformerConfig config{.vocab_size = kWords + 1,
+                                   .hidden_size = kWidth,
+                                   .num_layers = 2,
+                                   .num_heads = 2,
+                                   .max_positions = positions,
+                                   .num_labels = kWords,
+                                   .pad_token_id = kWords,  // not in any sequence
+                                   .problem_type = ProblemType::kSingleLabel,
+                                   .initializer_range = 0.1};
+    model = register_module("model",
+                            build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed));
+  }
 
-using Logits = std::function<at::Tensor(const at::Tensor& ids)>;
+  at::Tensor forward(const at::Tensor& ids) override { return model->forward({.input_ids = ids}).logits; }
 
-struct Learner {
-  std::string name;
-  std::function<std::pair<std::shared_ptr<torch::nn::Module>, Logits>(std::int64_t positions)> make;
+  std::shared_ptr<Model> model;
 };
 
-std::vector<Learner> learners(std::uint64_t seed) {
-  return {{"LSTM",
-           [](std::int64_t) {
-             const auto model = std::make_shared<Recurrent>();
-             return std::pair<std::shared_ptr<torch::nn::Module>, Logits>(
-                 model, [model](const at::Tensor& ids) { return model->forward(ids); });
-           }},
-          {"transformer", [seed](std::int64_t positions) {
-             const auto model = transformer(positions, seed);
-             return std::pair<std::shared_ptr<torch::nn::Module>, Logits>(
-                 model, [model](const at::Tensor& ids) { return model->forward({.input_ids = ids}).logits; });
-           }}};
+constexpr const char *kLstm = "LSTM", *kTransformer = "transformer";
+
+std::shared_ptr<FirstWordModel> build(const std::string& name, std::int64_t positions, std::uint64_t seed) {
+  if (name == kLstm) return std::make_shared<Recurrent>();
+  return std::make_shared<Attending>(positions, seed);
 }
 
 // Share of sequences whose first word is predicted at the end, after so many updates.
-double accuracy(const Learner& learner, std::int64_t length, std::int64_t updates, std::uint64_t seed) {
+double accuracy(const std::string& name, std::int64_t length, std::int64_t updates, std::uint64_t seed) {
   at::manual_seed(seed);
   const auto draw = [&, generator = generator_of(seed)](std::int64_t rows) {
     return at::randint(kWords, {rows, length}, generator, at::kLong);
   };
-  const auto [model, logits] = learner.make(length);
-  fit(*model, {updates, 0.003}, [&, logits = logits](std::int64_t) {
+  const auto model = build(name, length, seed);
+  fit(*model, {updates, 0.003}, [&](std::int64_t) {
     const at::Tensor ids = draw(kBatch);
-    return at::cross_entropy_loss(logits(ids), ids.select(1, 0));
+    return at::cross_entropy_loss(model->forward(ids), ids.select(1, 0));
   });
   const at::NoGradGuard no_grad;
   const at::Tensor ids = draw(kTested);
-  return logits(ids).argmax(-1).eq(ids.select(1, 0)).to(at::kFloat).mean().item<double>();
+  return model->forward(ids).argmax(-1).eq(ids.select(1, 0)).to(at::kFloat).mean().item<double>();
 }
 
-double milliseconds(const Learner& learner, std::int64_t length, std::uint64_t seed) {
+double milliseconds(const std::string& name, std::int64_t length, std::uint64_t seed) {
   const at::Tensor ids = at::randint(kWords, {kTimedBatch, length}, generator_of(seed), at::kLong);
-  const auto [model, logits] = learner.make(length);
-  const auto step = [&, logits = logits] {
-    at::cross_entropy_loss(logits(ids), ids.select(1, 0)).backward();
-  };
-  // The gradients of an LSTM's first words vanish to denormal numbers, which take the CPU twenty times as
-  // long.
+  const auto model = build(name, length, seed);
+  const auto step = [&] { at::cross_entropy_loss(model->forward(ids), ids.select(1, 0)).backward(); };
+  // The gradients of an LSTM's first words vanish to denormal numbers, twenty times as slow for the CPU.
   at::globalContext().setFlushDenormal(true);
   step();  // warm-up: allocates the gradients
   const double seconds = cost_of(step).seconds;
@@ -118,34 +115,33 @@ void zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
   if (!begin_demo(flags, arguments, options)) return;
 
   const std::uint64_t seed = options.seed();
-  const auto both = learners(seed);
   const auto lines_of = [&](const auto& lengths, const auto& measure) {
     std::vector<Curve> lines;
-    for (const Learner& learner : both) {
-      lines.push_back({learner.name, {}, {}});
+    for (const char* name : {kLstm, kTransformer}) {
+      lines.push_back({name, {}, {}});
       for (const std::int64_t length : lengths)
-        lines.back().add(static_cast<double>(length), measure(learner, length));
+        lines.back().add(static_cast<double>(length), measure(name, length));
     }
     return lines;
   };
-  const auto right = lines_of(kTaskLengths, [&](const Learner& learner, std::int64_t length) {
-    return accuracy(learner, length, updates, seed);
+  const auto right = lines_of(kTaskLengths, [&](const char* name, std::int64_t length) {
+    return accuracy(name, length, updates, seed);
   });
   std::vector<std::string> headings{"parameters"};
   for (const std::int64_t length : kTaskLengths) headings.push_back("length " + std::to_string(length));
   Table learnt(columns({"model"}, headings));
-  for (std::size_t i = 0; i < both.size(); ++i) {
-    std::vector<std::string> row{both[i].name, with_separators(count(*both[i].make(kTaskLengths[2]).first))};
-    for (const double share : right[i].y) row.push_back(format_text("%.1f%%", 100 * share));
+  for (const Curve& line : right) {
+    std::vector<std::string> row{line.title,
+                                 with_separators(count(*build(line.title, kTaskLengths[2], seed)))};
+    for (const double share : line.y) row.push_back(format_text("%.1f%%", 100 * share));
     learnt.row(row);
   }
   std::cout << "Say at the end which word came first, after " << updates
             << " updates (by chance: " << format_text("%.1f%%", 100.0 / kWords) << ")\n";
   learnt.print(std::cout);
 
-  const auto times = lines_of(kTimedLengths, [&](const Learner& learner, std::int64_t length) {
-    return milliseconds(learner, length, seed);
-  });
+  const auto times = lines_of(
+      kTimedLengths, [&](const char* name, std::int64_t length) { return milliseconds(name, length, seed); });
   std::vector<std::string> lengths;
   for (const std::int64_t length : kTimedLengths) lengths.push_back(std::to_string(length));
   Table timed(columns({"ms"}, lengths));

@@ -43,8 +43,7 @@ at::Tensor sparse(const Heads& h, AttentionKind kind, std::int64_t window) {
   return sparse_attention(h.q, h.k, h.v, {.kind = kind, .window = window}).output;
 }
 
-// Untrained projections are random: rows of variance 1 / mixtures keep lengths on average (Johnson and
-// Lindenstrauss).
+// Untrained projections are random: rows of variance 1 / mixtures keep lengths (Johnson and Lindenstrauss).
 at::Tensor linformer(const Heads& h, std::int64_t mixtures) {
   const at::Tensor projection =
       at::randn({mixtures, h.k.size(2)}, generator_of(1)) / std::sqrt(static_cast<double>(mixtures));

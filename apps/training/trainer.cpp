@@ -246,8 +246,7 @@ Trainer::Result Trainer::stop_at(std::int64_t iteration, TrainingObserver& obser
 
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
-  // The last row has the loss of the last update's batch, because no batch follows. A run without an update
-  // has none.
+  // No batch follows: the last row has the loss of the last update's. A run without an update has none.
   Metrics end =
       metrics(iteration, iteration > first_iteration_ ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;

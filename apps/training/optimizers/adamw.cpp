@@ -68,8 +68,7 @@ void AdamW::update_together(const Update& update, const std::vector<at::Tensor>&
 }
 
 void AdamW::update_by_libtorch(const Update& update, const std::vector<at::Tensor>& all_gradients) {
-  // The kernel divides the gradients by this scale: max(norm / grad_clip, 1) clips them without an extra
-  // pass.
+  // The kernel divides the gradients by this: max(norm / grad_clip, 1) clips them without another pass.
   const auto grad_scale = update.divisor.defined() ? std::optional<at::Tensor>(update.divisor) : std::nullopt;
   for (const bool decayed : {true, false}) {
     std::vector<at::Tensor> parameters, gradients, exp_avgs, exp_avg_sqs;

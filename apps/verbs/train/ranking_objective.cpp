@@ -48,8 +48,7 @@ class RankingObjective final : public RowObjective<RankingRow> {
     std::vector<double> labels, logits;
     std::vector<std::vector<double>> queries;
     for (auto& [query, documents] : measured_) {
-      // Best first; of equal logits the less relevant first, so that a model that tells nothing apart gains
-      // nothing.
+      // Best first; of equal logits the less relevant: a model that tells nothing apart gains nothing.
       std::ranges::sort(documents, [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
       });
@@ -109,8 +108,7 @@ RankingRow encoded(const SentenceExample& example, const Tokenizer& tokenizer, E
   return row;
 }
 
-// Rows of one query become a list with all of its documents; a query whose labels are all the same says
-// nothing.
+// Rows of one query become a list of its documents; a query whose labels are all the same says nothing.
 std::vector<RankingRow> joined_by_query(std::vector<RankingRow> rows, const std::string& source) {
   std::vector<RankingRow> lists;
   std::map<std::string, std::size_t> places;

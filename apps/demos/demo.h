@@ -86,8 +86,7 @@ std::int64_t count(const torch::nn::Module& module);
 /// "one thread" or "2 threads": of which the demos measure times.
 std::string threads_text();
 
-/// How many times as large the curve's last number is as the one before it, such as "3.9": what doubling x
-/// costs.
+/// The curve's last number by the one before it, such as "3.9": what doubling x costs.
 std::string last_growth(const Curve& curve);
 
 /// Columns of texts, then of numbers.

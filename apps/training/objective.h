@@ -56,8 +56,7 @@ class Objective {
   virtual std::vector<Score> take_training_scores() { return {}; }
 
   /// Training goes on with these ranks, each with an equal part of a batch: a loss that depends on the rows
-  /// of the whole batch gets them from all, and its gradient is that of the ranks' mean. They must outlive
-  /// it.
+  /// of the whole batch gets them all, and its gradient is that of the ranks' mean. They must outlive it.
   virtual void join(Ranks& /*ranks*/) {}
 
   /// All that take_scores() depends on besides the loss, as sums over the evaluation batches: ranks then

@@ -17,8 +17,7 @@ struct RowCounts {
   std::int64_t tokens = 0;  // also the length by which rows are batched
 };
 
-/// The training of a model on rows that the loss encodes as it likes, of a struct that derives from
-/// RowCounts.
+/// The training of a model on rows, of a struct derived from RowCounts, that the loss encodes as it likes.
 template <class Row> class RowObjective : public Objective {
  public:
   RowObjective(std::shared_ptr<Model> model, Splits<Row> rows, const ExampleOrder::Options& options)

@@ -85,8 +85,7 @@ class Trainer {
   using SaveModel = std::function<void(const std::filesystem::path&)>;
 
   /// `objective` must outlive the trainer. train() creates the run's directory if it is missing. Throws
-  /// FieldError for an option that is out of its range (training_fields.h), UnfitField as require_rounds()
-  /// does.
+  /// FieldError for an option out of its range (training_fields.h), UnfitField as require_rounds() does.
   Trainer(Objective& objective, RunDirectory run, SaveModel save_model, const TrainerOptions& options);
 
   /// Continues from `run`'s checkpoint of this iteration: optimizer, generators, best loss. The module must

@@ -82,8 +82,7 @@ class Updater {
   /// and gradients.safetensors.
   void save(const std::filesystem::path& directory, const NamedTensors& state) const;
   void send_state(const NamedTensors& state) const;
-  /// `done` updates and `micro_steps` of the next were finished when it was saved. Throws Error naming the
-  /// file.
+  /// `done` updates and `micro_steps` of the next were finished at the save. Throws Error naming the file.
   void load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps);
 
  private:

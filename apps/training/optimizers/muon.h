@@ -9,8 +9,7 @@ namespace zoo {
 
 /// By name of a parameter [rows, columns], the rows of the matrices in it that Muon updates: of `stacked`,
 /// else all. These parameters are the weights of Linear layers in numbered modules
-/// ("blocks.0.attention.qkv"); of experts each is a matrix, and a router, which is the head of its layer, is
-/// none.
+/// ("blocks.0.attention.qkv"); of experts each is a matrix, and a router, the head of its layer, is none.
 std::map<std::string, std::vector<std::int64_t>> hidden_matrices(
     const torch::nn::Module& module, const std::map<std::string, std::vector<std::int64_t>>& stacked = {});
 

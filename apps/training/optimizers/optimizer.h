@@ -95,8 +95,7 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
 
  protected:
-  /// Updates the module's parameters that require a gradient. ranks: that the state is divided among; may be
-  /// null.
+  /// Updates the module's parameters that require a gradient. `ranks` share the state; may be null.
   Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks);
 
   /// Inputs of an update.
@@ -141,8 +140,7 @@ class Optimizer {
 };
 
 /// With `ranks`, the state is divided among them (ZeRO-1: Rajbhandari et al., 2020): each weight's state
-/// belongs to one rank, which updates the weight and sends it to the others. The weights are the same as
-/// without.
+/// belongs to one rank, which updates the weight and sends it to the others. The weights are as without.
 std::unique_ptr<Optimizer> make_optimizer(const torch::nn::Module& module, const OptimizerOptions& options,
                                           Ranks* ranks = nullptr);
 

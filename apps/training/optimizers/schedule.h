@@ -41,8 +41,7 @@ struct Schedule {
 
   ScheduleKind weight_decay = ScheduleKind::kConstant;  // constant, linear or cosine
 
-  /// Share of the weight decay, in [0, 1]: 1, or from 1 in a straight line or half a cosine to 0 at
-  /// decay_iters.
+  /// Share of the weight decay: 1, or from 1 in a straight line or half a cosine to 0 at decay_iters.
   double weight_decay_share(std::int64_t iteration) const;
 
   /// As in nanoGPT: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).

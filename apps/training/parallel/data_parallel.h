@@ -28,8 +28,7 @@ struct SessionOptions {
 };
 
 /// The processes that a launcher has started to train together (launchers.h). They meet in c10d's TCPStore;
-/// c10d's Gloo or, on GPUs, NCCL connects them. Create one per process, before anything else that takes time
-/// or can fail.
+/// c10d's Gloo or, on GPUs, NCCL connects them. One per process, before all that takes time or can fail.
 class ParallelSession {
  public:
   /// Waits for all ranks. Throws Error if the launcher's variables disagree, or a rank does not arrive.

@@ -32,8 +32,7 @@ class LocalSteps {
   /// The weights are the common ones, equal on all ranks. `ranks` may be null for a single process.
   LocalSteps(const torch::nn::Module& module, const LocalStepsOptions& options, Ranks* ranks);
 
-  /// Call after each update with the number of updates so far; the last of a round is followed by the outer
-  /// update.
+  /// Call after each update with their number so far; the last of a round is followed by the outer update.
   void after_update(std::int64_t done);
 
   /// The weights with which the round began.

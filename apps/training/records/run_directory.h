@@ -18,8 +18,7 @@
 
 namespace zoo {
 
-/// In the directory of a run of the task preference: log-probabilities of its answers by the weights that it
-/// began with.
+/// In a run of the task preference: log-probabilities of its answers by the weights that it began with.
 inline constexpr const char* kReferenceFile = "reference.safetensors";
 
 /// Output directory of a run:

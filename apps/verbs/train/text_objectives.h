@@ -70,8 +70,7 @@ class EmbeddingTask {
   /// True if a module behind the model, such as a Dense, has weights.
   bool has_weights() const;
 
-  /// Writes the modules' weights into a saved directory, and the files of Sentence-Transformers if it lacks
-  /// them.
+  /// Writes the modules' weights into a saved directory, and Sentence-Transformers' files if it lacks them.
   void save(const std::filesystem::path& directory) const;
 
  private:

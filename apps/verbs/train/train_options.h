@@ -92,8 +92,7 @@ struct TrainFlags {
   bool freezes_packed() const { return weights != "float32"; }
 
   std::int64_t batch_size = 12;
-  /// With the schedule and the options of the updates; trainer_options() adds what --device, --dtype and
-  /// --seed say.
+  /// With schedule and options of the updates; trainer_options() adds what --device, --dtype and --seed say.
   TrainerOptions trainer{.schedule = {.warmup_iters = 100}, .updater = {.optimizer = {.beta2 = 0.99}}};
   Disagreement disagreement = Disagreement::kNone;
   double disagreement_weight = 0.1;

@@ -23,12 +23,10 @@
 
 namespace zoo {
 
-// The steps of `tzoo train` between the data and the trainer; `tzoo evaluate` and `tzoo bench train` share
-// some.
+// The steps of `tzoo train` between data and trainer; `tzoo evaluate` and `tzoo bench train` share some.
 
-/// Starts the processes of --processes and returns their exit status; empty in such a process, or if there is
-/// only one. Throws UsageError if another launcher has started this one, and for what does not fit
-/// --local_steps.
+/// Starts the processes of --processes and returns their exit status; empty in such a process, and for one.
+/// Throws UsageError if another launcher has started this one, and for what does not fit --local_steps.
 std::optional<int> train_in_processes(const Arguments& arguments, const TrainFlags& flags);
 
 /// Meets the other ranks, if a launcher has started any, and calls `body`. All ranks end with its exception.
@@ -66,8 +64,7 @@ LoadedModel make_model(const TrainFlags& flags, const std::optional<CheckpointCo
                        const TaskData& data, c10::Device device);
 
 /// Sets what --depth N chooses and no flag gives: a decoder of N layers as wide as N heads of 64 features,
-/// its optimizer and rates, and 20 tokens for each parameter. Throws UsageError beside a recipe or a
-/// checkpoint.
+/// its optimizer and rates, and 20 tokens per parameter. Throws UsageError beside a recipe or a checkpoint.
 void apply_depth(const Flags& flags, TrainFlags& values);
 
 /// The updates of --tokens_per_parameter, in whole rounds of local steps; says them on rank 0. Throws
@@ -94,8 +91,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
               const Trainer::SaveModel& more = nullptr);
 
 /// For an --init_from that is the directory of an adapter: sets --lora_rank and the others that it decides.
-/// Throws UsageError for those that are given and differ, Error for an adapter that training cannot go on
-/// with.
+/// Throws UsageError for given ones that differ, Error for an adapter that training cannot go on with.
 void take_adapter(const Flags& flags, TrainFlags& values);
 
 /// The directory of the model that an adapter names; empty for a directory that is no adapter. Throws Error
@@ -178,8 +174,7 @@ class TrainingReporter : public TrainingObserver {
 };
 
 /// The texts of --sample_interval and --sample_prompt; both must outlive them. They draw from generators of
-/// their own: a run with samples learns what it learns without. Throws UsageError for a task without a text
-/// to continue.
+/// their own: a run with samples learns as without. Throws UsageError for a task without a text to continue.
 TextSamples text_samples(const TrainFlags& flags, Model& model, std::shared_ptr<const Tokenizer> tokenizer);
 
 /// The language model of --teacher: as modules on the student's device, or as inference runs it on the CPU

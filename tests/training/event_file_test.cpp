@@ -1,20 +1,29 @@
+#include <cstring>
+
 #include "apps/training/records/metrics_log.h"
 #include "data/base/atomic_file.h"
+#include "data/base/crc32c.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
-TEST_CASE("The checksum is CRC-32C, masked as TFRecord does it") {
-  // RFC 3720, B.4: 32 bytes of zeros have 0x8A9136AA; "123456789" has 0xE3069283 in every catalogue of CRCs.
-  const auto masked = [](std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U; };
-  CHECK(zoo::masked_crc32c(std::string(32, '\0')) == masked(0x8A9136AAU));
-  CHECK(zoo::masked_crc32c("123456789") == masked(0xE3069283U));
-}
-
-TEST_CASE("A record is length, checksum, bytes, checksum") {
-  const std::string record = zoo::tfrecord("123456789");
-  REQUIRE(record.size() == 8 + 4 + 9 + 4);
-  CHECK(record.substr(0, 8) == std::string("\x09\0\0\0\0\0\0\0", 8));
-  CHECK(record.substr(12, 9) == "123456789");
+TEST_CASE("A record is length, checksum, bytes, checksum, both CRC-32C masked as TFRecord does it") {
+  const zoo::test::TemporaryDirectory directory;
+  { const zoo::EventFile file(directory.path(), 0); }
+  const std::string bytes = zoo::read_file(std::filesystem::directory_iterator(directory.path())->path());
+  const auto number = [&](std::size_t at) {
+    std::uint32_t found = 0;
+    std::memcpy(&found, bytes.data() + at, sizeof found);
+    return found;
+  };
+  const auto masked = [&](std::size_t at, std::size_t size) {
+    const std::uint32_t crc = zoo::crc32c(bytes.data() + at, size);
+    return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
+  };
+  const std::size_t size = number(0);
+  REQUIRE(bytes.size() == 8 + 4 + size + 4);
+  CHECK(number(4) == 0);  // of the length's eight bytes
+  CHECK(number(8) == masked(0, 8));
+  CHECK(number(12 + size) == masked(12, size));
 }
 
 TEST_CASE("Each logged iteration is an event with its scalars") {

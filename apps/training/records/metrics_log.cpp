@@ -46,12 +46,21 @@ void append_to(int descriptor, const std::filesystem::path& path, std::string_vi
     throw Error("cannot write ", path, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
 }
 
-constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
-
 template <class T> std::string little_endian(T value) {
   std::string bytes;
   for (std::size_t i = 0; i < sizeof value; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
   return bytes;
+}
+
+// Rotated plus a constant, so that a checksum of data that contains checksums is not weak.
+std::string masked_checksum(std::string_view bytes) {
+  constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
+  return little_endian(std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta);
+}
+
+std::string tfrecord(std::string_view bytes) {
+  const std::string length = little_endian(static_cast<std::uint64_t>(bytes.size()));
+  return length + masked_checksum(length) + std::string(bytes) + masked_checksum(bytes);
 }
 
 double wall_time() {
@@ -103,16 +112,6 @@ void MetricsLog::write(const Metrics& metrics) {
         {"grad_norm", layer.gradient}, {"weight_norm", layer.weight}, {"update_ratio", layer.update_ratio()}};
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
   append_to(descriptor_, path_, json_text(object) + "\n");
-}
-
-std::uint32_t masked_crc32c(std::string_view bytes) {
-  return std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta;
-}
-
-std::string tfrecord(std::string_view bytes) {
-  const std::string length = little_endian(static_cast<std::uint64_t>(bytes.size()));
-  return length + little_endian(masked_crc32c(length)) + std::string(bytes) +
-         little_endian(masked_crc32c(bytes));
 }
 
 EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_iteration) {

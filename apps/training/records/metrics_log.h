@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/training/layer_norms.h"
@@ -62,13 +61,6 @@ class MetricsLog {
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
-
-/// TFRecord's checksum: CRC-32C (Castagnoli), rotated plus a constant, so that a checksum of data that
-/// contains checksums is not weak.
-std::uint32_t masked_crc32c(std::string_view bytes);
-
-/// Frames a TFRecord: length, checksum of the length, bytes, checksum of the bytes; little-endian.
-std::string tfrecord(std::string_view bytes);
 
 /// Event file for TensorBoard: each record of the TFRecord file is a protobuf message "Event". A resumed run
 /// writes a new file that tells TensorBoard to drop the later steps of older files.

@@ -10,14 +10,6 @@
 #include "models/kernels/training/adamw.h"
 
 namespace zoo {
-namespace {
-
-// Both kernels walk through contiguous memory and ignore strides.
-at::Tensor laid_out_as(const at::Tensor& parameter, const at::Tensor& gradient) {
-  return gradient.strides() == parameter.strides() ? gradient : at::empty_like(parameter).copy_(gradient);
-}
-
-}  // namespace
 
 AdamW::AdamW(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks,
              const std::function<bool(std::size_t)>& holds)
@@ -28,8 +20,11 @@ AdamW::AdamW(const torch::nn::Module& module, const OptimizerOptions& options, R
 void AdamW::update(const Update& update) {
   std::vector<at::Tensor> parameters, gradients;
   for (const std::size_t i : update.active) {
-    parameters.push_back(parameter(i));
-    gradients.push_back(laid_out_as(parameters.back(), parameters.back().grad()));
+    const at::Tensor &weight = parameter(i), &gradient = weight.grad();
+    parameters.push_back(weight);
+    // Both kernels walk through contiguous memory and ignore strides.
+    gradients.push_back(gradient.strides() == weight.strides() ? gradient
+                                                               : at::empty_like(weight).copy_(gradient));
   }
   if (suit_kernels(parameters) && suit_kernels(gradients)) {
     update_together(update, gradients);

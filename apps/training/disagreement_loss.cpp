@@ -1,25 +1,17 @@
 #include "apps/training/disagreement_loss.h"
 
-#include <algorithm>
-
 #include "data/base/field_error.h"
 #include "models/layers/attention/attention.h"
 #include "models/layers/attention/disagreement.h"
 
 namespace zoo {
-namespace {
-
-bool has_self_attention(const Model& model) {
-  const auto modules = model.modules(/*include_self=*/false);
-  return std::any_of(modules.begin(), modules.end(),
-                     [](const auto& module) { return module->template as<SelfAttentionImpl>() != nullptr; });
-}
-
-}  // namespace
 
 DisagreementLoss::DisagreementLoss(const Model& model, Disagreement kind, double weight)
     : kind_(kind), weight_(weight) {
-  if (!has_self_attention(model))
+  bool attends = false;
+  for (const auto& module : model.modules(/*include_self=*/false))
+    attends = attends || module->as<SelfAttentionImpl>() != nullptr;
+  if (!attends)
     throw UnfitField(Field{"disagreement"}, ": the model has no attention whose heads could differ");
   if (model.config().num_heads < 2)
     throw UnfitField(Field{"disagreement"}, ": the model's attentions have one head each");

@@ -106,12 +106,6 @@ Curves read_curves(const std::filesystem::path& metrics) {
   return curves;
 }
 
-TextStyle text_style() {
-  constexpr int kWidth = 80;  // if standard output is a pipe or a file
-  const int width = standard_output_width();
-  return {.width = width > 0 ? width : kWidth, .colour = standard_output_has_colours()};
-}
-
 }  // namespace
 
 Figure word_scatter(const Axes& axes, const std::vector<WordPoint>& points) {
@@ -284,7 +278,9 @@ void add_format_flag(Flags& flags, std::string& format) {
 
 void show_figure(const Figure& figure, const std::filesystem::path& stem, const std::string& format) {
   if (format == "terminal") {
-    std::cout << "\n" << figure.text(text_style());
+    TextStyle style{.colour = standard_output_has_colours()};
+    if (const int width = standard_output_width(); width > 0) style.width = width;
+    std::cout << "\n" << figure.text(style);
     return;
   }
   std::cout.flush();

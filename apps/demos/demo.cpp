@@ -22,11 +22,7 @@ namespace zoo {
 namespace {
 
 constexpr std::int64_t kQuickUpdates = 4;
-constexpr double kSecondsBetweenLines = 10;  // of a training in a pipe
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+constexpr std::chrono::seconds kBetweenLines(10);  // of a training in a pipe
 
 }  // namespace
 
@@ -107,7 +103,7 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
   auto told = std::chrono::steady_clock::now();
   for (std::int64_t epoch = 0; epoch < how.epochs; ++epoch) {
     progress.update(epoch);
-    if (!progress.on_terminal() && seconds_since(told) > kSecondsBetweenLines) {
+    if (!progress.on_terminal() && std::chrono::steady_clock::now() - told > kBetweenLines) {
       std::cerr << epoch << " of " << how.epochs << " updates\n";
       told = std::chrono::steady_clock::now();
     }

@@ -51,18 +51,15 @@ std::shared_ptr<Model> build(const DisagreementFlags& v, std::int64_t vocabulary
   return build_model(family, config, Head::kSequenceClassification, v.demo.seed());
 }
 
-at::Tensor penalty_of(const std::string& kind, const at::Tensor& weights) {
-  // Attention of the last word, which alone decides the class.
-  const at::Tensor last = weights.slice(2, -1);
-  return kind == "overlap" ? head_overlap(last) : position_similarity(last);
-}
-
 void train(Model& model, const Sequences& data, const DisagreementFlags& v) {
   std::cout << "Training with Disagreement Penalty...\n";
   fit(model, {v.epochs, v.learning_rate}, [&](std::int64_t epoch) {
     const ModelOutput output =
         model.forward({.input_ids = data.inputs, .labels = data.targets, .output_attentions = true});
-    const at::Tensor loss = output.loss + v.weight * penalty_of(v.penalty, output.attentions[0]);
+    // The attention of the last word, which alone decides the class.
+    const at::Tensor last = output.attentions[0].slice(2, -1);
+    const at::Tensor penalty = v.penalty == "overlap" ? head_overlap(last) : position_similarity(last);
+    const at::Tensor loss = output.loss + v.weight * penalty;
     if (epoch % 50 == 0) {
       const double right = output.logits.argmax(1).eq(data.targets).to(at::kFloat).mean().item<double>();
       std::cout << "Epoch " << epoch

@@ -44,12 +44,6 @@ std::vector<Pair> pairs_of(PhraseSet set, std::int64_t count, std::uint64_t seed
   return pairs;
 }
 
-WordIds words_of(const std::vector<Pair>& pairs) {
-  std::vector<Phrase> phrases;
-  for (const Pair& pair : pairs) phrases.insert(phrases.end(), {pair.source, pair.target});
-  return WordIds(phrases);
-}
-
 TokenIds ids_of(const WordIds& words, const Phrase& phrase) {
   TokenIds ids;
   for (const std::string& word : phrase) ids.push_back(words.id(word) + kSpecial);
@@ -194,7 +188,9 @@ void zoo::demo_translate(const Arguments& arguments) {
 
   const std::uint64_t seed = options.seed();
   const std::vector<Pair> pairs = pairs_of(PhraseSet::kTraining, kPhrases, seed);
-  const WordIds words = words_of(pairs);
+  std::vector<Phrase> phrases;
+  for (const Pair& pair : pairs) phrases.insert(phrases.end(), {pair.source, pair.target});
+  const WordIds words(phrases);
   for (const std::string& text : asked) {
     if (split_words(text).empty()) throw UsageError("--text: nothing to translate in an empty text");
     static_cast<void>(ids_of(words, split_words(text)));  // rejects unknown words before training

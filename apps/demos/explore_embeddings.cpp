@@ -59,8 +59,7 @@ Space imported(const ExploreFlags& flags) {
     if (ids.size() != 1) ids = model->tokenizer->encode(word);
     if (ids.empty()) throw UsageError("the word '", word, "' has no tokens");
     const auto unknown = model->tokenizer->special_id(SpecialToken::unk);
-    if (unknown && std::find(ids.begin(), ids.end(), *unknown) != ids.end() &&
-        model->tokenizer->token_text(*unknown) != word)
+    if (unknown && std::ranges::count(ids, *unknown) > 0 && model->tokenizer->token_text(*unknown) != word)
       throw UsageError("the word '", word, "' is not in the model's vocabulary");
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };

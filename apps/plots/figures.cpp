@@ -19,8 +19,7 @@ namespace {
 
 // Range of the values, with margins for the words at both ends.
 template <class Get> Interval roomy_extent(const std::vector<WordPoint>& points, Get get) {
-  const auto [low, high] = std::minmax_element(points.begin(), points.end(),
-                                               [&](const auto& a, const auto& b) { return get(a) < get(b); });
+  const auto [low, high] = std::ranges::minmax_element(points, {}, get);
   const double room = std::max(0.12 * (get(*high) - get(*low)), 1e-3);
   return {get(*low) - room, get(*high) + room};
 }
@@ -197,7 +196,7 @@ Figure bar_chart(const BarChart& chart) {
     lines += std::to_string(i) + " " + number_text(chart.values[i]) + "\n";
   // Long labels are readable only with horizontal bars.
   const bool lie =
-      std::any_of(chart.labels.begin(), chart.labels.end(), [](const auto& l) { return l.size() > 10; });
+      std::ranges::any_of(chart.labels, [](const std::string& label) { return label.size() > 10; });
   // Space for the value at the end of the longest bar.
   const double longest = *std::max_element(chart.values.begin(), chart.values.end());
   const double top = std::max(chart.top, longest > 0 ? (lie ? 1.3 : 1.15) * longest : 1.0);

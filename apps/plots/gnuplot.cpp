@@ -86,8 +86,7 @@ std::string frame(const Axes& axes) {
 
 std::string tics(const std::string& axis, const std::vector<std::string>& labels) {
   if (labels.empty()) return "";
-  const auto longest = std::max_element(labels.begin(), labels.end(),
-                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  const auto longest = std::ranges::max_element(labels, {}, &std::string::size);
   // Many long labels are vertical; a few are readable slanted.
   const bool upright = labels.size() > (longest->size() > 10 ? 5 : 12) && longest->size() > 3;
   const bool slanted = longest->size() > 10 && !upright;

@@ -96,7 +96,7 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines) {
   Axes spaced = axes;
   spaced.x += "\n ";
   const bool marked =
-      std::all_of(lines.begin(), lines.end(), [](const Curve& line) { return line.x.size() <= kFewPoints; });
+      std::ranges::all_of(lines, [](const Curve& line) { return line.x.size() <= kFewPoints; });
   const Interval height = height_of(lines, axes.log_y);
   std::string script = frame(lines.size() > 1 ? spaced : axes) + "set grid lc rgb '#e4e4e4'\n", plot, legend;
   script += axes_of(axes, lines, marked);

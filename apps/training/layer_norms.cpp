@@ -1,7 +1,6 @@
 #include "apps/training/layer_norms.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 namespace zoo {
@@ -10,12 +9,10 @@ namespace {
 // The parameter's name up to its first number, or else without its last part. LoRA's names join the parts of
 // the weight's name by '_'.
 std::string layer_of(const std::string& parameter) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
   const char* separators = "._";
   for (std::size_t at = 0; (at = parameter.find_first_of(separators, at)) != std::string::npos; ++at) {
     const std::size_t end = std::min(parameter.find_first_of(separators, at + 1), parameter.size());
-    if (end > at + 1 && std::all_of(parameter.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                                    parameter.begin() + static_cast<std::ptrdiff_t>(end), is_digit))
+    if (end > at + 1 && parameter.find_first_not_of("0123456789", at + 1) >= end)
       return parameter.substr(0, end);
   }
   return parameter.substr(0, parameter.rfind('.'));
@@ -37,8 +34,7 @@ std::vector<LayerNorms> LayerMeasure::norms() const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor weight = parameters_[i].second.detach();
     const std::string name = layer_of(parameters_[i].first);
-    auto layer = std::find_if(layers.begin(), layers.end(),
-                              [&](const LayerNorms& each) { return each.layer == name; });
+    auto layer = std::ranges::find(layers, name, &LayerNorms::layer);
     if (layer == layers.end()) layer = layers.insert(layer, {.layer = name});
     layer->gradient += gradients_[i];
     layer->weight += squared_norm(weight);

@@ -77,8 +77,7 @@ void Optimizer::divide_parameters() {
   owners_.resize(parameters_.size());
   std::vector<std::size_t> by_size(parameters_.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](std::size_t a, std::size_t b) { return parameter(a).numel() > parameter(b).numel(); });
+  std::ranges::stable_sort(by_size, std::greater<>(), [&](std::size_t i) { return parameter(i).numel(); });
   std::vector<std::int64_t> shares(static_cast<std::size_t>(ranks_->size()));
   for (const std::size_t i : by_size) {
     const auto least = std::min_element(shares.begin(), shares.end());

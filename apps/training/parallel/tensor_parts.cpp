@@ -27,8 +27,7 @@ void for_each_part(const std::vector<TensorPart>& parts, c10::function_ref<void(
 }
 
 bool suit_kernels(const std::vector<at::Tensor>& tensors) {
-  return kernels::has_training_kernels() &&
-         std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor& x) {
+  return kernels::has_training_kernels() && std::ranges::all_of(tensors, [](const at::Tensor& x) {
            return x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous();
          });
 }

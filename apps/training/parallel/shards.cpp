@@ -61,7 +61,10 @@ Shards::Shards(torch::nn::Module& module, std::vector<Weight> weights, Ranks& ra
     auto accumulator = torch::autograd::impl::grad_accumulator(weights_[i].tensor);
     const auto key = accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
         [this, i](const torch::autograd::variable_list& outputs, const torch::autograd::variable_list&) {
-          hook(i);
+          if (in_pass_) {
+            ready_[i] = true;
+            send_ready();
+          }
           return outputs;
         }));
     hooks_.emplace_back(std::move(accumulator), key);
@@ -106,12 +109,6 @@ void Shards::begin() {
   in_pass_ = true;
   ready_.assign(weights_.size(), false);
   left_ = weights_.size();
-}
-
-void Shards::hook(std::size_t i) {
-  if (!in_pass_) return;
-  ready_[i] = true;
-  send_ready();
 }
 
 void Shards::send_ready() {

@@ -74,7 +74,6 @@ class Shards final : public PartWeights {
   bool owns(std::size_t i) const { return weights_[i].owner == ranks_.rank(); }
   void find_apart(const torch::nn::Module& module);
   void find_order(const torch::nn::Module& module);
-  void hook(std::size_t i);
   void send_ready();
   void finish_one();
   void get(std::size_t i);

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <string_view>
 
-#include <unistd.h>
-
 #include "apps/command/output.h"
 #include "data/base/atomic_file.h"
 #include "data/corpora/child_process.h"

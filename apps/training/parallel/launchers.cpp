@@ -8,7 +8,6 @@
 #include <thread>
 
 #include <c10/util/ScopeExit.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -5,16 +5,6 @@
 #include <numbers>
 
 namespace zoo {
-namespace {
-
-constexpr double kTimescaleWithoutWarmup = 10000;
-
-double inverse_sqrt(double iteration, double warmup) {
-  if (warmup > 0) return std::sqrt(warmup / iteration);
-  return std::sqrt(kTimescaleWithoutWarmup / (iteration + kTimescaleWithoutWarmup));
-}
-
-}  // namespace
 
 double Schedule::at(std::int64_t iteration) const {
   if (!decays) return peak;
@@ -22,7 +12,11 @@ double Schedule::at(std::int64_t iteration) const {
   if (iteration < warmup_iters) return peak * (i + 1) / (warmup + 1);
   if (kind == ScheduleKind::kConstant) return peak;
   const double lowest = floor.value_or(std::min(1e-4, peak / 10));
-  if (kind == ScheduleKind::kInverseSqrt) return std::max(lowest, peak * inverse_sqrt(i, warmup));
+  if (kind == ScheduleKind::kInverseSqrt) {
+    constexpr double kTimescale = 10000;  // without a warm-up
+    const double share = warmup > 0 ? warmup / i : kTimescale / (i + kTimescale);
+    return std::max(lowest, peak * std::sqrt(share));
+  }
   const std::int64_t last = decay_iters.value_or(0);
   if (iteration >= last) return lowest;
   const auto end = static_cast<double>(last);

@@ -11,16 +11,6 @@
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
-
-// The rank for which the others wait.
-std::string slowest_rank(const std::vector<double>& waits) {
-  if (waits.empty()) return "";
-  const auto [least, most] = std::ranges::minmax_element(waits);
-  return format_text(", %.2fms waiting for rank ", *most) + std::to_string(least - waits.begin());
-}
-
-}  // namespace
 
 TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics,
                                    std::filesystem::path plot, TextSamples samples)
@@ -56,7 +46,12 @@ void TrainingReporter::on_metrics(const Metrics& m) {
     progress_.print(iteration + std::to_string(skipped) +
                     " updates left out so far, for their gradient's norm (--skip_spikes)");
   if (progress_.on_terminal()) return;
-  progress_.print(iteration + loss + format_text(", time %.2fms", m.ms_per_iter) + slowest_rank(m.wait_ms) +
+  std::string waits;  // for the slowest rank
+  if (!m.wait_ms.empty()) {
+    const auto [least, most] = std::ranges::minmax_element(m.wait_ms);
+    waits = format_text(", %.2fms waiting for rank ", *most) + std::to_string(least - m.wait_ms.begin());
+  }
+  progress_.print(iteration + loss + format_text(", time %.2fms", m.ms_per_iter) + waits +
                   (says_time ? time_left(m.iter) : ""));
 }
 

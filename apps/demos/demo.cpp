@@ -19,12 +19,6 @@
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {
-namespace {
-
-constexpr std::int64_t kQuickUpdates = 4;
-constexpr std::chrono::seconds kBetweenLines(10);  // of a training in a pipe
-
-}  // namespace
 
 bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options) {
   flags.group("Output");
@@ -46,6 +40,7 @@ void note_updates(std::int64_t updates) {
 }
 
 std::int64_t quick_updates() {
+  constexpr std::int64_t kQuickUpdates = 4;
   note_updates(kQuickUpdates);
   return kQuickUpdates;
 }
@@ -99,6 +94,7 @@ void fit(torch::nn::Module& model, const Fit& how, const std::function<at::Tenso
                           .floor = 0,
                           .warmup_iters = how.warmup,
                           .decay_iters = how.epochs};
+  constexpr std::chrono::seconds kBetweenLines(10);  // in a pipe
   Progress progress(how.epochs, "updates");
   auto told = std::chrono::steady_clock::now();
   for (std::int64_t epoch = 0; epoch < how.epochs; ++epoch) {

@@ -176,9 +176,7 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
     if (checkpoint && checkpoint->directory.adapter.empty()) options.base = checkpoint->directory.string();
     options.seed = static_cast<std::uint64_t>(flags.compute.seed);
     if (is_adapter(flags.init_from)) go_on_with(flags, *checkpoint, loaded, options);
-    std::optional<SafetensorsFile> saved;
-    if (checkpoint) saved = saved_adapters(flags, *checkpoint);
-    if (saved) {
+    if (const auto saved = checkpoint ? saved_adapters(flags, *checkpoint) : std::nullopt) {
       // A head that was new at the start of the run is not new now.
       options.trains.clear();
       for (const Line& line : lines_of(saved->metadata().at(kTrains))) options.trains.emplace_back(line.text);

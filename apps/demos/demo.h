@@ -53,7 +53,7 @@ class WordIds {
  public:
   explicit WordIds(const std::vector<Phrase>& phrases);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
+  std::int64_t size() const { return std::ssize(words_); }
   const std::string& word(std::int64_t id) const { return words_[static_cast<std::size_t>(id)]; }
   /// Throws UsageError naming the word and the nearest known word.
   std::int64_t id(const std::string& word) const;

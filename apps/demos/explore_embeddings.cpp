@@ -88,8 +88,7 @@ std::vector<Neighbour> nearest(const Space& space, const at::Tensor& vector,
                                const std::vector<std::int64_t>& without, std::int64_t count) {
   at::Tensor cosines = space.unit.matmul(vector);
   for (const std::int64_t id : without) cosines[id].fill_(-2);
-  const auto [values, ids] =
-      cosines.topk(std::min(count, cosines.size(0) - static_cast<std::int64_t>(without.size())));
+  const auto [values, ids] = cosines.topk(std::min(count, cosines.size(0) - std::ssize(without)));
   std::vector<Neighbour> found;
   for (std::int64_t i = 0; i < values.size(0); ++i)
     found.push_back({ids[i].item<std::int64_t>(), values[i].item<double>()});

@@ -186,7 +186,7 @@ void zoo::demo_heads(const Arguments& arguments) {
     throw UsageError("--text: expected 2 to 64 words, got ", words.size());
   const at::NoGradGuard no_grad;
   const std::uint64_t seed = options.seed();
-  const auto length = static_cast<std::int64_t>(words.size());
+  const auto length = std::ssize(words);
   // Inputs of deviation 2 give untrained heads preferences; the text below tells.
   const at::Tensor x = 2 * at::randn({1, length, kWidth}, generator_of(seed));
   Table table(columns({}, {"heads", "D", "parameters", "mean entropy, bits", "similarity of the heads"}));

@@ -87,7 +87,7 @@ void zoo::demo_masking(const Arguments& arguments) {
   if (!begin_demo(flags, arguments, options)) return;
 
   const std::vector<std::string> words{"the", "cat", "sat", "on", "the", "mat"};
-  const auto length = static_cast<std::int64_t>(words.size());
+  const auto length = std::ssize(words);
   const at::Generator generator = generator_of(options.seed());
   const auto draw_heads = [&] { return at::randn({1, 1, length, 16}, generator); };
   const Heads heads{draw_heads(), draw_heads(), draw_heads()};

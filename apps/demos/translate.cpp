@@ -76,8 +76,7 @@ struct Phrases {
 at::Tensor padded(const std::vector<TokenIds>& rows, std::int64_t padding) {
   std::size_t longest = 0;
   for (const TokenIds& row : rows) longest = std::max(longest, row.size());
-  at::Tensor all = at::full({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)},
-                            padding, at::kLong);
+  at::Tensor all = at::full({std::ssize(rows), static_cast<std::int64_t>(longest)}, padding, at::kLong);
   for (std::size_t i = 0; i < rows.size(); ++i)
     std::copy(rows[i].begin(), rows[i].end(), all.mutable_data_ptr<std::int64_t>() + i * longest);
   return all;

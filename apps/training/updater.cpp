@@ -132,7 +132,7 @@ Updater::Outcome Updater::apply(std::int64_t iteration, double learning_rate, do
 // What is not finite, on any rank. A non-finite weight makes all gradients non-finite, so it is named first.
 std::string Updater::fault() const {
   const NamedTensors& weights = optimizer_->parameters();
-  const at::Tensor faults = at::zeros({2, static_cast<std::int64_t>(weights.size())});
+  const at::Tensor faults = at::zeros({2, std::ssize(weights)});
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const at::Tensor& weight = weights[i].second;
     const at::Tensor found = faults.select(1, static_cast<std::int64_t>(i));

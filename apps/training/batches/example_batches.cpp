@@ -54,7 +54,7 @@ template <class T>
 at::Tensor padded(const std::vector<const Example*>& rows, std::vector<T> Example::*part,
                   std::int64_t padding, std::int64_t width = 0) {
   width = std::max(width, static_cast<std::int64_t>(longest(rows, part)));
-  const at::Tensor tensor = at::full({static_cast<std::int64_t>(rows.size()), width}, padding, at::kLong);
+  const at::Tensor tensor = at::full({std::ssize(rows), width}, padding, at::kLong);
   auto* out = tensor.mutable_data_ptr<std::int64_t>();
   for (const Example* row : rows) {
     std::copy((row->*part).begin(), (row->*part).end(), out);
@@ -70,7 +70,7 @@ std::vector<std::vector<std::int64_t>> evaluation_batches_of(const std::vector<s
   const std::int64_t size = options.plan.batch_size;
   if (options.by_length) return evaluation_order(lengths, size, {options.seed, stream});
   std::vector<std::int64_t> places(lengths.size());
-  auto next = static_cast<std::int64_t>(lengths.size());
+  auto next = std::ssize(lengths);
   for (const std::int64_t i : RandomStream(options.seed, {.stream = stream}).permutation(next))
     places[static_cast<std::size_t>(i)] = next--;
   return batches_by_length(places, size);
@@ -138,7 +138,7 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
   ModelBatch batch;
   const at::Tensor kept = at::zeros(ids.sizes(), at::kLong);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const auto length = static_cast<std::int64_t>(rows[row]->input_ids.size());
+    const auto length = std::ssize(rows[row]->input_ids);
     kept[static_cast<std::int64_t>(row)].slice(0, 0, length).fill_(1);
     batch.tokens += length;
   }
@@ -161,7 +161,7 @@ ModelBatch ExampleBatches::collate(const std::vector<Example>& examples,
 }
 
 at::Tensor ExampleBatches::labels_of(const std::vector<const Example*>& rows, at::IntArrayRef ids) const {
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const auto count = std::ssize(rows);
   switch (options_.labels) {
     case LabelShape::kMasked: return at::full(ids, -100, at::kLong);
     case LabelShape::kScore: {

@@ -28,8 +28,7 @@ PackedBatches::Packed PackedBatches::packed(const TokenFile& tokens, TokenId end
 // The last id of an example predicts nothing.
 PackedBatches::Packed PackedBatches::packed(std::vector<Example> examples, std::int64_t block_size) {
   Packed split;
-  for (const Example& example : examples)
-    split.lengths.push_back(static_cast<std::int64_t>(example.input_ids.size()) - 1);
+  for (const Example& example : examples) split.lengths.push_back(std::ssize(example.input_ids) - 1);
   split.rows = pack_best_fit(split.lengths, block_size);
   split.copy = [all = std::move(examples)](std::size_t part, std::span<std::int64_t> inputs,
                                            std::span<std::int64_t> targets) {
@@ -71,7 +70,7 @@ ModelBatch PackedBatches::evaluation(Split split, std::int64_t index) {
 }
 
 ModelBatch PackedBatches::batch(const Packed& split, std::span<const std::int64_t> rows) const {
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const auto count = std::ssize(rows);
   const at::Tensor ids = at::zeros({count, block_size_}, at::kLong);
   const at::Tensor targets = at::full({count, block_size_}, -100, at::kLong);
   ModelBatch batch;

@@ -63,7 +63,7 @@ class ClassMetric final : public Metric {
       : several_(several), right_(classes), predicted_(classes), wanted_(classes) {}
 
   void add(const ModelInputs& inputs, const ModelOutput& output) override {
-    const auto classes = static_cast<std::int64_t>(wanted_.size());
+    const auto classes = std::ssize(wanted_);
     const auto one_hot = [&](const at::Tensor& ids) { return at::one_hot(ids, classes); };
     const at::Tensor found = several_ ? output.logits.gt(0).to(at::kLong) : one_hot(output.logits.argmax(-1));
     const at::Tensor labels = several_ ? inputs.labels.to(at::kLong) : one_hot(inputs.labels);

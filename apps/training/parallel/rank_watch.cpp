@@ -120,7 +120,7 @@ void RankWatch::guard() {
 
 void RankWatch::wait_for_all() {
   constexpr const char* kDone = "done";
-  const auto all = static_cast<std::int64_t>(options_.hosts.size());
+  const auto all = std::ssize(options_.hosts);
   try {
     for (auto count = store_->add(kDone, 1); count < all; count = store_->add(kDone, 0))
       std::this_thread::sleep_for(kRound / 10);
@@ -132,7 +132,7 @@ void RankWatch::wait_for_all() {
 void RankWatch::wait_for_others(const char* counter, std::int64_t rounds) {
   constexpr std::int64_t kParts = 5;  // of a round
   if (options_.rank != 0 || !options_.store_in_rank_0) return;
-  const auto others = static_cast<std::int64_t>(options_.hosts.size()) - 1;
+  const auto others = std::ssize(options_.hosts) - 1;
   for (std::int64_t i = 0; i < rounds * kParts && store_->add(counter, 0) < others; ++i)
     std::this_thread::sleep_for(kRound / kParts);
 }

@@ -46,7 +46,7 @@ Shards::Shards(torch::nn::Module& module, std::vector<Weight> weights, Ranks& ra
       ranks_(ranks),
       apart_(weights_.size()),
       means_(weights_.size()),
-      uses_(at::zeros({static_cast<std::int64_t>(weights_.size())})) {
+      uses_(at::zeros({std::ssize(weights_)})) {
   if (shard == Shard::kWeights) {
     find_apart(module);
     if (std::ranges::count(apart_, true) == 0)

@@ -20,10 +20,9 @@ std::vector<TensorPart> parts_of(const std::vector<at::Tensor>& tensors) {
 
 void for_each_part(const std::vector<TensorPart>& parts, c10::function_ref<void(std::size_t)> body) {
   constexpr std::int64_t kGrain = 4;  // minimum number of parts per thread
-  parallel_for(0, static_cast<std::int64_t>(parts.size()), kGrain,
-               [&](std::int64_t first, std::int64_t last) {
-                 for (std::int64_t i = first; i < last; ++i) body(static_cast<std::size_t>(i));
-               });
+  parallel_for(0, std::ssize(parts), kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) body(static_cast<std::size_t>(i));
+  });
 }
 
 bool suit_kernels(const std::vector<at::Tensor>& tensors) {

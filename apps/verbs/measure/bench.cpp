@@ -121,7 +121,7 @@ void bench_encoding(const BenchFlags& flags, const std::string& work) {
     throw Error("--model: ", flags.model, " is an encoder-decoder; use bench t5");
   make_ready(loaded, flags.compute);
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
-  const auto batch = static_cast<std::int64_t>(lengths.size());
+  const auto batch = std::ssize(lengths);
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   ModelInputs inputs{.input_ids = at::full({batch, longest}, 5, at::kLong)};
   at::Tensor mask = at::zeros({batch, longest}, at::kLong);

@@ -95,7 +95,7 @@ std::vector<Score> EmbeddingFigures::scores_of_ranks(const Batches& batches) con
   std::vector<std::vector<double>> gains;
   for (const auto& [batch, examples] : batches) {
     const at::Tensor scores = similarities(batch.anchors, documents);
-    const auto before = static_cast<std::int64_t>(gains.size()), rows = batch.anchors.size(0);
+    const auto before = std::ssize(gains), rows = batch.anchors.size(0);
     const at::Tensor right = at::arange(before, before + rows).unsqueeze(1);
     // Before the positive rank documents of other texts: the same one may be the positive of several rows.
     const at::Tensor others = texts.ne(texts.slice(0, before, before + rows).unsqueeze(1));

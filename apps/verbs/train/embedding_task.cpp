@@ -77,7 +77,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
       for (std::size_t i = 2; i < row->texts.size(); ++i) documents.push_back(&row->texts[i]);
     // A Dense module under autocast gives vectors of the narrower type.
     EmbeddedBatch batch;
-    const auto count = static_cast<std::int64_t>(anchors.size());
+    const auto count = std::ssize(anchors);
     if (embedders_.are_equal) {
       anchors.insert(anchors.end(), documents.begin(), documents.end());
       const at::Tensor both = vectors(embedders_.queries, anchors).to(at::kFloat);
@@ -320,8 +320,7 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
                            .mini_batch_size = flags_.embedding.mini_batch_size.value_or(0),
                            .similarity = config_.similarity};
   // The same text would be its own negative.
-  if (const auto rows = static_cast<std::int64_t>(data.sentences.train.size());
-      rows < plan.batch_size * plan.ranks && has_pairs) {
+  if (const auto rows = std::ssize(data.sentences.train); rows < plan.batch_size * plan.ranks && has_pairs) {
     options.plan.batch_size = std::max<std::int64_t>(1, rows / plan.ranks);
     std::cerr << "note: the batch has " << options.plan.batch_size * plan.ranks << " of the " << rows
               << " examples that there are\n";

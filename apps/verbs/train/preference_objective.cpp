@@ -113,7 +113,7 @@ class PreferenceObjective final : public RowObjective<AnswerRow> {
     const LogProbs found = log_probs(*model_, *tokenizer_, answers, is(PreferenceLoss::kOrpo));
     at::Tensor ratios = found.sums - reference, kl;
     if (is(PreferenceLoss::kIpo) || is(PreferenceLoss::kOrpo)) ratios = ratios / found.counts;
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto count = std::ssize(rows);
     at::Tensor chosen = ratios.slice(0, 0, count), rejected = ratios.slice(0, count);
     if (is(PreferenceLoss::kKto)) {
       kl = divergence(rows, sharing());
@@ -185,7 +185,7 @@ std::vector<AnswerRow> rows_of(const std::vector<Example>& examples, bool has_pa
                    kto ? answer_of(*order[i], *order[(i == 0 ? order.size() : i) - 1], limit)
                        : answer_of(*order[i + 1])};
     row.is_rejected = order[i]->is_rejected;
-    for (const Answer& answer : row.answers) row.tokens += static_cast<std::int64_t>(answer.labels.size());
+    for (const Answer& answer : row.answers) row.tokens += std::ssize(answer.labels);
   }
   return rows;
 }
@@ -197,8 +197,8 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
   model.eval();
   std::vector<std::int64_t> lengths;
   for (const AnswerRow& row : rows) lengths.push_back(row.tokens);
-  at::Tensor all = at::zeros({static_cast<std::int64_t>(rows.size()), 2}, at::kDouble);
-  Progress progress(static_cast<std::int64_t>(rows.size()), "rows by the reference model");
+  at::Tensor all = at::zeros({std::ssize(rows), 2}, at::kDouble);
+  Progress progress(std::ssize(rows), "rows by the reference model");
   std::int64_t done = 0;
   for (const std::vector<std::int64_t>& batch : batches_by_length(lengths, batch_size)) {
     Answers answers;
@@ -206,7 +206,7 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
       for (const Answer& answer : rows[static_cast<std::size_t>(i)].answers) answers.push_back(&answer);
     all.index_copy_(0, at::tensor(batch, at::kLong),
                     log_probs(model, tokenizer, answers, /*whole=*/false).sums.cpu().view({-1, 2}));
-    progress.update(done += static_cast<std::int64_t>(batch.size()));
+    progress.update(done += std::ssize(batch));
   }
   return all;
 }
@@ -245,7 +245,7 @@ std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const L
       reference.emplace_back(name, reference_of(model, *data.tokenizer, part, plan.batch_size));
     }
     const auto found = std::ranges::find(reference, name, &NamedTensors::value_type::first);
-    const auto count = static_cast<std::int64_t>(part.size());
+    const auto count = std::ssize(part);
     if (found == reference.end() || found->second.sizes() != at::IntArrayRef({count, 2}) ||
         found->second.scalar_type() != at::kDouble)
       throw Error(kReferenceFile, ": expected '", name, "' of ", count, " rows, as the run's data have");

@@ -75,7 +75,7 @@ class RankingObjective final : public RowObjective<RankingRow> {
     for (const RankingRow* row : rows) {
       for (const Encoding& pair : row->pairs) pairs.push_back(&pair);
       labels.insert(labels.end(), row->labels.begin(), row->labels.end());
-      lists.push_back(static_cast<std::int64_t>(row->pairs.size()));
+      lists.push_back(std::ssize(row->pairs));
     }
     const c10::Device device = model_->parameters().front().device();
     const at::Tensor logits =

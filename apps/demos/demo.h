@@ -26,9 +26,8 @@ struct DemoOptions {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(compute.seed); }
 };
 
-/// After a demo's own flags, declares --out_dir, --format and the flags of verbs that compute, parses the
-/// arguments and applies --threads. False if there is nothing to run. Throws Error naming a flag that demos
-/// do not support.
+/// After a demo's own flags, declares --out_dir, --format and the flags of verbs that compute, parses all and
+/// applies --threads. False if nothing is to run. Throws Error naming a flag that demos do not support.
 bool begin_demo(Flags& flags, const Arguments& arguments, DemoOptions& options);
 
 /// Prints that a demo does so many updates, fewer than by itself.

@@ -88,8 +88,7 @@ Figure line_chart(const Axes& axes, const std::vector<Curve>& lines);
 /// Figures in rows of `columns` under one title, and over one legend if all curves have the same.
 Figure grid(const std::string& title, const std::vector<Figure>& figures, int columns);
 
-// Figures as text of at most style.width columns, for terminals without gnuplot. Without colours, shades
-// represent values.
+// Figures as text of at most style.width columns, without gnuplot; shades represent values without colours.
 
 /// With texts, each cell shows its text and value, in several blocks of columns if they are too wide for one.
 /// Else shows values if they fit, else shades of two characters per cell, else the largest of the cells that

@@ -25,8 +25,7 @@ class Ranks;
 
 /// A batch that is ready for its forward pass.
 struct Batch {
-  /// Number of targets that the loss averages over, its weight against the update's other batches. With 0 the
-  /// batch is skipped.
+  /// Number of targets that the loss averages over, its weight among the update's batches. 0: it is skipped.
   double targets = 1;
   std::int64_t tokens = 0;           // for tokens per second
   std::function<at::Tensor()> loss;  // runs the forward pass: the mean loss, [], with a graph

@@ -36,8 +36,7 @@ struct TrainerOptions {
   Ranks* ranks = nullptr;  // other training processes; must outlive the trainer
 };
 
-/// Throws UnfitField for an option that does not fit what the ranks divide, which must be more than the
-/// optimizer's state.
+/// Throws UnfitField for an option that does not fit what the ranks divide beyond the optimizer's state.
 void require_fit_of_shards(const UpdaterOptions& options, bool layer_norms);
 
 /// Throws UnfitField if an evaluation would be inside of a round of local steps, and for other options
@@ -101,8 +100,7 @@ class Trainer {
     double seconds = 0;       // without evaluations and checkpoints
   };
 
-  /// Throws Error if the loss or a gradient is not finite, or a checkpoint cannot be written; the last
-  /// checkpoint stays.
+  /// Throws Error if loss or gradients are not finite, or a checkpoint cannot be written; the last one stays.
   Result train(TrainingObserver& observer);
 
  private:

@@ -294,38 +294,34 @@ void Trainer::evaluate(std::int64_t iteration, TrainingObserver& observer) {
 
 void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observer) {
   const AverageScope average(updater_.average());
-  std::int64_t all = 0, before = 0;
-  for (const Split split : {Split::kTrain, Split::kVal})
-    all += std::min(options_.eval_iters, objective_.evaluation_batches(split));
+  const auto batches = [&](Split split) {
+    return std::min(options_.eval_iters, objective_.evaluation_batches(split));
+  };
+  const std::int64_t of_train = batches(Split::kTrain), all = of_train + batches(Split::kVal);
   const auto evaluated = [&](Split split) {
-    auto result = evaluate_split(
+    return evaluate_split(
         objective_, split, options_.eval_iters, options_.updater,
         [&](std::int64_t done) {
-          observer.on_evaluation_step(before + done, all);
+          observer.on_evaluation_step(split == Split::kTrain ? done : of_train + done, all);
           if (stopped(observer)) throw Stopped();
         },
         options_.ranks);
-    before += std::min(options_.eval_iters, objective_.evaluation_batches(split));
-    return result;
   };
-  last_evaluation_ = {.iter = iteration, .train_loss = evaluated(Split::kTrain).loss};
-  SplitEvaluation validation = evaluated(Split::kVal);
-  last_evaluation_.val_loss = validation.loss;
-  last_evaluation_.val_scores = std::move(validation.scores);
-  const double val_loss = last_evaluation_.val_loss;
+  const double train_loss = evaluated(Split::kTrain).loss;
+  const auto [val_loss, val_scores] = evaluated(Split::kVal);
   if (!std::isfinite(val_loss))
     throw FieldError("the validation loss before iteration ", iteration, " is ", val_loss,
                      "; what has been saved is whole (a lower ", Field{"learning_rate"}, " may help)");
   // Do not save untrained weights as the best.
-  last_evaluation_.best = val_loss < best_val_loss_ && iteration > 0;
-  if (last_evaluation_.best) {
+  const bool best = val_loss < best_val_loss_ && iteration > 0;
+  last_evaluation_ = {iteration, train_loss, val_loss, val_scores, best};
+  if (best) {
     best_val_loss_ = val_loss;
     const Shards::Whole whole(updater_.shards());
     if (writes()) run_.write_best(save_model_);
   }
   // A resumed run repeats the evaluation of its checkpoint's iteration, which may already be counted.
-  if (iteration > counted_evaluation_)
-    stale_evaluations_ = last_evaluation_.best ? 0 : stale_evaluations_ + 1;
+  if (iteration > counted_evaluation_) stale_evaluations_ = best ? 0 : stale_evaluations_ + 1;
   counted_evaluation_ = std::max(counted_evaluation_, iteration);
   observer.on_evaluation(last_evaluation_);
 }

@@ -74,12 +74,10 @@ at::Tensor BlockBatches::empty(std::int64_t columns) const {
 }
 
 ModelBatch LanguageModelBatches::make(const Blocks& blocks, const RandomStream::Position&) const {
-  ModelBatch batch;
-  batch.inputs.input_ids = send(blocks.inputs);
-  batch.inputs.targets = send(blocks.following);
-  batch.tokens = blocks.inputs.numel();
-  batch.targets = static_cast<double>(batch.tokens);
-  return batch;
+  const std::int64_t tokens = blocks.inputs.numel();
+  return {.inputs = {.input_ids = send(blocks.inputs), .targets = send(blocks.following)},
+          .targets = static_cast<double>(tokens),
+          .tokens = tokens};
 }
 
 MaskedBlockBatches::MaskedBlockBatches(const TokenDataset& dataset, Options options, const BatchPlan& plan,
@@ -109,10 +107,7 @@ ModelBatch MaskedBlockBatches::make(const Blocks& blocks, const RandomStream::Po
     apply_masks(draw_masks(words_of(whole), options_.masking, stream), options_.masking.mask_id, whole,
                 row_of(labels, row));
   }
-  ModelBatch batch;
-  batch.inputs.input_ids = send(ids);
-  batch.inputs.labels = send(labels);
-  batch.tokens = ids.numel();
+  ModelBatch batch{.inputs = {.input_ids = send(ids), .labels = send(labels)}, .tokens = ids.numel()};
   point_at_labels(labels, batch);
   return batch;
 }
@@ -133,12 +128,9 @@ ModelBatch SpanCorruptionBatches::make(const Blocks& blocks, const RandomStream:
     std::copy(text.inputs.begin(), text.inputs.end(), row_of(ids, row).begin());
     std::copy(text.targets.begin(), text.targets.end(), row_of(labels, row).begin());
   }
-  ModelBatch batch;
-  batch.inputs.input_ids = send(ids);
-  batch.inputs.labels = send(labels);
-  batch.tokens = ids.numel() + labels.numel();
-  batch.targets = static_cast<double>(labels.numel());
-  return batch;
+  return {.inputs = {.input_ids = send(ids), .labels = send(labels)},
+          .targets = static_cast<double>(labels.numel()),
+          .tokens = ids.numel() + labels.numel()};
 }
 
 void point_at_labels(const at::Tensor& labels, ModelBatch& batch) {

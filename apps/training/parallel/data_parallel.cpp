@@ -216,10 +216,7 @@ ParallelSession::ParallelSession(const SessionOptions& options) : launch_(find_l
   if (launch_.size == 1) return;
   if (environment("TORCH_CPP_LOG_LEVEL").empty()) FLAGS_caffe2_log_level = 3;  // errors are thrown, too
   const std::chrono::seconds timeout(options.rank_timeout);
-  c10d::TCPStoreOptions tcp;
-  tcp.port = launch_.port;
-  tcp.waitWorkers = false;
-  tcp.timeout = timeout;
+  const c10d::TCPStoreOptions tcp{.port = launch_.port, .waitWorkers = false, .timeout = timeout};
   const bool serves = launch_.rank == 0 && !launch_.serves_store;
   const StorePointer store = serves ? serve(launch_, tcp) : zoo::connect(launch_, tcp);
   group_ = std::make_unique<Group>();

@@ -179,10 +179,8 @@ struct End {
 
 End run_once(const std::vector<std::string>& words, std::int64_t count, std::int64_t restart) {
   using std::chrono::steady_clock;
-  c10d::TCPStoreOptions options;
-  options.port = 0;  // any that is free
-  options.isServer = true;
-  options.waitWorkers = false;
+  constexpr std::uint16_t kAnyFree = 0;
+  const c10d::TCPStoreOptions options{.port = kAnyFree, .isServer = true, .waitWorkers = false};
   const auto server = c10::make_intrusive<c10d::TCPStore>("localhost", options);
   c10d::PrefixStore store(store_prefix(std::to_string(restart)), server);
   std::vector<Process> processes = start(words, count, server->getPort(), restart);

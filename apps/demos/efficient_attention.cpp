@@ -132,8 +132,8 @@ Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (too_large(all[i], length)) continue;
       const Cost cost = cost_of([&] { static_cast<void>(all[i].attend(heads)); });
-      measured.times[i].add(static_cast<double>(length), 1000 * cost.seconds);
-      measured.memory[i].add(static_cast<double>(length), static_cast<double>(cost.peak_bytes) / 1e6);
+      measured.times[i].add(length, 1000 * cost.seconds);
+      measured.memory[i].add(length, static_cast<double>(cost.peak_bytes) / 1e6);
     }
   }
   print_costs("\nTime, ms", all, measured.times, lengths, "%.2f");

@@ -62,7 +62,7 @@ void zoo::demo_feed_forwards(const Arguments& arguments) {
     Curve line{std::string(name_of(kind)), {}, {}};
     fit(*layer, {kEpochs, 0.003}, [&](std::int64_t epoch) {
       const at::Tensor loss = at::mse_loss(layer(train.x), train.y);
-      if (epoch % 5 == 0) line.add(static_cast<double>(epoch), loss.item<double>());
+      if (epoch % 5 == 0) line.add(epoch, loss.item<double>());
       return loss;
     });
     const at::NoGradGuard no_grad;

@@ -112,8 +112,8 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   Curves curves{{name, {}, {}}, {name, {}, {}}};
   for (const std::int64_t digits : exercise.lengths) {
     const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
-    curves.answers.add(static_cast<double>(digits), 100 * found.answers);
-    curves.digits.add(static_cast<double>(digits), 100 * found.digits);
+    curves.answers.add(digits, 100 * found.answers);
+    curves.digits.add(digits, 100 * found.digits);
   }
   return curves;
 }

@@ -144,10 +144,8 @@ Figure table_map() {
 Figure rotary_decay() {
   const at::Tensor ones = at::full({1, 1, 1, kWidth}, 1.0);
   Curve line{"rotary, q = k = 1", {}, {}};
-  for (std::int64_t distance = 0; distance <= 256; distance += 2) {
-    line.add(static_cast<double>(distance),
-             rotary_score(ones, ones, 0, distance) / static_cast<double>(kWidth));
-  }
+  for (std::int64_t distance = 0; distance <= 256; distance += 2)
+    line.add(distance, rotary_score(ones, ones, 0, distance) / static_cast<double>(kWidth));
   return line_chart({.title = "Rotary: the score of equal vectors", .x = "distance", .y = "q·k / D"}, {line});
 }
 

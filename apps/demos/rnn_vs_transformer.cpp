@@ -119,8 +119,7 @@ void zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
     std::vector<Curve> lines;
     for (const char* name : {kLstm, kTransformer}) {
       lines.push_back({name, {}, {}});
-      for (const std::int64_t length : lengths)
-        lines.back().add(static_cast<double>(length), measure(name, length));
+      for (const std::int64_t length : lengths) lines.back().add(length, measure(name, length));
     }
     return lines;
   };

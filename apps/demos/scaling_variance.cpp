@@ -28,7 +28,7 @@ Measured measure(const at::Tensor& q, const at::Tensor& k, double scale) {
 
 struct Curves {
   Curve raw, scaled;
-  void add(double size, double without, double with) {
+  void add(std::int64_t size, double without, double with) {
     raw.add(size, without);
     scaled.add(size, with);
   }
@@ -72,10 +72,9 @@ void zoo::demo_scaling_variance(const Arguments& arguments) {
     table.row({std::to_string(size), format_text("%.1f", raw.variance), format_text("%.3f", scaled.variance),
                format_text("%.3f", raw.largest), format_text("%.3f", scaled.largest),
                format_text("%.4f", raw.slope), format_text("%.4f", scaled.slope)});
-    const auto d = static_cast<double>(size);
-    variance.add(d, raw.variance, scaled.variance);
-    largest.add(d, raw.largest, scaled.largest);
-    slope.add(d, raw.slope, scaled.slope);
+    variance.add(size, raw.variance, scaled.variance);
+    largest.add(size, raw.largest, scaled.largest);
+    slope.add(size, raw.slope, scaled.slope);
   }
   table.print(std::cout);
   print_paragraph(

@@ -142,7 +142,7 @@ Curves train(Model& model, const Phrases& training, const std::pair<Phrases, Phr
   const auto measure = [&](std::int64_t update) {
     for (auto [line, phrases] :
          {std::pair(&curves.known, &tested.first), std::pair(&curves.held_out, &tested.second)})
-      line->add(static_cast<double>(update), 100 * exact_match(model, *phrases));
+      line->add(update, 100 * exact_match(model, *phrases));
   };
   const std::int64_t interval = std::max<std::int64_t>(1, updates / kMeasures);
   const at::AutoGradMode record(true);

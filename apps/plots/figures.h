@@ -78,8 +78,8 @@ struct Curve {
   std::string title;
   std::vector<double> x, y;
 
-  void add(double at, double value) {
-    x.push_back(at);
+  void add(auto at, double value) {
+    x.push_back(static_cast<double>(at));
     y.push_back(value);
   }
 };

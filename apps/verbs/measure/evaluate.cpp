@@ -121,10 +121,9 @@ void require_effect(const EvaluateFlags& flags, bool has_tokenizer) {
 // That of the model's run, else the first that trains its head.
 Task task_of(const CheckpointConfig& checkpoint, const std::filesystem::path& model) {
   if (const auto run = run_config_of(model)) {
-    const std::string name = read_json(*run).value("task", "");
-    const auto found = std::ranges::find(kTaskNames, name);
-    const auto task = static_cast<Task>(found - kTaskNames.begin());
-    if (found != kTaskNames.end() && traits_of(task).head == checkpoint.head) return task;
+    const std::size_t number = number_of(read_json(*run).value("task", ""), kTaskNames);
+    const auto task = static_cast<Task>(number);
+    if (number < kTaskNames.size() && traits_of(task).head == checkpoint.head) return task;
   }
   for (const Task task : {Task::kLm, Task::kMlm, Task::kSeq2Seq, Task::kClassification,
                           Task::kTokenClassification, Task::kQuestionAnswering, Task::kEmbedding}) {

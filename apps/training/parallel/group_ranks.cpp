@@ -58,11 +58,7 @@ class GroupRanks final : public Ranks {
  public:
   GroupRanks(torch::nn::Module& module, c10::intrusive_ptr<c10d::ProcessGroup> group, RankWatch& watch,
              GradientWire wire)
-      : rank_(group->getRank()),
-        size_(group->getSize()),
-        group_(std::move(group)),
-        watch_(watch),
-        wire_(wire) {
+      : group_(std::move(group)), watch_(watch), wire_(wire) {
     for (at::Tensor& parameter : module.parameters())
       if (parameter.requires_grad()) trained_.push_back(parameter);
   }
@@ -79,8 +75,8 @@ class GroupRanks final : public Ranks {
   GroupRanks(const GroupRanks&) = delete;
   GroupRanks& operator=(const GroupRanks&) = delete;
 
-  std::int64_t rank() const override { return rank_; }
-  std::int64_t size() const override { return size_; }
+  std::int64_t rank() const override { return group_->getRank(); }
+  std::int64_t size() const override { return group_->getSize(); }
 
   void add(const at::Tensor& tensor) override {
     std::vector<at::Tensor> one{tensor};
@@ -94,7 +90,7 @@ class GroupRanks final : public Ranks {
       for (at::Tensor& sum : sums) sum = sum.to(at::kBFloat16);
     group_->allreduce_coalesced(sums)->wait();
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      tensors[i].copy_(sums[i]).div_(static_cast<double>(size_));
+      tensors[i].copy_(sums[i]).div_(static_cast<double>(size()));
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
@@ -139,9 +135,9 @@ class GroupRanks final : public Ranks {
 
   std::vector<double> take_waits() override {
     count_wait();
-    std::vector<double> waits(static_cast<std::size_t>(size_));
-    waits[static_cast<std::size_t>(rank_)] = std::exchange(waited_, 0);
-    add(at::from_blob(waits.data(), {size_}, at::kDouble));
+    std::vector<double> waits(static_cast<std::size_t>(size()));
+    waits[static_cast<std::size_t>(rank())] = std::exchange(waited_, 0);
+    add(at::from_blob(waits.data(), {size()}, at::kDouble));
     return waits;
   }
 
@@ -168,7 +164,6 @@ class GroupRanks final : public Ranks {
     if (std::exchange(has_passed_, false)) waited_ += reducer_->wait();
   }
 
-  std::int64_t rank_, size_;
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   RankWatch& watch_;
   GradientWire wire_;

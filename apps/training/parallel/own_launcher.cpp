@@ -172,9 +172,6 @@ struct End {
   std::string failure;    // of the first rank that failed
   bool is_usage = false;  // a rank found the flags wrong, which they would be at another start
   int first = 0;          // rank 0's status of waitpid
-
-  // Rank 0 has printed the failure.
-  bool is_told() const { return WIFEXITED(first) && WEXITSTATUS(first) != 0; }
 };
 
 End run_once(const std::vector<std::string>& words, std::int64_t count, std::int64_t restart) {
@@ -219,7 +216,8 @@ int run_processes(const std::vector<std::string>& words, std::int64_t count, std
     end = run_once(words, count, restart);
   }
   if (end.signal != 0 && (end.failure.empty() || !WIFEXITED(end.first))) return kStopped + end.signal;
-  if (end.is_told()) return WEXITSTATUS(end.first);
+  // Rank 0 has printed the failure.
+  if (WIFEXITED(end.first) && WEXITSTATUS(end.first) != 0) return WEXITSTATUS(end.first);
   if (!end.failure.empty()) throw Error(end.failure);
   return 0;
 }

@@ -47,12 +47,6 @@ std::shared_ptr<Model> build(const AmbiguousFlags& v, std::int64_t vocabulary, s
   return build_model(family, config, Head::kSequenceClassification, v.demo.seed());
 }
 
-at::Tensor attention_of(Model& model, const Phrase& phrase, const WordIds& ids) {
-  const at::NoGradGuard no_grad;
-  const ModelOutput output = model.forward({.input_ids = ids.tensor({phrase}), .output_attentions = true});
-  return output.attentions[0][0][0];
-}
-
 Figure picture(const at::Tensor& weights, const Phrase& phrase, const std::string& text) {
   HeatMap map = weights_map("Attention weights for '" + text + "': see the first row", weights, phrase);
   map.axes.x = "key (looking at …)";
@@ -97,7 +91,9 @@ void zoo::demo_ambiguous(const Arguments& arguments) {
     return loss;
   });
   std::cout << "\nTesting: Does " << first_to_second(test, " look at ") << "?\n";
-  const at::Tensor weights = attention_of(*model, test, ids);
+  const at::NoGradGuard no_grad;
+  const ModelOutput output = model->forward({.input_ids = ids.tensor({test}), .output_attentions = true});
+  const at::Tensor weights = output.attentions[0][0][0];
   const auto to_second = weights[0][1].item<double>();
   // On standard error: the tutorial prints only the question.
   std::cout.flush();

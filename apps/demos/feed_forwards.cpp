@@ -23,18 +23,6 @@ TransformerConfig config_of(Activation kind) {
           .feed_forward_bias = false};
 }
 
-struct Examples {
-  at::Tensor x, y;
-};
-
-// y: products of pairs of projections of x, which no layer represents exactly.
-Examples draw_examples(const at::Generator& generator) {
-  const at::Tensor x = at::randn({kExamples, kWidth}, generator);
-  const auto projected = [&] { return x.matmul(at::randn({kWidth, kWidth}, generator)) / std::sqrt(kWidth); };
-  const at::Tensor a = projected(), b = projected();
-  return {x, (a * b).tanh()};
-}
-
 Figure curves() {
   const at::Tensor x = at::linspace(-4, 4, 161);
   std::vector<Curve> lines;
@@ -52,7 +40,11 @@ void zoo::demo_feed_forwards(const Arguments& arguments) {
   Flags flags(arguments.command, "Trains feed-forward variants with equal parameters on the same task.");
   if (!begin_demo(flags, arguments, options)) return;
 
-  const Examples train = draw_examples(generator_of(options.seed()));
+  const at::Generator generator = generator_of(options.seed());
+  const at::Tensor x = at::randn({kExamples, kWidth}, generator);
+  // Products of pairs of projections, which no layer represents exactly.
+  const auto projected = [&] { return x.matmul(at::randn({kWidth, kWidth}, generator)) / std::sqrt(kWidth); };
+  const at::Tensor a = projected(), b = projected(), y = (a * b).tanh();
   Table table(columns({"feed-forward"},
                       {"width", "parameters", "error at 0", "error at " + std::to_string(kEpochs)}));
   std::vector<Curve> losses;
@@ -61,12 +53,12 @@ void zoo::demo_feed_forwards(const Arguments& arguments) {
     draw_xavier(*layer, generator_of(options.seed()));
     Curve line{std::string(name_of(kind)), {}, {}};
     fit(*layer, {kEpochs, 0.003}, [&](std::int64_t epoch) {
-      const at::Tensor loss = at::mse_loss(layer(train.x), train.y);
+      const at::Tensor loss = at::mse_loss(layer(x), y);
       if (epoch % 5 == 0) line.add(epoch, loss.item<double>());
       return loss;
     });
     const at::NoGradGuard no_grad;
-    const double error = at::mse_loss(layer(train.x), train.y).item<double>();
+    const double error = at::mse_loss(layer(x), y).item<double>();
     table.row({std::string(name_of(kind)), std::to_string(config_of(kind).feed_forward_size()),
                with_separators(count(*layer)), format_text("%.4f", line.y.front()),
                format_text("%.4f", error)});

@@ -82,20 +82,7 @@ std::shared_ptr<Model> build(PositionKind kind, std::uint64_t seed) {
   return build_model(find_family("gpt2"), config, Head::kCausalLm, seed);
 }
 
-struct Accuracy {
-  double answers = 0, digits = 0;  // shares of right answers and of right tokens
-};
-
-// Predicts each token from the right tokens before it; an answer is right if greedy decoding writes it.
-Accuracy accuracy(Model& model, const Sequences& drawn) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor asked = drawn.targets.ne(-100);
-  const at::Tensor right = model.forward({.input_ids = drawn.ids}).logits.argmax(-1).eq(drawn.targets);
-  const auto share = [](const at::Tensor& x) { return x.to(at::kFloat).mean().item<double>(); };
-  return {share(right.logical_or(asked.logical_not()).all(-1)), share(right.masked_select(asked))};
-}
-
-// Both shares by length, in percent.
+// Shares of right answers and of right tokens by length, in percent.
 struct Curves {
   Curve answers, digits;
 };
@@ -110,10 +97,15 @@ Curves learn(const Exercise& exercise, PositionKind kind, std::int64_t updates, 
   });
   const std::string name(name_of(kind));
   Curves curves{{name, {}, {}}, {name, {}, {}}};
+  const at::NoGradGuard no_grad;
+  const auto percent = [](const at::Tensor& x) { return 100 * x.to(at::kFloat).mean().item<double>(); };
   for (const std::int64_t digits : exercise.lengths) {
-    const Accuracy found = accuracy(*model, draw_sequences(exercise, kTested, digits, tests));
-    curves.answers.add(digits, 100 * found.answers);
-    curves.digits.add(digits, 100 * found.digits);
+    const Sequences drawn = draw_sequences(exercise, kTested, digits, tests);
+    // Predicts each token from the right tokens before it; an answer is right if greedy decoding writes it.
+    const at::Tensor right = model->forward({.input_ids = drawn.ids}).logits.argmax(-1).eq(drawn.targets);
+    const at::Tensor asked = drawn.targets.ne(-100);
+    curves.answers.add(digits, percent(right.logical_or(asked.logical_not()).all(-1)));
+    curves.digits.add(digits, percent(right.masked_select(asked)));
   }
   return curves;
 }

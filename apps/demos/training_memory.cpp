@@ -55,12 +55,6 @@ void backward(Model& model, const Way& way, const at::Tensor& ids) {
   }
 }
 
-at::Tensor gradient_of(Model& model) {
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& parameter : model.parameters()) parts.push_back(parameter.grad().flatten());
-  return at::cat(parts);  // a copy
-}
-
 struct Measured {
   Cost cost;
   at::Tensor gradient;
@@ -70,7 +64,9 @@ Measured measure(Model& model, const Way& way, const at::Tensor& ids) {
   recompute_blocks(model, way.recomputes);
   model.zero_grad(/*set_to_none=*/false);
   backward(model, way, ids);  // the first one also makes the gradients' memory
-  const at::Tensor gradient = gradient_of(model);
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& parameter : model.parameters()) parts.push_back(parameter.grad().flatten());
+  const at::Tensor gradient = at::cat(parts);  // a copy
   return {cost_of([&] {
             model.zero_grad(/*set_to_none=*/false);
             backward(model, way, ids);

@@ -71,10 +71,6 @@ std::vector<Method> methods() {
   };
 }
 
-bool too_large(const Method& method, std::int64_t length) {
-  return method.name == "full, weights kept" && kHeads * length * length > kMostWeights;
-}
-
 double difference(const at::Tensor& output, const at::Tensor& exact) {
   return ((output - exact).norm() / exact.norm()).item<double>();
 }
@@ -130,7 +126,7 @@ Measured measure_methods(std::int64_t longest, const at::Generator& generator) {
     lengths.push_back(std::to_string(length));
     const Heads heads = draw_heads(length, generator);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (too_large(all[i], length)) continue;
+      if (all[i].name == "full, weights kept" && kHeads * length * length > kMostWeights) continue;
       const Cost cost = cost_of([&] { static_cast<void>(all[i].attend(heads)); });
       measured.times[i].add(length, 1000 * cost.seconds);
       measured.memory[i].add(length, static_cast<double>(cost.peak_bytes) / 1e6);

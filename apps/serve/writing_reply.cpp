@@ -46,7 +46,6 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call) {
     if (event->kind == Kind::kPrompt) {
       for (std::size_t s = 0; s < samples; ++s) rows[event->row * samples + s].prompt_scores = event->scores;
     } else if (event->kind == Kind::kToken) {
-      rows[event->row].ids.push_back(event->token.id);
       rows[event->row].text += texts[event->row].push(event->token.id);
       rows[event->row].tokens.push_back(event->token);
     } else {
@@ -176,7 +175,7 @@ WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const Writ
     choices.push_back(choice(row, rows[row]));
     choices.back()["index"] = choices.size() - 1;
   }
-  for (const WrittenRow& row : rows) count += row.ids.size();
+  for (const WrittenRow& row : rows) count += row.tokens.size();
   ordered_json reply = answer->envelope(std::move(choices));
   reply["usage"] = usage_of(*call, static_cast<std::int64_t>(count));
   return {.body = json_text(reply)};

@@ -32,7 +32,6 @@ struct WritingAnswer {
 
 /// All that a row has written.
 struct WrittenRow {
-  TokenIds ids;
   std::string text;  // what a stream's parts add up to
   std::vector<ScoredToken> tokens, prompt_scores;
   RowEnd end = RowEnd::kStop;

@@ -84,8 +84,7 @@ ordered_json message_of(const std::string& content) {
 }
 
 // The message of a row that may call tools.
-ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids, ToolCallReader& reader) {
-  RowText text(*chat.writing.session);
+ordered_json message_with_calls(const std::string& text, ToolCallReader& reader) {
   std::string content;
   ordered_json calls = ordered_json::array();
   const auto add = [&](const std::vector<ToolCallPiece>& pieces) {
@@ -96,8 +95,7 @@ ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids,
         calls.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
     }
   };
-  for (const TokenId id : ids) add(reader.push(text.push(id)));
-  add(reader.push(text.finish()));
+  add(reader.push(text));
   add(reader.finish());
   ordered_json message = message_of(content);
   if (calls.empty()) return message;
@@ -109,7 +107,7 @@ ordered_json message_with_calls(const ChatCompletion& chat, const TokenIds& ids,
 ordered_json whole_choice(const ChatCompletion& chat, std::size_t row, const WrittenRow& written) {
   std::optional<ToolCallReader> reader;
   ordered_json message = chat.tools.format
-                             ? message_with_calls(chat, written.ids, reader.emplace(*chat.tools.format))
+                             ? message_with_calls(written.text, reader.emplace(*chat.tools.format))
                              : message_of(written.text);
   ordered_json logprobs;
   if (chat.writing.batch->likeliest) logprobs = logprobs_json(written.tokens, chat);

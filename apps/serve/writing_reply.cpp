@@ -79,14 +79,17 @@ std::vector<std::size_t> returned_rows(const WritingRequest& request, const std:
 // Sends the events of a call until it ends or the client leaves.
 class EventStream {
  public:
-  EventStream(const WritingAnswer& answer, GenerationCall& call, const StreamWords& words,
+  EventStream(const WritingAnswer& answer, GenerationCall& call, StreamWords& words,
               const std::function<bool(std::string_view)>& write)
       : answer_(answer), call_(call), words_(words), write_(write), texts_(texts_of(call.request())) {}
 
   void run() {
-    if (words_.opening) send_all(words_.opening());
+    words_.open();
+    send_all();
     while (const auto event = call_.next()) tell(*event);
-    if (words_.closing) return send_all(words_.closing(new_tokens_));
+    const bool is_closed = words_.close(new_tokens_);
+    send_all();
+    if (is_closed) return;
     if (call_.request().include_usage) {
       ordered_json event = answer_.envelope(ordered_json::array());
       event["usage"] = usage_of(call_, new_tokens_);
@@ -100,8 +103,8 @@ class EventStream {
     if (!write_(event_of(event))) throw ClientLeft();
   }
 
-  void send_all(const std::vector<ordered_json>& events) {
-    for (const ordered_json& event : events) send(event);
+  void send_all() {
+    for (const ordered_json& event : std::exchange(words_.events, {})) send(event);
   }
 
   void tell(const WritingEvent& event) {
@@ -110,17 +113,18 @@ class EventStream {
       ++new_tokens_;
       const std::string text = texts_[event.row].push(event.token.id);
       const bool scores = call_.request().batch->likeliest.has_value();
-      if (!text.empty() || scores) send_all(words_.token(event.row, text, scores ? &event.token : nullptr));
+      if (!text.empty() || scores) words_.add(event.row, text, scores ? &event.token : nullptr);
     } else if (event.kind == Kind::kEnd) {
       const std::string rest = texts_[event.row].finish();
-      if (!rest.empty()) send_all(words_.token(event.row, rest, nullptr));
-      send_all(words_.end(event.row, event.end, texts_[event.row].stop()));
+      if (!rest.empty()) words_.add(event.row, rest, nullptr);
+      words_.end(event.row, event.end, texts_[event.row].stop());
     }
+    send_all();
   }
 
   const WritingAnswer& answer_;
   GenerationCall& call_;
-  const StreamWords& words_;
+  StreamWords& words_;
   const std::function<bool(std::string_view)>& write_;
   std::vector<RowText> texts_;
   std::int64_t new_tokens_ = 0;
@@ -143,16 +147,17 @@ ordered_json WritingAnswer::chunk(ordered_json choice) const {
 const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
 
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
-                   StreamWords words) {
+                   std::shared_ptr<StreamWords> words) {
   WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};
   reply.stream = [answer = std::move(answer), call = std::move(call),
                   words = std::move(words)](const auto& write) {
     const auto fail = [&](const ApiError& error) {
-      if (!words.failed) return void(write("data: " + error.json() + "\n\ndata: [DONE]\n\n"));
-      for (const ordered_json& event : words.failed(error)) write(event_of(event));
+      if (!answer->writing.stream) throw error;
+      if (!words->fail(error)) return void(write("data: " + error.json() + "\n\ndata: [DONE]\n\n"));
+      for (const ordered_json& event : words->events) write(event_of(event));
     };
     try {
-      EventStream(*answer, *call, words, write).run();
+      EventStream(*answer, *call, *words, write).run();
     } catch (const ApiError& error) {
       fail(error);
     } catch (const ClientLeft&) {  // nobody listens
@@ -165,7 +170,7 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
 
 WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
                   const std::function<ordered_json(std::size_t row, const WrittenRow&)>& choice,
-                  StreamWords words) {
+                  std::shared_ptr<StreamWords> words) {
   auto call = std::make_shared<GenerationCall>(answer->writing, place);
   if (answer->writing.stream) return stream_of(answer, std::move(call), std::move(words));
   const std::vector<WrittenRow> rows = collect_rows(*call);

@@ -40,30 +40,32 @@ struct WrittenRow {
 /// "stop" or "length", as OpenAI names the reason why a row has ended.
 const char* finish_reason(RowEnd end);
 
-/// The events of a stream that an endpoint writes for a row's new text.
+/// What an endpoint writes into a stream: each function adds to the events, which are then sent.
 struct StreamWords {
-  using Events = std::vector<nlohmann::ordered_json>;
-  /// Events before the first token of any row; may be empty.
-  std::function<Events()> opening;
+  virtual ~StreamWords() = default;
+  /// Before the first token of any row.
+  virtual void open() {}
   /// `text` may be empty: a token without visible text, or one that may begin a stop string.
-  std::function<Events(std::size_t row, const std::string& text, const ScoredToken* token)> token;
+  virtual void add(std::size_t row, const std::string& text, const ScoredToken* token) = 0;
   /// `stop` is the rest of the text from a stop string on; empty: none has ended it.
-  std::function<Events(std::size_t row, RowEnd end, std::string_view stop)> end;
-  /// Events after all rows, instead of OpenAI's usage and "[DONE]"; and the event of an error. May be null.
-  std::function<Events(std::int64_t new_tokens)> closing;
-  std::function<Events(const ApiError& error)> failed;
+  virtual void end(std::size_t row, RowEnd reason, std::string_view stop) = 0;
+  /// After all rows, and of an error. False: OpenAI's usage or error and "[DONE]" are sent.
+  virtual bool close(std::int64_t) { return false; }
+  virtual bool fail(const ApiError&) { return false; }
+
+  std::vector<nlohmann::ordered_json> events;
 };
 
 /// Server-sent events of the answer's call; one with a "type" is named by it. An error after the beginning is
-/// an event, too.
+/// an event, too, unless the request does not stream: then it is thrown.
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
-                   StreamWords words);
+                   std::shared_ptr<StreamWords> words);
 
 /// The answer to a request in OpenAI's form: those events if it streams, else an object with the choice of
 /// each row.
 WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
                   const std::function<nlohmann::ordered_json(std::size_t row, const WrittenRow&)>& choice,
-                  StreamWords words);
+                  std::shared_ptr<StreamWords> words);
 
 /// An id such as "cmpl-1f…", unique to this process.
 std::string new_reply_id(const std::string& prefix);

@@ -126,45 +126,43 @@ ordered_json delta_of(const ToolCallPiece& piece) {
   return {{"tool_calls", ordered_json::array({std::move(call)})}};
 }
 
-StreamWords words_for(const std::shared_ptr<const ChatCompletion>& chat) {
-  const std::size_t rows = chat->writing.rows();
-  const auto readers = std::make_shared<std::vector<ToolCallReader>>();
-  if (chat->tools.format) readers->assign(rows, ToolCallReader(*chat->tools.format));
-  const auto chunk = [chat](std::size_t row, ordered_json delta, ordered_json logprobs, ordered_json reason) {
-    return chat->chunk({{"index", row},
-                        {"delta", std::move(delta)},
-                        {"logprobs", std::move(logprobs)},
-                        {"finish_reason", std::move(reason)}});
-  };
-  StreamWords words;
-  words.opening = [chunk, rows] {
-    std::vector<ordered_json> events;
-    for (std::size_t row = 0; row < rows; ++row)
-      events.push_back(chunk(row, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr));
-    return events;
-  };
-  words.token = [chat, chunk, readers](std::size_t row, const std::string& text, const ScoredToken* token) {
+struct ChatWords : StreamWords {
+  explicit ChatWords(std::shared_ptr<const ChatCompletion> given) : chat(std::move(given)) {
+    if (chat->tools.format) readers.assign(chat->writing.rows(), ToolCallReader(*chat->tools.format));
+  }
+
+  void open() override {
+    for (std::size_t row = 0; row < chat->writing.rows(); ++row)
+      tell(row, {{"role", "assistant"}, {"content", ""}});
+  }
+
+  void add(std::size_t row, const std::string& text, const ScoredToken* token) override {
     ordered_json logprobs;
     if (token != nullptr) logprobs = logprobs_json({token, 1}, *chat);
     std::vector<ToolCallPiece> pieces{{.text = text}};
-    if (!readers->empty()) pieces = (*readers)[row].push(text);
+    if (!readers.empty()) pieces = readers[row].push(text);
     if (pieces.empty() && token != nullptr) pieces.emplace_back();
-    std::vector<ordered_json> events;
-    for (const ToolCallPiece& piece : pieces)
-      events.push_back(chunk(row, delta_of(piece), std::exchange(logprobs, nullptr), nullptr));
-    return events;
-  };
-  words.end = [chat, chunk, readers](std::size_t row, RowEnd end, std::string_view) {
-    std::vector<ordered_json> events;
-    ToolCallReader* reader = readers->empty() ? nullptr : &(*readers)[row];
+    for (const ToolCallPiece& piece : pieces) tell(row, delta_of(piece), std::exchange(logprobs, nullptr));
+  }
+
+  void end(std::size_t row, RowEnd ended, std::string_view) override {
+    ToolCallReader* reader = readers.empty() ? nullptr : &readers[row];
     if (reader != nullptr)
-      for (const ToolCallPiece& piece : reader->finish())
-        events.push_back(chunk(row, delta_of(piece), nullptr, nullptr));
-    events.push_back(chunk(row, ordered_json::object(), nullptr, finish_reason_of(*chat, end, reader)));
-    return events;
-  };
-  return words;
-}
+      for (const ToolCallPiece& piece : reader->finish()) tell(row, delta_of(piece));
+    tell(row, ordered_json::object(), nullptr, finish_reason_of(*chat, ended, reader));
+  }
+
+  void tell(std::size_t row, ordered_json delta, ordered_json logprobs = nullptr,
+            ordered_json reason = nullptr) {
+    events.push_back(chat->chunk({{"index", row},
+                                  {"delta", std::move(delta)},
+                                  {"logprobs", std::move(logprobs)},
+                                  {"finish_reason", std::move(reason)}}));
+  }
+
+  std::shared_ptr<const ChatCompletion> chat;
+  std::vector<ToolCallReader> readers;  // of the rows; none: calls are not recognised
+};
 
 }  // namespace
 
@@ -228,7 +226,7 @@ WebReply answer_chat_completion(ApiCall& call) {
   const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
     return whole_choice(*chat, row, written);
   };
-  return reply_of(chat, call.state.writing_place(call.request), choice_of, words_for(chat));
+  return reply_of(chat, call.state.writing_place(call.request), choice_of, std::make_shared<ChatWords>(chat));
 }
 
 }  // namespace zoo

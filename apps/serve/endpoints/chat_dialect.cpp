@@ -13,63 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-void add_piece(ChatDialect& dialect, const ToolCallPiece& piece) {
-  std::vector<ChatPart>& parts = dialect.parts;
-  const bool is_text = piece.kind == ToolCallPiece::Kind::kText;
-  const bool is_name = piece.kind == ToolCallPiece::Kind::kName;
-  if (is_text && piece.text.empty()) return;
-  if (is_name || (is_text && (parts.empty() || parts.back().is_call))) {
-    if (!parts.empty()) dialect.close_part();
-    parts.push_back({.is_call = is_name, .id = new_call_id(), .name = is_name ? piece.text : ""});
-    dialect.open_part();
-  }
-  if (!is_text) dialect.scores.clear();  // of a call's tokens
-  if (is_name) return;
-  ChatPart& part = parts.back();
-  part.text += piece.text;
-  dialect.add(piece.text);
-  part.scores.insert(part.scores.end(), dialect.scores.begin(), dialect.scores.end());
-  dialect.scores.clear();
-}
-
-// The one row's text becomes the parts of the answer.
-StreamWords words_for(const std::shared_ptr<ChatDialect>& dialect) {
-  const auto reader = std::make_shared<std::optional<ToolCallReader>>();
-  if (dialect->chat->tools.format) reader->emplace(*dialect->chat->tools.format);
-  const auto events = [dialect] { return std::exchange(dialect->events, {}); };
-  StreamWords words;
-  words.opening = [=] {
-    dialect->begin();
-    return events();
-  };
-  words.token = [=](std::size_t, const std::string& text, const ScoredToken* token) {
-    if (token != nullptr && dialect->chat->is_in_text(token->id)) dialect->scores.push_back(*token);
-    const ToolCallPiece plain{.text = text};
-    for (const ToolCallPiece& piece : *reader ? (*reader)->push(text) : std::vector{plain})
-      add_piece(*dialect, piece);
-    return events();
-  };
-  words.end = [=](std::size_t, RowEnd reason, std::string_view stopped) {
-    if (*reader)
-      for (const ToolCallPiece& piece : (*reader)->finish()) add_piece(*dialect, piece);
-    dialect->reason = reason;
-    dialect->stopped = stopped;
-    if (!dialect->parts.empty()) dialect->close_part();
-    return events();
-  };
-  words.closing = [=](std::int64_t new_tokens) {
-    dialect->new_tokens = new_tokens;
-    dialect->end();
-    return events();
-  };
-  words.failed = [=](const ApiError& error) {
-    if (!dialect->chat->writing.stream) throw error;
-    dialect->fail(error);
-    return events();
-  };
-  return words;
-}
-
 // The error with the API's own name of the field.
 ApiError renamed(const ApiError& error, const FieldNames& names) {
   std::string name = error.param(), message = error.what();
@@ -85,6 +28,45 @@ ApiError renamed(const ApiError& error, const FieldNames& names) {
 }
 
 }  // namespace
+
+void ChatDialect::add_piece(const ToolCallPiece& piece) {
+  const bool is_text = piece.kind == ToolCallPiece::Kind::kText;
+  const bool is_name = piece.kind == ToolCallPiece::Kind::kName;
+  if (is_text && piece.text.empty()) return;
+  if (is_name || (is_text && (parts.empty() || parts.back().is_call))) {
+    if (!parts.empty()) close_part();
+    parts.push_back({.is_call = is_name, .id = new_call_id(), .name = is_name ? piece.text : ""});
+    open_part();
+  }
+  if (!is_text) scores.clear();  // of a call's tokens
+  if (is_name) return;
+  ChatPart& part = parts.back();
+  part.text += piece.text;
+  add_text(piece.text);
+  part.scores.insert(part.scores.end(), scores.begin(), scores.end());
+  scores.clear();
+}
+
+// The one row's text becomes the parts of the answer.
+void ChatDialect::add(std::size_t, const std::string& text, const ScoredToken* token) {
+  if (token != nullptr && chat->is_in_text(token->id)) scores.push_back(*token);
+  const ToolCallPiece plain{.text = text};
+  for (const ToolCallPiece& piece : reader ? reader->push(text) : std::vector{plain}) add_piece(piece);
+}
+
+void ChatDialect::end(std::size_t, RowEnd ended, std::string_view stop) {
+  if (reader)
+    for (const ToolCallPiece& piece : reader->finish()) add_piece(piece);
+  reason = ended;
+  stopped = stop;
+  if (!parts.empty()) close_part();
+}
+
+bool ChatDialect::close(std::int64_t count) {
+  new_tokens = count;
+  finish();
+  return true;
+}
 
 bool ChatPart::is_whole() const { return !is_call || ordered_json::accept(text); }
 
@@ -111,8 +93,9 @@ WebReply answer_in_dialect(ApiCall& call, ordered_json fields, const FieldNames&
                            std::shared_ptr<ChatDialect> dialect, TooLong too_long) {
   dialect->chat = read_chat(call.state, std::move(fields), names, too_long);
   const auto& chat = dialect->chat;
+  if (chat->tools.format) dialect->reader.emplace(*chat->tools.format);
   dialect->call = std::make_shared<GenerationCall>(chat->writing, call.state.writing_place(call.request));
-  WebReply reply = stream_of(chat, dialect->call, words_for(dialect));
+  WebReply reply = stream_of(chat, dialect->call, dialect);
   if (chat->writing.stream) return reply;
   reply.stream([](std::string_view) { return true; });
   return {.body = json_text(dialect->whole())};

@@ -58,25 +58,29 @@ struct ChatPart {
 };
 
 /// The form that another API gives to a chat's answer. A whole answer is what its events add up to.
-struct ChatDialect {
-  virtual ~ChatDialect() = default;
-  /// These add events: before the answer, of its last part, after the answer.
-  virtual void begin() = 0;
+struct ChatDialect : StreamWords {
+  void add(std::size_t row, const std::string& text, const ScoredToken* token) final;
+  void end(std::size_t row, RowEnd ended, std::string_view stop) final;
+  bool close(std::int64_t count) final;
+
+  /// These add events: of the last part, after the answer.
   virtual void open_part() = 0;
-  virtual void add(const std::string& text) = 0;
+  virtual void add_text(const std::string& text) = 0;
   virtual void close_part() = 0;
-  virtual void end() = 0;
-  virtual void fail(const ApiError& error) = 0;
+  virtual void finish() = 0;
   virtual nlohmann::ordered_json whole() const = 0;
 
-  std::vector<nlohmann::ordered_json> events;
   std::shared_ptr<const ChatCompletion> chat;
+  std::optional<ToolCallReader> reader;  // none: calls are not recognised
   std::shared_ptr<GenerationCall> call;
   std::vector<ChatPart> parts;
   std::vector<ScoredToken> scores;  // of the text that is added next
   std::int64_t new_tokens = 0;
   std::optional<RowEnd> reason;  // none before the end
   std::string stopped;           // the text from the stop string on
+
+ private:
+  void add_piece(const ToolCallPiece& piece);
 };
 
 /// Names of the same field in an API and in /v1/chat/completions. Parts of names begin with a dot.

@@ -185,34 +185,38 @@ ordered_json whole_choice(const Completion& completion, std::size_t row, const W
   return choice(row, echoed + written.text, std::move(logprobs), finish_reason(written.end));
 }
 
-// A stream's words; the offsets of the log-probabilities go on from token to token.
-StreamWords words_for(const std::shared_ptr<const Completion>& completion) {
-  const std::size_t rows = completion->writing.rows();
-  const auto places = std::make_shared<std::vector<TextPlace>>(rows);
-  StreamWords words;
-  if (completion->echo && !completion->writing.batch->scores_prompt) {
-    words.opening = [completion, rows] {
-      std::vector<ordered_json> events;
-      for (std::size_t row = 0; row < rows; ++row)
-        events.push_back(completion->chunk(
-            choice(row, completion->prompts[row / completion->writing.samples()], nullptr, nullptr)));
-      return events;
-    };
+struct CompletionWords : StreamWords {
+  explicit CompletionWords(std::shared_ptr<const Completion> given)
+      : completion(std::move(given)), places(completion->writing.rows()) {}
+
+  void open() override {
+    if (!completion->echo || completion->writing.batch->scores_prompt) return;
+    for (std::size_t row = 0; row < places.size(); ++row)
+      tell(row, completion->prompts[row / completion->writing.samples()]);
   }
-  words.token = [completion, places](std::size_t row, const std::string& text, const ScoredToken* token) {
+
+  void add(std::size_t row, const std::string& text, const ScoredToken* token) override {
     ordered_json logprobs;
     if (token != nullptr) {
-      LogProbs lists(*completion, (*places)[row]);
+      LogProbs lists(*completion, places[row]);
       lists.add(token->id, token);
       logprobs = lists.json();
     }
-    return std::vector{completion->chunk(choice(row, text, std::move(logprobs), nullptr))};
-  };
-  words.end = [completion](std::size_t row, RowEnd end, std::string_view) {
-    return std::vector{completion->chunk(choice(row, "", nullptr, finish_reason(end)))};
-  };
-  return words;
-}
+    tell(row, text, std::move(logprobs));
+  }
+
+  void end(std::size_t row, RowEnd ended, std::string_view) override {
+    tell(row, "", nullptr, finish_reason(ended));
+  }
+
+  void tell(std::size_t row, const std::string& text, ordered_json logprobs = nullptr,
+            ordered_json reason = nullptr) {
+    events.push_back(completion->chunk(choice(row, text, std::move(logprobs), std::move(reason))));
+  }
+
+  std::shared_ptr<const Completion> completion;
+  std::vector<TextPlace> places;  // of the rows: the offsets go on from token to token
+};
 
 }  // namespace
 
@@ -224,7 +228,8 @@ WebReply answer_completion(ApiCall& call) {
   const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
     return whole_choice(*completion, row, written);
   };
-  return reply_of(completion, call.state.writing_place(call.request), choice_of, words_for(completion));
+  return reply_of(completion, call.state.writing_place(call.request), choice_of,
+                  std::make_shared<CompletionWords>(completion));
 }
 
 }  // namespace zoo

@@ -24,21 +24,22 @@ struct MessagesAnswer : ChatDialect {
   std::string id = new_reply_id("msg_");
   std::vector<std::string> stops;
 
-  void begin() override { tell("message_start", {{"message", whole()}}); }
+  void open() override { tell("message_start", {{"message", whole()}}); }
   void open_part() override { tell_part("start", {{"content_block", block(parts.back())}}); }
   void close_part() override { tell_part("stop", ordered_json::object()); }
-  void fail(const ApiError& error) override {
+  bool fail(const ApiError& error) override {
     events.push_back(anthropic_error(error.status(), error.what()));
+    return true;
   }
 
-  void add(const std::string& text) override {
+  void add_text(const std::string& text) override {
     const bool is_call = parts.back().is_call;
     tell_part("delta", {{"delta",
                          {{"type", is_call ? "input_json_delta" : "text_delta"},
                           {is_call ? "partial_json" : "text", text}}}});
   }
 
-  void end() override {
+  void finish() override {
     tell("message_delta", {{"delta", stop_fields()}, {"usage", usage()}});
     tell("message_stop", ordered_json::object());
   }

@@ -53,7 +53,7 @@ struct ResponsesAnswer : ChatDialect {
     if (type == "response.output_item.added") events.back()["item"]["status"] = "in_progress";
   }
 
-  void begin() override {
+  void open() override {
     response.update({{"id", new_reply_id("resp_")}, {"created_at", chat->created}, {"model", chat->model}});
     for (const char* type : {"response.created", "response.in_progress"})
       tell(type, {{"response", response}});
@@ -64,7 +64,7 @@ struct ResponsesAnswer : ChatDialect {
     if (!parts.back().is_call) tell_part("content_part.added", {{"part", content(parts.back())}});
   }
 
-  void add(const std::string& text) override {
+  void add_text(const std::string& text) override {
     if (parts.back().is_call) return tell_part("function_call_arguments.delta", {{"delta", text}});
     tell_part("output_text.delta", {{"delta", text}, {"logprobs", logprobs_of(scores, *chat)}});
   }
@@ -80,7 +80,7 @@ struct ResponsesAnswer : ChatDialect {
     tell_item("response.output_item.done");
   }
 
-  void end() override {
+  void finish() override {
     response["status"] = status();
     if (reason == RowEnd::kLength) response["incomplete_details"] = {{"reason", "max_output_tokens"}};
     for (const ChatPart& part : parts) response["output"].push_back(item(part));
@@ -95,9 +95,10 @@ struct ResponsesAnswer : ChatDialect {
     tell("response." + std::string(status()), {{"response", response}});
   }
 
-  void fail(const ApiError& error) override {
+  bool fail(const ApiError& error) override {
     const ordered_json told = parse_ordered_json(error.json())["error"];
     tell("error", {{"code", told["code"]}, {"message", told["message"]}, {"param", told["param"]}});
+    return true;
   }
 
   ordered_json whole() const override { return response; }

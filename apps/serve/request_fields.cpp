@@ -14,36 +14,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Remembers the field before the place where a text stops being JSON.
-class FaultFinder : public nlohmann::json_sax<ordered_json> {
- public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return ++depth_ < 64; }
-  bool end_object() override { return --depth_ >= 0; }
-  bool start_array(std::size_t) override { return ++depth_ < 64; }
-  bool end_array() override { return --depth_ >= 0; }
-  bool key(string_t& name) override {
-    if (depth_ == 1) field = name;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
-    place = position;
-    return false;
-  }
-
-  std::string field;
-  std::size_t place = 0;
-
- private:
-  int depth_ = 0;
-};
-
 std::string text_of(double value) { return ordered_json(value).dump(); }
 
 std::string range_text(const FieldRange& range) {
@@ -72,14 +42,12 @@ void RequestFields::refuse(const std::string& name, const std::string& message, 
 RequestFields::RequestFields(const std::string& body) {
   if (const auto place = invalid_utf8_at(body))
     throw ApiError(400, "the body is not UTF-8 at byte " + std::to_string(*place));
-  ordered_json parsed = parse_ordered_json(body);
+  JsonFault fault;
+  ordered_json parsed = parse_ordered_json(body, &fault);
   if (parsed.is_discarded()) {
-    FaultFinder fault;
-    ordered_json::sax_parse(body, &fault);
-    if (fault.field.empty())
-      throw ApiError(400, "the body is not JSON at byte " + std::to_string(fault.place));
-    refuse(fault.field, "or what follows it is not JSON at byte " + std::to_string(fault.place) +
-                            ": numbers must be finite, texts whole characters");
+    const std::string place = "not JSON at byte " + std::to_string(fault.byte);
+    if (fault.key.empty()) throw ApiError(400, "the body is " + place);
+    refuse(fault.key, "or what follows it is " + place + ": numbers must be finite, texts whole characters");
   }
   if (!parsed.is_object()) throw ApiError(400, "the body must be a JSON object");
   values_ = std::make_shared<const ordered_json>(std::move(parsed));

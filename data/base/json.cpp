@@ -54,6 +54,7 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
 
   // For a repeated key, keeps the last value at the first position.
   bool key(string_t& name) override {
+    if (open_.size() == 1) fault.key = name;
     Open& object = open_.back();
     const auto [place, is_new] = object.places.try_emplace(name, object.names.size());
     if (is_new) {
@@ -63,11 +64,13 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
     object.place = place->second;
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception&) override {
+    fault.byte = byte;
     return false;
   }
 
   ordered_json result = ordered_json(ordered_json::value_t::discarded);
+  JsonFault fault;
 
  private:
   // An object or array that is still open.
@@ -92,7 +95,7 @@ class OrderedReader : public nlohmann::json_sax<ordered_json> {
 
   bool open(bool is_object) {
     open_.push_back({.is_object = is_object, .names = {}, .values = {}, .places = {}});
-    return true;
+    return std::ssize(open_) <= kDeepest;
   }
 
   bool close() {
@@ -141,9 +144,10 @@ nlohmann::json parse_json(std::string_view text) {
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-nlohmann::ordered_json parse_ordered_json(std::string_view text) {
+nlohmann::ordered_json parse_ordered_json(std::string_view text, JsonFault* fault) {
   OrderedReader reader;
-  const bool good = !is_nested_too_deeply(text) && ordered_json::sax_parse(text, &reader);
+  const bool good = ordered_json::sax_parse(text, &reader);
+  if (fault != nullptr) *fault = std::move(reader.fault);
   return good ? std::move(reader.result) : ordered_json(ordered_json::value_t::discarded);
 }
 

@@ -14,17 +14,10 @@
 namespace zoo {
 namespace {
 
-void require_utf8_in(const std::string& field, const std::string& text) {
-  if (const auto at = invalid_utf8_at(text))
-    throw FieldError("invalid UTF-8 in ", Field{field}, " at byte ", *at, " (line ", line_of(text, *at), ")");
-}
-
-Encoding encode(const TextModel& model, const ModelTexts& texts, const std::string& field) {
-  require_utf8_in(field, texts.text);
+Encoding encode(const TextModel& model, const ModelTexts& texts) {
   // Offsets name the parts of a text that a question answering head chooses.
   const EncodeOptions options{.with_offsets = texts.text_pair.has_value()};
   if (!texts.text_pair) return model.tokenizer->encode(texts.text, options);
-  require_utf8_in("text_pair", *texts.text_pair);
   return model.tokenizer->encode_pair(texts.text, *texts.text_pair, options);
 }
 
@@ -84,7 +77,6 @@ TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const Model
   }
   TokenIds ids{start_token(model, defaults)};
   if (texts.target) {
-    require_utf8_in("target", *texts.target);
     const auto target = model.tokenizer->encode(*texts.target);
     ids.insert(ids.end(), target.begin(), target.end());
     ids.insert(ids.end(), texts.appended.begin(), texts.appended.end());
@@ -168,7 +160,7 @@ TextInputs read_texts(const TextModel& model, const ModelTexts& texts, const Gen
                       const std::string& field) {
   const TransformerConfig& config = model.model->config();
   check_texts(model, texts);
-  Encoding encoding = encode(model, texts, field);
+  Encoding encoding = encode(model, texts);
   if (config.shape != Shape::kEncoderDecoder) append(encoding, texts.appended);
   if (encoding.ids.empty()) throw TokenCountError(field, 0, config.max_length());
   check_length(field, encoding.size(), config);

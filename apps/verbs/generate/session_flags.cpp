@@ -11,7 +11,6 @@
 #include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
 #include "tokenizer/constraint/regular_expression.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -116,7 +115,6 @@ void note_length(const TransformerConfig& config, std::int64_t tokens, std::int6
 }  // namespace
 
 GenerateSession open_session(const GenerateFlags& flags) {
-  for (const std::string& text : flags.stop) require_utf8(text, "--stop");
   const std::string needs_text = flag_of_text(flags);
   GenerateSession session = open_generate_session(
       *flags.checkpoint, *flags.generation_config, flags.stop,

@@ -47,7 +47,6 @@ int run_answer(const Arguments& arguments) {
       "tzoo answer --model bert-squad --question \"Who created the heaven?\" --context FILE:genesis.txt");
   if (!flags.parse(arguments)) return 0;
   apply_threads(compute);
-  require_utf8(asked.question, "--question");
   if (asked.question.empty()) throw Error("--question: the text is empty");
   asked.context = given_text(asked.context);
   require_utf8(asked.context, "--context");

@@ -138,7 +138,6 @@ int run_search(const Arguments& arguments) {
       "tzoo search --model MiniLM --documents notes --query \"Who made the light?\" --index notes.index");
   if (!flags.parse(arguments)) return 0;
   apply_threads(compute);
-  require_utf8(query, "--query");
   SearchedFiles searched(documents, folder);
   const std::vector<fs::path> files = searched.sorted();
   if (!SentenceConfig::pools(model) && scores_pairs(read_checkpoint_config(model)))

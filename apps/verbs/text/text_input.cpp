@@ -35,11 +35,8 @@ TextInput::TextInput(const TextFlags& flags, Columns columns, bool takes_empty)
   if (!flags.pairs.empty() && flags.pairs.size() != flags.texts.size())
     throw UsageError("--text_pair: expected one for each --text, got ", flags.pairs.size(), " for ",
                      flags.texts.size());
-  for (std::size_t i = 0; i < flags.texts.size(); ++i) {
-    require_utf8(flags.texts[i], "--" + flags.text_flag);
-    if (!flags.pairs.empty()) require_utf8(flags.pairs[i], "--text_pair");
+  for (std::size_t i = 0; i < flags.texts.size(); ++i)
     records_.push_back({0, {flags.texts[i], flags.pairs.empty() ? "" : flags.pairs[i]}});
-  }
   if (!records_.empty()) return;
   name_ = flags.input;
   for (const std::string& name : columns_.optional)

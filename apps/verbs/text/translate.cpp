@@ -15,7 +15,6 @@
 #include "data/base/json.h"
 #include "models/generation/generate.h"
 #include "models/tasks/text_model.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 
@@ -60,7 +59,6 @@ int run_translate(const Arguments& arguments) {
   apply_generation_config(generation, flags);
   generation.options.sampling.seed = static_cast<std::uint64_t>(generation.compute.seed);
   apply_threads(generation.compute);
-  require_utf8(prefix, "--prefix");
   TextTranslator model(*generation.checkpoint,
                        translation_options(generation, *generation.checkpoint, *generation.generation_config),
                        generation.compute);

@@ -102,7 +102,7 @@ struct TeiOptions {
   std::optional<std::string> prompt_name;
 
   explicit TeiOptions(RequestFields& fields)
-      : truncates(truncates_as_tei(fields)), prompt_name(fields.text("prompt_name")) {}
+      : truncates(truncates_as_tei(fields, /*usual=*/false)), prompt_name(fields.text("prompt_name")) {}
 
   TextEmbedder prompted(const ServedEmbedder& made) const {
     return prompt_name ? made.embedder.with_prompt(made.config.prompt_named(*prompt_name)) : made.embedder;

@@ -94,9 +94,9 @@ struct ApiCall {
   const ServedEmbedder& embedder(ComputeJob& job) const;
 };
 
-/// What "truncate" asks for a text that is too long, as text-embeddings-inference (TEI) reads it; false if it
-/// is missing. Throws ApiError for a "truncation_direction" other than right.
-bool truncates_as_tei(RequestFields& fields);
+/// Whether "truncate" asks to cut a text that is too long, as text-embeddings-inference (TEI) reads it;
+/// `usual` if it is missing. Throws ApiError for a "truncation_direction" other than right.
+bool truncates_as_tei(RequestFields& fields, bool usual);
 
 /// Each answers a POST to a path, or throws ApiError.
 WebReply answer_completion(ApiCall& call);       // /v1/completions

@@ -100,12 +100,6 @@ TokenIds translation_of(TranslatingModel& translator, const TokenIds& source,
   return result.ids[0];
 }
 
-// Texts that are too long are cut here unless the request says that they are not.
-bool truncates(RequestFields& fields) {
-  const bool is_given = fields.get("truncate") != nullptr;
-  return truncates_as_tei(fields) || !is_given;
-}
-
 WebReply results(ordered_json list, const ServedModel& model) {
   return {.body = json_text(ordered_json{{"model", model.name}, {"results", std::move(list)}})};
 }
@@ -130,7 +124,7 @@ std::vector<RankedDocument> ranked(ApiCall& call, const RankRequest& asked, std:
 WebReply rerank_as_tei(ApiCall& call) {
   RequestFields& fields = call.fields;
   RankRequest asked{.query = required_text(fields, "query"), .documents = documents_of(fields, "texts")};
-  asked.truncates = truncates(fields);
+  asked.truncates = truncates_as_tei(fields, /*usual=*/true);
   // TEI applies the sigmoid whatever activation the model's directory names.
   const bool sigmoid = !fields.flag("raw_scores").value_or(false) && ranks_by_head(call.served);
   asked.raw_scores = true;
@@ -145,11 +139,11 @@ WebReply rerank_as_tei(ApiCall& call) {
 
 }  // namespace
 
-bool truncates_as_tei(RequestFields& fields) {
+bool truncates_as_tei(RequestFields& fields, bool usual) {
   const std::string direction = fields.text("truncation_direction").value_or("right");
   if (direction != "right" && direction != "Right")
     RequestFields::refuse("truncation_direction", "must be right");
-  return fields.flag("truncate").value_or(false);
+  return fields.flag("truncate").value_or(usual);
 }
 
 WebReply answer_tokenize(ApiCall& call) {
@@ -218,7 +212,7 @@ WebReply answer_predict(ApiCall& call) {
   const TextModel& model = text_part(call.served, "labels no texts", {Head::kSequenceClassification});
   ClassifyRequest asked;
   const bool single = read_tei_inputs(fields, asked);
-  asked.truncates = truncates(fields);
+  asked.truncates = truncates_as_tei(fields, /*usual=*/true);
   asked.raw_scores = fields.flag("raw_scores").value_or(false);
   ComputeJob job = call.job();
   std::vector<TextLabels> all;

@@ -163,8 +163,7 @@ int run_ablate(const Arguments& arguments) {
             "answer that is shown first, or that --each shows, one token; default: the most probable",
             {.placeholder = "WORD"});
   LookFlags::add_position(flags, values.position);
-  values.out_dir = "runs/ablate";
-  values.add_output(flags, "ablate.json and the pictures of --each");
+  values.add_output(flags, "runs/ablate", "ablate.json and the pictures of --each");
   flags.example(
       "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "
       "drink to\" --heads 9.9,10.0");

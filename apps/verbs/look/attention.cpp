@@ -299,8 +299,7 @@ int run_attention(const Arguments& arguments) {
   flags.add("rollout", values.rollout,
             "show attention rollout in place of the heads: how much of each token reaches a position through "
             "layers 0 to N, if each is half the mean of its heads and half the residual connection");
-  values.out_dir = "runs/attention";
-  values.add_output(flags, "attention.html, attention.json and the pictures");
+  values.add_output(flags, "runs/attention", "attention.html, attention.json and the pictures");
   flags.example("tzoo attention --model bert-base-uncased --text \"The cat sat on the mat\" --layer 2");
   if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;

@@ -246,8 +246,7 @@ int run_lens(const Arguments& arguments) {
       "attribution", values.attribution,
       "also show what each sublayer and head adds to the logit of --token (default: the best answer) at "
       "the position");
-  values.out_dir = "runs/lens";
-  values.add_output(flags, "lens.json and the pictures");
+  values.add_output(flags, "runs/lens", "lens.json and the pictures");
   flags.example("tzoo lens --model openai-community/gpt2 --text \"The capital of France is\" --token Paris");
   if (!values.parse(flags, arguments)) return 0;
   const at::NoGradGuard no_grad;

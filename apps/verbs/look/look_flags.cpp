@@ -21,7 +21,8 @@ void LookFlags::add_input(Flags& flags, const std::string& text_help) {
             at_least(1));
 }
 
-void LookFlags::add_output(Flags& flags, const std::string& files) {
+void LookFlags::add_output(Flags& flags, const std::string& folder, const std::string& files) {
+  out_dir = folder;
   flags.group("Output");
   flags.add("out_dir", out_dir, "directory for " + files, {.placeholder = "DIR"});
   add_format_flag(flags, format);

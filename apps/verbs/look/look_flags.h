@@ -19,11 +19,11 @@ struct LookFlags {
   bool json = false;
   ComputeOptions compute{.device = "cpu"};
 
-  /// The groups "Input" and "Output". `files`: what --out_dir receives.
+  /// The groups "Input" and "Output". `files`: what --out_dir, by default `folder`, receives.
   void add_input(Flags& flags, const std::string& text_help =
                                    "text that the model reads; for an "
                                    "encoder-decoder, its encoder");
-  void add_output(Flags& flags, const std::string& files);
+  void add_output(Flags& flags, const std::string& folder, const std::string& files);
   /// Adds --position, of the answer.
   static void add_position(Flags& flags, std::optional<std::int64_t>& position);
   /// flags.parse(), then throws UsageError for --json with --format terminal.

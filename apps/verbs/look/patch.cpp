@@ -161,8 +161,7 @@ int run_patch(const Arguments& arguments) {
   flags.add("positions", values.positions,
             "positions that are patched, such as 2,5: each by itself, of heads together; default: all",
             {.placeholder = "N,…"});
-  values.out_dir = "runs/patch";
-  values.add_output(flags, "patch.json and the pictures");
+  values.add_output(flags, "runs/patch", "patch.json and the pictures");
   flags.example(
       "tzoo patch --model openai-community/gpt2 --text \"The capital of France is\" --corrupted \"The "
       "capital of Italy is\" --token Paris");

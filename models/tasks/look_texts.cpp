@@ -2,7 +2,6 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "data/base/field_error.h"
 #include "data/base/lines.h"
 #include "models/encoder_decoder/encoder_decoder.h"
 #include "models/generation/generate.h"

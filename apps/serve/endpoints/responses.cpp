@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "apps/serve/api_error.h"

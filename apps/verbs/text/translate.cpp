@@ -14,7 +14,6 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
 #include "models/generation/generate.h"
-#include "models/tasks/text_model.h"
 
 namespace zoo {
 

@@ -21,7 +21,7 @@ std::string ApiError::json() const {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
   nlohmann::ordered_json error{
-      {"message", what()}, {"type", type_of(status_)}, {"param", or_null(param_)}, {"code", or_null(code_)}};
+      {"message", what()}, {"type", type_of(status)}, {"param", or_null(param)}, {"code", or_null(code)}};
   if (tokens) error.update({{"tokens", tokens->first}, {"limit", tokens->second}});
   return json_text(nlohmann::ordered_json{{"error", error}});
 }

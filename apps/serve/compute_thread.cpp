@@ -8,14 +8,14 @@
 namespace zoo {
 
 double RequestWatch::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void RequestWatch::check() const {
-  if (client_left_ && client_left_()) throw ClientLeft();
-  if (stopping_) throw ApiError(503, "the server stops");
-  if (seconds() > most_seconds_)
-    throw ApiError(503, format_text("the request took longer than %g seconds", most_seconds_));
+  if (client_left && client_left()) throw ClientLeft();
+  if (stopping) throw ApiError(503, "the server stops");
+  if (seconds() > most_seconds)
+    throw ApiError(503, format_text("the request took longer than %g seconds", most_seconds));
 }
 
 struct ComputeThread::Piece {

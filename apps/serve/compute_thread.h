@@ -17,25 +17,19 @@ namespace zoo {
 struct ClientLeft {};
 
 /// What ends a request before its answer: the client leaves, the server stops, the time is over.
-class RequestWatch {
- public:
+struct RequestWatch {
   /// How often a wait calls check().
   static constexpr std::chrono::milliseconds kInterval{20};
-
-  /// `client_left` may be null; `stopping` must outlive the watch.
-  RequestWatch(std::function<bool()> client_left, const std::atomic<bool>& stopping, double most_seconds)
-      : client_left_(std::move(client_left)), stopping_(stopping), most_seconds_(most_seconds) {}
 
   /// Throws ClientLeft, or ApiError 503.
   void check() const;
   /// Since the request began.
   double seconds() const;
 
- private:
-  std::function<bool()> client_left_;
-  const std::atomic<bool>& stopping_;
-  double most_seconds_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::function<bool()> client_left;  // may be null
+  const std::atomic<bool>& stopping;  // outlives the watch
+  double most_seconds;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
 /// The one thread that runs models: steps of the batches in turn, and between them one piece of a job.

@@ -74,9 +74,9 @@ std::string known_path(const std::string& path) {
 }
 
 WebReply reply_to(const ApiError& error) {
-  WebReply reply{.status = error.status(), .body = error.json()};
-  if (error.status() == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (error.status() == 429) reply.headers.emplace_back("Retry-After", "1");
+  WebReply reply{.status = error.status, .body = error.json()};
+  if (error.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status == 429) reply.headers.emplace_back("Retry-After", "1");
   return reply;
 }
 
@@ -171,7 +171,7 @@ WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {
 std::optional<WebReply> Service::refuse(const WebRequest& request) {
   const std::optional<ApiError> error = rules_.refusal(request);
   if (!error) return std::nullopt;
-  state_.metrics.answered(known_path(request.path), error->status(), 0);
+  state_.metrics.answered(known_path(request.path), error->status, 0);
   return with_origin(request, reply_to(*error));
 }
 

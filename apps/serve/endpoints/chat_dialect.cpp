@@ -15,16 +15,16 @@ namespace {
 
 // The error with the API's own name of the field.
 ApiError renamed(const ApiError& error, const FieldNames& names) {
-  std::string name = error.param(), message = error.what();
+  std::string name = error.param, message = error.what();
   for (const auto& [own, theirs] : names) {
     const std::size_t place = name.find(theirs);
     if (place == 0 || (theirs.front() == '.' && place != std::string::npos))
       name.replace(place, theirs.size(), own);
   }
-  const std::string quoted = "'" + error.param() + "'";
+  const std::string quoted = "'" + error.param + "'";
   if (const std::size_t place = message.find(quoted); place != std::string::npos)
     message.replace(place, quoted.size(), "'" + name + "'");
-  return {error.status(), message, name, error.code()};
+  return {error.status, message, name, error.code};
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct MessagesAnswer : ChatDialect {
   void open_part() override { tell_part("start", {{"content_block", block(parts.back())}}); }
   void close_part() override { tell_part("stop", ordered_json::object()); }
   bool fail(const ApiError& error) override {
-    events.push_back(anthropic_error(error.status(), error.what()));
+    events.push_back(anthropic_error(error.status, error.what()));
     return true;
   }
 

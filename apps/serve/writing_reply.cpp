@@ -77,58 +77,43 @@ std::vector<std::size_t> returned_rows(const WritingRequest& request, const std:
 }
 
 // Sends the events of a call until it ends or the client leaves.
-class EventStream {
- public:
-  EventStream(const WritingAnswer& answer, GenerationCall& call, StreamWords& words,
-              const std::function<bool(std::string_view)>& write)
-      : answer_(answer), call_(call), words_(words), write_(write), texts_(texts_of(call.request())) {}
-
-  void run() {
-    words_.open();
-    send_all();
-    while (const auto event = call_.next()) tell(*event);
-    const bool is_closed = words_.close(new_tokens_);
-    send_all();
-    if (is_closed) return;
-    if (call_.request().include_usage) {
-      ordered_json event = answer_.envelope(ordered_json::array());
-      event["usage"] = usage_of(call_, new_tokens_);
-      send(event);
+void send_events(const WritingAnswer& answer, GenerationCall& call, StreamWords& words,
+                 const std::function<bool(std::string_view)>& write) {
+  using Kind = WritingEvent::Kind;
+  std::vector<RowText> texts = texts_of(call.request());
+  const bool scores = call.request().batch->likeliest.has_value();
+  std::int64_t new_tokens = 0;
+  const auto send = [&](const ordered_json& event) {
+    if (!write(event_of(event))) throw ClientLeft();
+  };
+  const auto send_words = [&] {
+    for (const ordered_json& event : std::exchange(words.events, {})) send(event);
+  };
+  words.open();
+  send_words();
+  while (const auto event = call.next()) {
+    RowText& row = texts[event->row];
+    if (event->kind == Kind::kToken) {
+      ++new_tokens;
+      const std::string text = row.push(event->token.id);
+      if (!text.empty() || scores) words.add(event->row, text, scores ? &event->token : nullptr);
+    } else if (event->kind == Kind::kEnd) {
+      const std::string rest = row.finish();
+      if (!rest.empty()) words.add(event->row, rest, nullptr);
+      words.end(event->row, event->end, row.stop());
     }
-    write_("data: [DONE]\n\n");
+    send_words();
   }
-
- private:
-  void send(const ordered_json& event) {
-    if (!write_(event_of(event))) throw ClientLeft();
+  const bool is_closed = words.close(new_tokens);
+  send_words();
+  if (is_closed) return;
+  if (call.request().include_usage) {
+    ordered_json event = answer.envelope(ordered_json::array());
+    event["usage"] = usage_of(call, new_tokens);
+    send(event);
   }
-
-  void send_all() {
-    for (const ordered_json& event : std::exchange(words_.events, {})) send(event);
-  }
-
-  void tell(const WritingEvent& event) {
-    using Kind = WritingEvent::Kind;
-    if (event.kind == Kind::kToken) {
-      ++new_tokens_;
-      const std::string text = texts_[event.row].push(event.token.id);
-      const bool scores = call_.request().batch->likeliest.has_value();
-      if (!text.empty() || scores) words_.add(event.row, text, scores ? &event.token : nullptr);
-    } else if (event.kind == Kind::kEnd) {
-      const std::string rest = texts_[event.row].finish();
-      if (!rest.empty()) words_.add(event.row, rest, nullptr);
-      words_.end(event.row, event.end, texts_[event.row].stop());
-    }
-    send_all();
-  }
-
-  const WritingAnswer& answer_;
-  GenerationCall& call_;
-  StreamWords& words_;
-  const std::function<bool(std::string_view)>& write_;
-  std::vector<RowText> texts_;
-  std::int64_t new_tokens_ = 0;
-};
+  write("data: [DONE]\n\n");
+}
 
 }  // namespace
 
@@ -157,7 +142,7 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
       for (const ordered_json& event : words->events) write(event_of(event));
     };
     try {
-      EventStream(*answer, *call, *words, write).run();
+      send_events(*answer, *call, *words, write);
     } catch (const ApiError& error) {
       fail(error);
     } catch (const ClientLeft&) {  // nobody listens

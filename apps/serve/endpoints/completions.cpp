@@ -103,16 +103,10 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   return completion;
 }
 
-// Where the next token begins: characters before it, and the bytes of one that is not complete.
-struct TextPlace {
-  std::size_t offset = 0;
-  std::string begun;
-};
-
-// OpenAI's four lists. An echoed prompt's first token has no probability.
+// OpenAI's four lists of a row. An echoed prompt's first token has no probability.
 class LogProbs {
  public:
-  LogProbs(const WritingAnswer& answer, TextPlace& place) : answer_(answer), place_(place) {}
+  explicit LogProbs(const WritingAnswer& answer) : answer_(answer) {}
 
   void add(TokenId id, const ScoredToken* scores) {
     const std::string bytes = answer_.bytes_of(id), text = replace_invalid_utf8(bytes);
@@ -130,37 +124,38 @@ class LogProbs {
     }
     json_["top_logprobs"].push_back(likeliest);
     // A token may begin within a character, or leave one incomplete for ever: U+FFFD in the text.
-    const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-    const bool leaves = !place_.begun.empty() && !bytes.empty() && begins(bytes[0]);
-    json_["text_offset"].push_back(place_.offset + (leaves ? 1 : 0));
+    const bool leaves = !begun_.empty() && !bytes.empty() && !continues_character(bytes[0]);
+    json_["text_offset"].push_back(offset_ + (leaves ? 1 : 0));
     if (!answer_.is_in_text(id)) return;
-    place_.begun += bytes;
-    const std::size_t size = place_.begun.size() - incomplete_utf8_tail(place_.begun);
-    const std::string whole = replace_invalid_utf8(place_.begun.substr(0, size));
-    place_.offset += static_cast<std::size_t>(std::ranges::count_if(whole, begins));
-    place_.begun.erase(0, size);
+    begun_ += bytes;
+    const std::size_t size = begun_.size() - incomplete_utf8_tail(begun_);
+    offset_ += count_characters(replace_invalid_utf8(begun_.substr(0, size)));
+    begun_.erase(0, size);
   }
 
   void add_prompt(const TokenIds& prompt, const std::vector<ScoredToken>& scores, const std::string& text) {
     for (std::size_t i = 0; i < prompt.size(); ++i) {
-      const bool at_begin = place_.offset == 0;
+      const bool at_begin = offset_ == 0;
       add(prompt[i], i > 0 && i <= scores.size() ? &scores[i - 1] : nullptr);
       // The space that the tokenizer has put before the text.
-      if (at_begin && place_.offset > 0 && answer_.bytes_of(prompt[i]).starts_with(' ') &&
-          !text.starts_with(' '))
-        --place_.offset;
+      if (at_begin && offset_ > 0 && answer_.bytes_of(prompt[i]).starts_with(' ') && !text.starts_with(' '))
+        --offset_;
     }
   }
 
-  const ordered_json& json() const { return json_; }
+  // The lists since the last time; the offsets go on.
+  ordered_json take() { return std::exchange(json_, no_tokens()); }
 
  private:
+  static ordered_json no_tokens() {
+    const ordered_json none = ordered_json::array();
+    return {{"tokens", none}, {"token_logprobs", none}, {"top_logprobs", none}, {"text_offset", none}};
+  }
+
   const WritingAnswer& answer_;
-  TextPlace& place_;
-  ordered_json json_{{"tokens", ordered_json::array()},
-                     {"token_logprobs", ordered_json::array()},
-                     {"top_logprobs", ordered_json::array()},
-                     {"text_offset", ordered_json::array()}};
+  ordered_json json_ = no_tokens();
+  std::size_t offset_ = 0;  // characters before the next token
+  std::string begun_;       // bytes of one that is not complete
 };
 
 ordered_json choice(std::size_t row, const std::string& text, ordered_json logprobs, ordered_json reason) {
@@ -176,31 +171,29 @@ ordered_json whole_choice(const Completion& completion, std::size_t row, const W
   const std::string echoed = completion.echo ? completion.prompts[row / writing.samples()] : "";
   ordered_json logprobs;
   if (completion.logprobs) {
-    TextPlace place;
-    LogProbs lists(completion, place);
+    LogProbs lists(completion);
     if (completion.echo) lists.add_prompt(prompt, written.prompt_scores, echoed);
     for (const ScoredToken& token : written.tokens) lists.add(token.id, &token);
-    logprobs = lists.json();
+    logprobs = lists.take();
   }
   return choice(row, echoed + written.text, std::move(logprobs), finish_reason(written.end));
 }
 
 struct CompletionWords : StreamWords {
   explicit CompletionWords(std::shared_ptr<const Completion> given)
-      : completion(std::move(given)), places(completion->writing.rows()) {}
+      : completion(std::move(given)), lists(completion->writing.rows(), LogProbs(*completion)) {}
 
   void open() override {
     if (!completion->echo || completion->writing.batch->scores_prompt) return;
-    for (std::size_t row = 0; row < places.size(); ++row)
+    for (std::size_t row = 0; row < lists.size(); ++row)
       tell(row, completion->prompts[row / completion->writing.samples()]);
   }
 
   void add(std::size_t row, const std::string& text, const ScoredToken* token) override {
     ordered_json logprobs;
     if (token != nullptr) {
-      LogProbs lists(*completion, places[row]);
-      lists.add(token->id, token);
-      logprobs = lists.json();
+      lists[row].add(token->id, token);
+      logprobs = lists[row].take();
     }
     tell(row, text, std::move(logprobs));
   }
@@ -215,7 +208,7 @@ struct CompletionWords : StreamWords {
   }
 
   std::shared_ptr<const Completion> completion;
-  std::vector<TextPlace> places;  // of the rows: the offsets go on from token to token
+  std::vector<LogProbs> lists;  // of the rows
 };
 
 }  // namespace

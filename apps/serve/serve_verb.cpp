@@ -280,13 +280,12 @@ void load_models(const ServeFlags& flags, ServerState& state) {
 void serve(const ServeFlags& flags, ServerState& state) {
   AccessRules rules = flags.rules;
   rules.body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10;
-  Service service(state, rules);
   WebServer server(
       {.body_bytes = rules.body_bytes,
        .connections = static_cast<std::size_t>(flags.connections),
        .request_seconds = flags.request_seconds},
-      [&](const WebRequest& request) { return service.refuse(request); },
-      [&](const WebRequest& request) { return service.answer(request); });
+      [&](const WebRequest& request) { return refuse_request(state, rules, request); },
+      [&](const WebRequest& request) { return answer_request(state, rules, request); });
   if (!flags.options.run.empty()) watched_run(flags.options.run);  // a wrong directory is told at once
   // OpenMP counts the helpers of each thread that lives, and its threads sleep instead of spinning when they
   // are more than the processors: so the thread that loads ends before the one that answers begins.

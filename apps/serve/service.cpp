@@ -119,7 +119,94 @@ ordered_json number_at(const ordered_json& row, const char* name) {
   return found != row.end() && found->is_number() ? *found : ordered_json();
 }
 
+WebReply list_models(const ServerState& state) {
+  ordered_json list = ordered_json::array();
+  for (const auto& model : state.models) list.push_back(described(*model));
+  ordered_json json{{"object", "list"}, {"data", list}};
+  if (!state.options.run.empty()) json["run"] = model_name(state.options.run);
+  return {.body = json_text(json)};
+}
+
+WebReply show_metrics(const ServerState& state) {
+  double waiting = static_cast<double>(state.thread.waiting_pieces()), rows = 0, read = 0, reused = 0,
+         written = 0, automata = 0;
+  std::set<const WritingModel*> counted;
+  for (const auto& model : state.models) {
+    if (!model->writing || !counted.insert(model->writing.get()).second) continue;
+    automata += static_cast<double>(model->writing->automata.built());
+    if (model->adapter != 0) continue;  // the batch is its base's
+    const ContinuousBatch& batch = *model->writing->batch;
+    waiting += static_cast<double>(batch.waiting());
+    rows += static_cast<double>(batch.rows());
+    read += static_cast<double>(batch.prompt_tokens());
+    reused += static_cast<double>(batch.reused_tokens());
+    written += static_cast<double>(batch.written_tokens());
+  }
+  return {.type = "text/plain; version=0.0.4",
+          .body = state.metrics.text(
+              {{"tzoo_requests_waiting", "gauge", "Requests that wait for their turn.", waiting},
+               {"tzoo_batch_rows", "gauge", "Rows that share a decoding step.", rows},
+               {"tzoo_prompt_tokens_total", "counter", "Tokens of prompts read.", read},
+               {"tzoo_prompt_tokens_cached_total", "counter", "Tokens of prompts that were not read again.",
+                reused},
+               {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
+               {"tzoo_constraints_built_total", "counter", "Automata of regular expressions and schemas.",
+                automata},
+               {"tzoo_job_pieces_total", "counter", "Pieces of the work that no batch does.",
+                static_cast<double>(state.thread.pieces())},
+               {"tzoo_text_passes_total", "counter", "Passes over texts, which requests share.",
+                static_cast<double>(state.passes.count())},
+               {"tzoo_steps_total", "counter", "Steps of all batches.",
+                static_cast<double>(state.thread.steps())}})};
+}
+
 constexpr std::string_view kModelPath = "/v1/models/", kResponsePath = "/v1/responses/";
+
+WebReply route(ServerState& state, const WebRequest& request) {
+  if (request.method == "OPTIONS")
+    return {.status = 204,
+            .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+                        // Clients in a browser send headers of their own.
+                        {"Access-Control-Allow-Headers",
+                         request.header("Access-Control-Request-Headers")
+                             .value_or("Authorization, Content-Type, X-Api-Key, Anthropic-Version")},
+                        {"Access-Control-Max-Age", "600"}}};
+  const bool is_post = request.method == "POST";
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (request.path != endpoint.path) continue;
+    if (!is_post) throw ApiError(405, request.path + " needs the method POST");
+    if (state.stopping) throw ApiError(503, "the server stops");
+    ApiCall call{state, request};
+    return endpoint.answer(call);
+  }
+  if (!is_post && request.path.starts_with(kResponsePath))
+    return answer_kept(state, request, request.path.substr(kResponsePath.size()));
+  const bool is_page = known_path(request.path) != "other" || request.path.starts_with(kModelPath);
+  if (!is_page) throw ApiError(404, "there is nothing at this path", "", "not_found");
+  if (is_post) throw ApiError(405, request.path + " needs the method GET");
+  if (request.path == "/health") return {.body = R"({"status":"ok"})"};
+  if (request.path == "/metrics") return show_metrics(state);
+  if (request.path == "/v1/models") return list_models(state);
+  if (request.path == "/run") {
+    if (state.options.run.empty()) throw ApiError(404, "no run is watched; --run names one", "", "not_found");
+    return {.body = watched_run(state.options.run)};
+  }
+  if (request.path == "/") return front_page();
+  for (const auto& model : state.models)
+    if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
+  throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");
+}
+
+WebReply with_origin(const AccessRules& rules, const WebRequest& request, WebReply reply) {
+  const std::optional<std::string> origin = request.header("Origin");
+  if (reply.status >= 400 && !reply.body.empty() && request.path.starts_with("/v1/messages"))
+    reply.body = json_text(anthropic_error(reply.status, parse_ordered_json(reply.body)["error"]["message"]));
+  reply.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  if (!origin || !rules.allows_origin(*origin)) return reply;
+  reply.headers.emplace_back("Access-Control-Allow-Origin", *origin);
+  reply.headers.emplace_back("Vary", "Origin");
+  return reply;
+}
 
 }  // namespace
 
@@ -157,30 +244,20 @@ std::string watched_run(const std::filesystem::path& run) {
   return json_text(ordered_json{{"name", model_name(run)}, {"rows", std::move(kept)}});
 }
 
-WebReply Service::with_origin(const WebRequest& request, WebReply reply) const {
-  const std::optional<std::string> origin = request.header("Origin");
-  if (reply.status >= 400 && !reply.body.empty() && request.path.starts_with("/v1/messages"))
-    reply.body = json_text(anthropic_error(reply.status, parse_ordered_json(reply.body)["error"]["message"]));
-  reply.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  if (!origin || !rules_.allows_origin(*origin)) return reply;
-  reply.headers.emplace_back("Access-Control-Allow-Origin", *origin);
-  reply.headers.emplace_back("Vary", "Origin");
-  return reply;
-}
-
-std::optional<WebReply> Service::refuse(const WebRequest& request) {
-  const std::optional<ApiError> error = rules_.refusal(request);
+std::optional<WebReply> refuse_request(ServerState& state, const AccessRules& rules,
+                                       const WebRequest& request) {
+  const std::optional<ApiError> error = rules.refusal(request);
   if (!error) return std::nullopt;
-  state_.metrics.answered(known_path(request.path), error->status, 0);
-  return with_origin(request, reply_to(*error));
+  state.metrics.answered(known_path(request.path), error->status, 0);
+  return with_origin(rules, request, reply_to(*error));
 }
 
-WebReply Service::answer(const WebRequest& request) {
+WebReply answer_request(ServerState& state, const AccessRules& rules, const WebRequest& request) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  WebReply reply = guarded([&] { return route(request); });
-  const auto count = [this, path = known_path(request.path), status = reply.status, begin] {
-    state_.metrics.answered(path, status, std::chrono::duration<double>(Clock::now() - begin).count());
+  WebReply reply = guarded([&] { return route(state, request); });
+  const auto count = [&state, path = known_path(request.path), status = reply.status, begin] {
+    state.metrics.answered(path, status, std::chrono::duration<double>(Clock::now() - begin).count());
   };
   if (reply.stream) {
     reply.stream = [count, stream = reply.stream](const auto& write) {
@@ -190,84 +267,7 @@ WebReply Service::answer(const WebRequest& request) {
   } else {
     count();
   }
-  return with_origin(request, std::move(reply));
-}
-
-WebReply Service::route(const WebRequest& request) {
-  if (request.method == "OPTIONS")
-    return {.status = 204,
-            .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
-                        // Clients in a browser send headers of their own.
-                        {"Access-Control-Allow-Headers",
-                         request.header("Access-Control-Request-Headers")
-                             .value_or("Authorization, Content-Type, X-Api-Key, Anthropic-Version")},
-                        {"Access-Control-Max-Age", "600"}}};
-  const bool is_post = request.method == "POST";
-  for (const Endpoint& endpoint : kEndpoints) {
-    if (request.path != endpoint.path) continue;
-    if (!is_post) throw ApiError(405, request.path + " needs the method POST");
-    if (state_.stopping) throw ApiError(503, "the server stops");
-    ApiCall call{state_, request};
-    return endpoint.answer(call);
-  }
-  if (!is_post && request.path.starts_with(kResponsePath))
-    return answer_kept(state_, request, request.path.substr(kResponsePath.size()));
-  const bool is_page = known_path(request.path) != "other" || request.path.starts_with(kModelPath);
-  if (!is_page) throw ApiError(404, "there is nothing at this path", "", "not_found");
-  if (is_post) throw ApiError(405, request.path + " needs the method GET");
-  if (request.path == "/health") return {.body = R"({"status":"ok"})"};
-  if (request.path == "/metrics") return show_metrics();
-  if (request.path == "/v1/models") return list_models();
-  if (request.path == "/run") {
-    if (state_.options.run.empty())
-      throw ApiError(404, "no run is watched; --run names one", "", "not_found");
-    return {.body = watched_run(state_.options.run)};
-  }
-  if (request.path == "/") return front_page();
-  for (const auto& model : state_.models)
-    if (model->name == request.path.substr(kModelPath.size())) return {.body = json_text(described(*model))};
-  throw ApiError(404, "there is no such model; /v1/models lists those there are", "model", "model_not_found");
-}
-
-WebReply Service::list_models() const {
-  ordered_json list = ordered_json::array();
-  for (const auto& model : state_.models) list.push_back(described(*model));
-  ordered_json json{{"object", "list"}, {"data", list}};
-  if (!state_.options.run.empty()) json["run"] = model_name(state_.options.run);
-  return {.body = json_text(json)};
-}
-
-WebReply Service::show_metrics() const {
-  double waiting = static_cast<double>(state_.thread.waiting_pieces()), rows = 0, read = 0, reused = 0,
-         written = 0, automata = 0;
-  std::set<const WritingModel*> counted;
-  for (const auto& model : state_.models) {
-    if (!model->writing || !counted.insert(model->writing.get()).second) continue;
-    automata += static_cast<double>(model->writing->automata.built());
-    if (model->adapter != 0) continue;  // the batch is its base's
-    const ContinuousBatch& batch = *model->writing->batch;
-    waiting += static_cast<double>(batch.waiting());
-    rows += static_cast<double>(batch.rows());
-    read += static_cast<double>(batch.prompt_tokens());
-    reused += static_cast<double>(batch.reused_tokens());
-    written += static_cast<double>(batch.written_tokens());
-  }
-  return {.type = "text/plain; version=0.0.4",
-          .body = state_.metrics.text(
-              {{"tzoo_requests_waiting", "gauge", "Requests that wait for their turn.", waiting},
-               {"tzoo_batch_rows", "gauge", "Rows that share a decoding step.", rows},
-               {"tzoo_prompt_tokens_total", "counter", "Tokens of prompts read.", read},
-               {"tzoo_prompt_tokens_cached_total", "counter", "Tokens of prompts that were not read again.",
-                reused},
-               {"tzoo_generated_tokens_total", "counter", "Tokens written.", written},
-               {"tzoo_constraints_built_total", "counter", "Automata of regular expressions and schemas.",
-                automata},
-               {"tzoo_job_pieces_total", "counter", "Pieces of the work that no batch does.",
-                static_cast<double>(state_.thread.pieces())},
-               {"tzoo_text_passes_total", "counter", "Passes over texts, which requests share.",
-                static_cast<double>(state_.passes.count())},
-               {"tzoo_steps_total", "counter", "Steps of all batches.",
-                static_cast<double>(state_.thread.steps())}})};
+  return with_origin(rules, request, std::move(reply));
 }
 
 }  // namespace zoo

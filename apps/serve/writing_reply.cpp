@@ -154,15 +154,14 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
 }
 
 WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
-                  const std::function<ordered_json(std::size_t row, const WrittenRow&)>& choice,
-                  std::shared_ptr<StreamWords> words) {
+                  std::shared_ptr<ChoiceWords> words) {
   auto call = std::make_shared<GenerationCall>(answer->writing, place);
   if (answer->writing.stream) return stream_of(answer, std::move(call), std::move(words));
   const std::vector<WrittenRow> rows = collect_rows(*call);
   ordered_json choices = ordered_json::array();
   std::size_t count = 0;
   for (const std::size_t row : returned_rows(answer->writing, rows)) {
-    choices.push_back(choice(row, rows[row]));
+    choices.push_back(words->choice_of(row, rows[row]));
     choices.back()["index"] = choices.size() - 1;
   }
   for (const WrittenRow& row : rows) count += row.tokens.size();

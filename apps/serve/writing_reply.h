@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ctime>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,11 +60,14 @@ struct StreamWords {
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
                    std::shared_ptr<StreamWords> words);
 
-/// The answer to a request in OpenAI's form: those events if it streams, else an object with the choice of
-/// each row.
+/// Words in OpenAI's form: a whole answer is an object with the choice of each row.
+struct ChoiceWords : StreamWords {
+  virtual nlohmann::ordered_json choice_of(std::size_t row, const WrittenRow& written) = 0;
+};
+
+/// The answer to a request: those events if it streams, else that object.
 WebReply reply_of(const std::shared_ptr<const WritingAnswer>& answer, const WritingPlace& place,
-                  const std::function<nlohmann::ordered_json(std::size_t row, const WrittenRow&)>& choice,
-                  std::shared_ptr<StreamWords> words);
+                  std::shared_ptr<ChoiceWords> words);
 
 /// An id such as "cmpl-1f…", unique to this process.
 std::string new_reply_id(const std::string& prefix);

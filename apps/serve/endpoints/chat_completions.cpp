@@ -104,19 +104,6 @@ ordered_json message_with_calls(const std::string& text, ToolCallReader& reader)
   return message;
 }
 
-ordered_json whole_choice(const ChatCompletion& chat, std::size_t row, const WrittenRow& written) {
-  std::optional<ToolCallReader> reader;
-  ordered_json message = chat.tools.format
-                             ? message_with_calls(written.text, reader.emplace(*chat.tools.format))
-                             : message_of(written.text);
-  ordered_json logprobs;
-  if (chat.writing.batch->likeliest) logprobs = logprobs_json(written.tokens, chat);
-  return {{"index", row},
-          {"message", std::move(message)},
-          {"logprobs", std::move(logprobs)},
-          {"finish_reason", finish_reason_of(chat, written.end, reader ? &*reader : nullptr)}};
-}
-
 // The change that a piece makes to a message.
 ordered_json delta_of(const ToolCallPiece& piece) {
   if (piece.kind == ToolCallPiece::Kind::kText) return {{"content", piece.text}};
@@ -126,7 +113,7 @@ ordered_json delta_of(const ToolCallPiece& piece) {
   return {{"tool_calls", ordered_json::array({std::move(call)})}};
 }
 
-struct ChatWords : StreamWords {
+struct ChatWords : ChoiceWords {
   explicit ChatWords(std::shared_ptr<const ChatCompletion> given) : chat(std::move(given)) {
     if (chat->tools.format) readers.assign(chat->writing.rows(), ToolCallReader(*chat->tools.format));
   }
@@ -140,16 +127,28 @@ struct ChatWords : StreamWords {
     ordered_json logprobs;
     if (token != nullptr) logprobs = logprobs_json({token, 1}, *chat);
     std::vector<ToolCallPiece> pieces{{.text = text}};
-    if (!readers.empty()) pieces = readers[row].push(text);
+    if (ToolCallReader* reader = reader_of(row)) pieces = reader->push(text);
     if (pieces.empty() && token != nullptr) pieces.emplace_back();
     for (const ToolCallPiece& piece : pieces) tell(row, delta_of(piece), std::exchange(logprobs, nullptr));
   }
 
   void end(std::size_t row, RowEnd ended, std::string_view) override {
-    ToolCallReader* reader = readers.empty() ? nullptr : &readers[row];
+    ToolCallReader* reader = reader_of(row);
     if (reader != nullptr)
       for (const ToolCallPiece& piece : reader->finish()) tell(row, delta_of(piece));
     tell(row, ordered_json::object(), nullptr, finish_reason_of(*chat, ended, reader));
+  }
+
+  ordered_json choice_of(std::size_t row, const WrittenRow& written) override {
+    ToolCallReader* reader = reader_of(row);
+    ordered_json message =
+        reader != nullptr ? message_with_calls(written.text, *reader) : message_of(written.text);
+    ordered_json logprobs;
+    if (chat->writing.batch->likeliest) logprobs = logprobs_json(written.tokens, *chat);
+    return {{"index", row},
+            {"message", std::move(message)},
+            {"logprobs", std::move(logprobs)},
+            {"finish_reason", finish_reason_of(*chat, written.end, reader)}};
   }
 
   void tell(std::size_t row, ordered_json delta, ordered_json logprobs = nullptr,
@@ -159,6 +158,8 @@ struct ChatWords : StreamWords {
                                   {"logprobs", std::move(logprobs)},
                                   {"finish_reason", std::move(reason)}}));
   }
+
+  ToolCallReader* reader_of(std::size_t row) { return readers.empty() ? nullptr : &readers[row]; }
 
   std::shared_ptr<const ChatCompletion> chat;
   std::vector<ToolCallReader> readers;  // of the rows; none: calls are not recognised
@@ -223,10 +224,7 @@ std::string new_call_id() { return new_reply_id("").substr(0, 9); }
 
 WebReply answer_chat_completion(ApiCall& call) {
   const auto chat = read_chat(call.state, call.fields);
-  const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
-    return whole_choice(*chat, row, written);
-  };
-  return reply_of(chat, call.state.writing_place(call.request), choice_of, std::make_shared<ChatWords>(chat));
+  return reply_of(chat, call.state.writing_place(call.request), std::make_shared<ChatWords>(chat));
 }
 
 }  // namespace zoo

@@ -165,21 +165,7 @@ ordered_json choice(std::size_t row, const std::string& text, ordered_json logpr
           {"finish_reason", std::move(reason)}};
 }
 
-ordered_json whole_choice(const Completion& completion, std::size_t row, const WrittenRow& written) {
-  const WritingRequest& writing = completion.writing;
-  const TokenIds& prompt = writing.batch->prompts[row / writing.samples()];
-  const std::string echoed = completion.echo ? completion.prompts[row / writing.samples()] : "";
-  ordered_json logprobs;
-  if (completion.logprobs) {
-    LogProbs lists(completion);
-    if (completion.echo) lists.add_prompt(prompt, written.prompt_scores, echoed);
-    for (const ScoredToken& token : written.tokens) lists.add(token.id, &token);
-    logprobs = lists.take();
-  }
-  return choice(row, echoed + written.text, std::move(logprobs), finish_reason(written.end));
-}
-
-struct CompletionWords : StreamWords {
+struct CompletionWords : ChoiceWords {
   explicit CompletionWords(std::shared_ptr<const Completion> given)
       : completion(std::move(given)), lists(completion->writing.rows(), LogProbs(*completion)) {}
 
@@ -202,6 +188,19 @@ struct CompletionWords : StreamWords {
     tell(row, "", nullptr, finish_reason(ended));
   }
 
+  ordered_json choice_of(std::size_t row, const WrittenRow& written) override {
+    const WritingRequest& writing = completion->writing;
+    const TokenIds& prompt = writing.batch->prompts[row / writing.samples()];
+    const std::string echoed = completion->echo ? completion->prompts[row / writing.samples()] : "";
+    ordered_json logprobs;
+    if (completion->logprobs) {
+      if (completion->echo) lists[row].add_prompt(prompt, written.prompt_scores, echoed);
+      for (const ScoredToken& token : written.tokens) lists[row].add(token.id, &token);
+      logprobs = lists[row].take();
+    }
+    return choice(row, echoed + written.text, std::move(logprobs), finish_reason(written.end));
+  }
+
   void tell(std::size_t row, const std::string& text, ordered_json logprobs = nullptr,
             ordered_json reason = nullptr) {
     events.push_back(completion->chunk(choice(row, text, std::move(logprobs), std::move(reason))));
@@ -218,10 +217,7 @@ WebReply answer_completion(ApiCall& call) {
       std::make_shared<const Completion>(read_completion(call.fields, call.served, call.state.options));
   if (completion->writing.stream && completion->writing.batch->scores_prompt)
     RequestFields::refuse("logprobs", "of an echoed prompt cannot be streamed");
-  const auto choice_of = [&](std::size_t row, const WrittenRow& written) {
-    return whole_choice(*completion, row, written);
-  };
-  return reply_of(completion, call.state.writing_place(call.request), choice_of,
+  return reply_of(completion, call.state.writing_place(call.request),
                   std::make_shared<CompletionWords>(completion));
 }
 

@@ -32,11 +32,13 @@ bool continues_word(const Tokenizer& tokenizer, const std::string& text, TokenId
 // Tokens of a word: rows of the scores.
 using Rows = std::vector<std::int64_t>;
 
-std::vector<Rows> words_of(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding) {
+// With `by_token` each token is a word by itself.
+std::vector<Rows> words_of(const Tokenizer& tokenizer, const std::string& text, const Encoding& encoding,
+                           bool by_token) {
   std::vector<Rows> words;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.texts[i] != 0) continue;
-    const bool continues = continues_word(tokenizer, text, encoding.ids[i], encoding.offsets[i]);
+    const bool continues = !by_token && continues_word(tokenizer, text, encoding.ids[i], encoding.offsets[i]);
     if (words.empty() || !continues) words.emplace_back();
     words.back().push_back(static_cast<std::int64_t>(i));
   }
@@ -44,7 +46,7 @@ std::vector<Rows> words_of(const Tokenizer& tokenizer, const std::string& text, 
 }
 
 at::Tensor word_scores(const at::Tensor& scores, const Rows& word, Aggregation aggregation) {
-  if (aggregation == Aggregation::kFirst) return scores[word.front()];
+  if (word.size() == 1 || aggregation == Aggregation::kFirst) return scores[word.front()];
   const at::Tensor all = scores.slice(0, word.front(), word.back() + 1);
   if (aggregation == Aggregation::kAverage) return all.mean(0);
   return all[all.amax(-1).argmax().item<std::int64_t>()];
@@ -79,14 +81,10 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
                                       const at::Tensor& scores, Aggregation aggregation) {
   const bool by_token = aggregation == Aggregation::kNone || aggregation == Aggregation::kSimple;
   std::vector<LabelledSpan> parts;
-  for (const Rows& word : words_of(tokenizer, text, encoding)) {
+  for (const Rows& word : words_of(tokenizer, text, encoding, by_token)) {
     const auto offsets = [&](std::int64_t row) { return encoding.offsets[static_cast<std::size_t>(row)]; };
-    if (by_token) {
-      for (const std::int64_t row : word) parts.push_back(scored(config, scores[row], offsets(row)));
-    } else {
-      parts.push_back(scored(config, word_scores(scores, word, aggregation),
-                             {offsets(word.front()).begin, offsets(word.back()).end}));
-    }
+    parts.push_back(scored(config, word_scores(scores, word, aggregation),
+                           {offsets(word.front()).begin, offsets(word.back()).end}));
   }
   std::vector<LabelledSpan> entities = aggregation == Aggregation::kNone ? parts : grouped(parts);
   std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == "O"; });

@@ -58,7 +58,12 @@ class Look {
     inputs_ = analysis::answering_inputs(*model_.model, read_.inputs, target);
   }
 
-  void intervene() { interventions_ = interventions(); }
+  void intervene() {
+    if (!request_.off.empty())
+      interventions_ = analysis::ablated(*model_.model, inputs_, request_.off, request_.with);
+    if (!request_.patch) return;
+    for (Intervention& each : patched()) interventions_.push_back(std::move(each));
+  }
   void run() {
     ModelInputs inputs = inputs_;
     inputs.interventions = interventions_;
@@ -99,13 +104,6 @@ class Look {
   }
   bool is_pair() const { return model_.model->config().shape == Shape::kEncoderDecoder; }
   bool opens_encoder() const { return is_pair() && request_.stack == Shape::kEncoder; }
-  std::vector<Intervention> interventions() const {
-    std::vector<Intervention> all;
-    if (!request_.off.empty()) all = analysis::ablated(*model_.model, inputs_, request_.off, request_.with);
-    if (!request_.patch) return all;
-    for (Intervention& each : patched()) all.push_back(std::move(each));
-    return all;
-  }
 
   std::vector<Intervention> patched() const {
     ModelTexts texts = request_.texts;

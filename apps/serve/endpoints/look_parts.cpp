@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <ATen/ops/_unique.h>
 #include <ATen/ops/cat.h>
@@ -51,7 +52,8 @@ std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig
   const std::string part = fields.text("patch_part").value_or("residual");
   const auto layer = fields.integer("patch_layer", 0, stack.num_layers - 1);
   const auto head = fields.integer("patch_head", 0, stack.num_heads - 1);
-  const auto positions = fields.ids("patch_positions", kMostNumber);
+  const auto given = fields.ids("patch_positions", kMostNumber).value_or(std::vector<std::int64_t>());
+  const std::set<std::int64_t> positions(given.begin(), given.end());
   if (!text) return std::nullopt;
   const std::vector<std::string>& names = site_kind_names();
   if (std::find(names.begin(), names.end(), part) == names.end())
@@ -63,14 +65,11 @@ std::optional<LookPatch> patch_of(RequestFields& fields, const TransformerConfig
   if (kind.heads != head.has_value())
     RequestFields::refuse("patch_head", kind.heads ? "is missing: the head whose output is taken"
                                                    : "needs patch_part head or cross_head");
-  LookPatch patch{
+  check_part("patch_part", part, kind.part, stack);
+  return LookPatch{
       .text = *text,
       .site = {.stack = stack.shape, .layer = *layer, .part = kind.part, .head = head.value_or(-1)},
-      .positions = positions.value_or(std::vector<std::int64_t>())};
-  check_part("patch_part", part, kind.part, stack);
-  std::sort(patch.positions.begin(), patch.positions.end());
-  patch.positions.erase(std::unique(patch.positions.begin(), patch.positions.end()), patch.positions.end());
-  return patch;
+      .positions = {positions.begin(), positions.end()}};
 }
 
 constexpr std::int64_t kNamed = 200;

@@ -1,5 +1,6 @@
 #include "models/generation/generate.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "apps/verbs/generate/generate_flags.h"
 #include "apps/verbs/generate/generated_text.h"
 #include "apps/verbs/verbs.h"
+#include "models/generation/decoding_batch.h"
 
 namespace zoo {
 namespace {
@@ -49,6 +51,44 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
   return result;
 }
 
+// --interactive: a decoder continues all that was said with each line of standard input; an encoder-decoder
+// answers each line alone.
+struct Continuation {
+  DecodingModel& model;
+  const GenerateSession& session;
+  GenerationOptions options;
+  std::optional<std::int64_t> max_length;  // of what was said and the reply, in tokens
+  bool color;
+  TokenIds said = {};
+
+  void reply_to(const std::string& line) {
+    // Special tokens are those of the beginning alone.
+    const Tokenizer& tokenizer = *session.tokenizer;
+    const TokenIds next = said.empty() ? tokenizer.encode(line, EncodeOptions{.with_offsets = false}).ids
+                                       : tokenizer.encode("\n" + line);
+    TokenIds ids = said;
+    ids.insert(ids.end(), next.begin(), next.end());
+    forget_beginning(ids);
+    if (max_length) options.max_new_tokens = *max_length - static_cast<std::int64_t>(ids.size());
+    ++options.sampling.seed;  // so that the same line gets another reply
+    const GenerationResult result = stream_reply(model, session, options, ids, color);
+    if (session.has_encoder()) return;
+    said = std::move(ids);
+    const TextIds text_ids(session);
+    for (const TokenId id : result.ids[0])
+      if (text_ids.contains(id)) said.push_back(id);
+  }
+
+  void forget_beginning(TokenIds& ids) const {
+    std::int64_t limit = context_limit(model.config(), options.context);
+    if (max_length) limit = std::min(limit, std::max<std::int64_t>(1, *max_length - 1));
+    if (static_cast<std::int64_t>(ids.size()) <= limit) return;
+    ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
+    std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
+              << ids.size() << "\n";
+  }
+};
+
 }  // namespace
 
 int run_generate(const Arguments& arguments) {
@@ -63,7 +103,12 @@ int run_generate(const Arguments& arguments) {
   const std::unique_ptr<DecodingModel> draft = load_draft(flags);
   options.draft = draft.get();
   if (flags.interactive) {
-    run_interactive(*model, session, options, flags.max_length, flags.color);
+    Continuation conversation{*model, session, options,
+                              session.has_encoder() ? std::nullopt : flags.max_length, flags.color};
+    answer_lines([&](const std::string& line) {
+      if (!line.empty()) conversation.reply_to(line);
+      return true;
+    });
     return 0;
   }
   options.interrupted = [] { return StopSignal::received() != 0 || reader_left(); };

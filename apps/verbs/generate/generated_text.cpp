@@ -13,8 +13,6 @@
 #include "apps/training/stop_signal.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "models/generation/decoding_batch.h"
-#include "models/model.h"
 
 namespace zoo {
 namespace {
@@ -32,43 +30,6 @@ const char* color_of(double probability) {
 double per_second(std::int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
-
-// What was said, and a model that continues it.
-struct Continuation {
-  DecodingModel& model;
-  const GenerateSession& session;
-  GenerationOptions options;
-  std::optional<std::int64_t> max_length;  // of what was said and the reply, in tokens
-  bool color;
-  TokenIds said = {};
-
-  void reply_to(const std::string& line) {
-    // Special tokens are those of the beginning alone.
-    const Tokenizer& tokenizer = *session.tokenizer;
-    const TokenIds next = said.empty() ? tokenizer.encode(line, EncodeOptions{.with_offsets = false}).ids
-                                       : tokenizer.encode("\n" + line);
-    TokenIds ids = said;
-    ids.insert(ids.end(), next.begin(), next.end());
-    forget_beginning(ids);
-    if (max_length) options.max_new_tokens = *max_length - static_cast<std::int64_t>(ids.size());
-    ++options.sampling.seed;  // so that the same line gets another reply
-    const GenerationResult result = stream_reply(model, session, options, ids, color);
-    if (session.has_encoder()) return;
-    said = std::move(ids);
-    const TextIds text_ids(session);
-    for (const TokenId id : result.ids[0])
-      if (text_ids.contains(id)) said.push_back(id);
-  }
-
-  void forget_beginning(TokenIds& ids) const {
-    std::int64_t limit = context_limit(model.config(), options.context);
-    if (max_length) limit = std::min(limit, std::max<std::int64_t>(1, *max_length - 1));
-    if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    ids.erase(ids.begin(), ids.end() - std::max<std::int64_t>(1, limit / 2));
-    std::cerr << "note: the model sees " << limit << " tokens at most; it now continues from the last "
-              << ids.size() << "\n";
-  }
-};
 
 }  // namespace
 
@@ -159,16 +120,6 @@ GenerationResult stream_reply(DecodingModel& model, const GenerateSession& sessi
   printer.finish();
   print_timing(result);
   return result;
-}
-
-void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-                     std::optional<std::int64_t> max_length, bool color) {
-  if (session.has_encoder()) max_length.reset();
-  Continuation conversation{model, session, std::move(options), max_length, color};
-  answer_lines([&](const std::string& line) {
-    if (!line.empty()) conversation.reply_to(line);
-    return true;
-  });
 }
 
 }  // namespace zoo

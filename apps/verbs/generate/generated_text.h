@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,12 +43,5 @@ void answer_lines(const std::function<bool(const std::string&)>& answer);
 /// Generates one row and streams it to standard output; timings go to standard error. Ctrl-C ends the row.
 GenerationResult stream_reply(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
                               const TokenIds& ids, bool color);
-
-/// `tzoo generate --interactive`: a decoder continues the whole conversation with each line of standard
-/// input; an encoder-decoder answers each line alone. Ctrl-C stops a reply, the end of input ends the
-/// session. An invalid line gives an error on standard error, and the session continues. `max_length`: as in
-/// GenerationSettings, of each reply with what was said before.
-void run_interactive(DecodingModel& model, const GenerateSession& session, GenerationOptions options,
-                     std::optional<std::int64_t> max_length, bool color);
 
 }  // namespace zoo

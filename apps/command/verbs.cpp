@@ -75,11 +75,4 @@ std::vector<const CommandOutline*> commands_below(const CommandOutline& root) {
   return commands;
 }
 
-std::vector<const CommandOutline*> runnable_commands(const CommandOutline& root) {
-  if (root.actions.empty()) return {&root};
-  std::vector<const CommandOutline*> commands = commands_below(root);
-  std::erase_if(commands, [](const CommandOutline* command) { return !command->actions.empty(); });
-  return commands;
-}
-
 }  // namespace zoo

@@ -53,7 +53,4 @@ struct CommandOutline {
 /// All commands below `root` at any depth, without `root`: "tzoo data", "tzoo data get", …
 std::vector<const CommandOutline*> commands_below(const CommandOutline& root);
 
-/// The commands with flags, in order: `root` itself or those below it.
-std::vector<const CommandOutline*> runnable_commands(const CommandOutline& root);
-
 }  // namespace zoo

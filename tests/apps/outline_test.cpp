@@ -69,8 +69,8 @@ TEST_CASE("the outline of a group has those of its actions") {
   CHECK(outline.actions[0].name == "inner");
   CHECK(outline.actions[0].description == "Does something.");
   CHECK(outline.actions[0].summary == "an action");
-  REQUIRE(runnable_commands(outline).size() == 1);
-  CHECK(runnable_commands(outline)[0] == outline.actions.data());
+  REQUIRE(commands_below(outline).size() == 1);
+  CHECK(commands_below(outline)[0] == outline.actions.data());
 }
 
 TEST_CASE("values that are suggested do not keep others out") {

@@ -59,7 +59,8 @@ void print_flag(std::ostream& out, const FlagOutline& flag) {
 }
 
 void print_man_page(std::ostream& out, const CommandOutline& tzoo, std::string_view version) {
-  const auto commands = runnable_commands(tzoo);
+  auto commands = commands_below(tzoo);
+  std::erase_if(commands, [](const CommandOutline* command) { return !command->actions.empty(); });
   out << ".\\\" Written by 'tzoo man'.\n"
       << ".TH TZOO 1 \"\" \"tzoo " << version << "\" \"User Commands\"\n"
       << ".SH NAME\ntzoo \\- train, run, inspect and export transformer models\n"

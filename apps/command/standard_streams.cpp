@@ -126,19 +126,6 @@ bool next_line(std::istream& input, std::string& line, bool first) {
   return true;
 }
 
-void for_each_line(std::istream& input, const std::function<void(const std::string&, std::int64_t)>& use) {
-  std::string line;
-  for (std::int64_t number = 1; std::getline(input, line); ++number) {
-    try {
-      use(line, number);
-    } catch (const Error& error) {
-      throw Error("line ", number, " of the input: ", error.what());
-    }
-    if (input.rdbuf()->in_avail() <= 0) std::cout.flush();
-  }
-  if (input.bad()) throw Error("cannot read standard input");
-}
-
 std::optional<std::string> asked_line(const std::string& prompt, bool first) {
   if (::isatty(STDIN_FILENO) != 1) return plain_line(first);
 #ifdef ZOO_EDITLINE

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
 #include <istream>
 #include <optional>
 #include <streambuf>
@@ -49,12 +47,6 @@ std::string read_standard_input();
 /// Reads a line of a text file or of standard input, without its end "\n" or "\r\n" and, if it is the first,
 /// without a byte order mark. False at the end of the input.
 bool next_line(std::istream& input, std::string& line, bool first);
-
-/// Calls `use(line, number)` for each line, numbered from 1, as a tokenizer is asked about it: only '\n' ends
-/// it and is not part of it. Flushes std::cout before it waits for input, so that a program can wait for each
-/// answer. Prefixes the message of an Error from `use` with the line number; a failed read is an Error.
-void for_each_line(std::istream& input,
-                   const std::function<void(const std::string& line, std::int64_t number)>& use);
 
 /// The next line of standard input, without its end; nothing at the end of the input. A terminal shows the
 /// prompt; if tzoo is built with libedit, the line can be edited and the arrow keys recall earlier lines. The

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <sstream>
@@ -63,6 +64,22 @@ std::string encoding_text(const Tokenizer& tokenizer, std::string_view line, con
   return json_text(all) + "\n";
 }
 
+// For each line of standard input, of which only '\n', its end, is no part. Flushes std::cout before it
+// waits, so that a program can wait for each answer.
+void for_each_line(const std::function<void(const std::string& line)>& use) {
+  std::istream& input = standard_input();
+  std::string line;
+  for (std::int64_t number = 1; std::getline(input, line); ++number) {
+    try {
+      use(line);
+    } catch (const Error& error) {
+      throw Error("line ", number, " of the input: ", error.what());
+    }
+    if (input.rdbuf()->in_avail() <= 0) std::cout.flush();
+  }
+  if (input.bad()) throw Error("cannot read standard input");
+}
+
 int encode(const Arguments& arguments) {
   fs::path model;
   std::vector<std::string> texts;
@@ -85,12 +102,12 @@ int encode(const Arguments& arguments) {
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
   const EncodeOptions options{.add_special_tokens = with_special_tokens, .with_offsets = with_offsets};
-  const auto print = [&](const std::string& text, std::int64_t) {
+  const auto print = [&](const std::string& text) {
     const Encoding encoding = tokenizer->encode(text, options);
     std::cout << (with_offsets ? encoding_text(*tokenizer, text, encoding) : ids_text(encoding.ids, json));
   };
-  for (const std::string& text : texts) print(text, 0);
-  if (texts.empty()) for_each_line(standard_input(), print);
+  for (const std::string& text : texts) print(text);
+  if (texts.empty()) for_each_line(print);
   return 0;
 }
 
@@ -127,7 +144,7 @@ int decode(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
 
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(model);
-  for_each_line(standard_input(), [&](const std::string& line, std::int64_t) {
+  for_each_line([&](const std::string& line) {
     const TokenIds ids = parse_ids(line);
     const std::string text = keep ? tokenizer->decode_with_special_tokens(ids) : tokenizer->decode(ids);
     // A model's ids may decode to bytes that are not valid UTF-8.

@@ -24,8 +24,7 @@ std::string range_text(const FieldRange& range) {
   return words;
 }
 
-}  // namespace
-
+// The integer that a value is, in the range. 2.0 is one, too (JSON Schema Validation, section 6.1.1).
 std::optional<std::int64_t> integer_in(const ordered_json& value, std::int64_t least, std::int64_t most) {
   const auto is_whole = [](double real) { return real == std::trunc(real) && std::abs(real) <= 0x1p53; };
   const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX}
@@ -34,6 +33,8 @@ std::optional<std::int64_t> integer_in(const ordered_json& value, std::int64_t l
   if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most) return std::nullopt;
   return value.get<std::int64_t>();
 }
+
+}  // namespace
 
 void RequestFields::refuse(const std::string& name, const std::string& message, const std::string& code) {
   throw ApiError(400, "'" + name + "' " + message, name, code);

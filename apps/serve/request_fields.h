@@ -16,10 +16,6 @@
 
 namespace zoo {
 
-/// The integer that a JSON value is, in the range. 2.0 is one, too (JSON Schema Validation, section 6.1.1).
-std::optional<std::int64_t> integer_in(const nlohmann::ordered_json& value, std::int64_t least,
-                                       std::int64_t most);
-
 /// A text, or ids in its place.
 using TextOrIds = std::variant<std::string, TokenIds>;
 

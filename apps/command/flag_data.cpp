@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-template <class T> struct IsOptional : std::false_type {};
-template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
+// The type of a variable's value.
+template <class T> struct ValueOf { using Type = T; };
+template <class T> struct ValueOf<std::optional<T>> { using Type = T; };
 
 template <class T> constexpr FlagKind kind_of() {
-  if constexpr (IsOptional<T>::value) return kind_of<typename T::value_type>();
   if constexpr (std::is_same_v<T, bool>) return FlagKind::boolean;
   if constexpr (std::is_integral_v<T>) return FlagKind::integer;
   if constexpr (std::is_floating_point_v<T>) return FlagKind::number;
@@ -40,7 +40,6 @@ bool accepted(const FlagData& flag, const std::string& value) {
 }
 
 template <class T> bool accepted(const FlagData& flag, const T& value) {
-  if constexpr (IsOptional<T>::value) return accepted(flag, *value);
   if constexpr (kind_of<T>() == FlagKind::list)
     return std::ranges::all_of(value, [&](const auto& item) { return accepted(flag, item); });
   if constexpr (std::is_same_v<T, std::int64_t>) return accepted(flag, static_cast<double>(value));
@@ -49,7 +48,6 @@ template <class T> bool accepted(const FlagData& flag, const T& value) {
 
 // True for an integer above kLargestGivenCount, if the flag has no bound.
 template <class T> bool is_too_large(const FlagData& flag, const T& value) {
-  if constexpr (IsOptional<T>::value) return is_too_large(flag, *value);
   if constexpr (std::is_same_v<T, std::int64_t>)
     return !flag.range.most && !flag.any_size && (value > kLargestGivenCount || value < -kLargestGivenCount);
   return false;
@@ -78,10 +76,6 @@ bool read(const std::string& text, fs::path& value) {
   return !text.empty() && !invalid_utf8_at(text);
 }
 
-template <class T> bool read(const std::string& text, std::optional<T>& value) {
-  return read(text, value.emplace());
-}
-
 template <class T> bool read_all(const std::vector<std::string>& texts, T& value) {
   if constexpr (kind_of<T>() == FlagKind::list) {
     for (const std::string& text : texts)
@@ -92,14 +86,10 @@ template <class T> bool read_all(const std::vector<std::string>& texts, T& value
   }
 }
 
-template <class T> json to_json(const T& value) {
-  if constexpr (IsOptional<T>::value) {
-    return value ? to_json(*value) : json(nullptr);
-  } else if constexpr (std::is_same_v<T, fs::path>) {
-    return value.empty() ? json(nullptr) : json(value.string());
-  } else {
-    return value;
-  }
+json to_json(const fs::path& value) { return value.empty() ? json(nullptr) : json(value.string()); }
+template <class T> json to_json(const T& value) { return value; }
+template <class T> json to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : json(nullptr);
 }
 
 std::string number_text(double value) {
@@ -156,9 +146,10 @@ std::string assign(FlagData& flag, std::vector<std::string> texts) {
 }
 
 template <class T> void bind_to(FlagData& flag, T& target) {
-  flag.kind = kind_of<T>();
+  using Value = typename ValueOf<T>::Type;
+  flag.kind = kind_of<Value>();
   flag.assign = [&flag, &target](const std::vector<std::string>& texts) {
-    T value{};
+    Value value{};
     if (!read_all(texts, value)) return kind_words(flag);
     if (!accepted(flag, value)) return expected_words(flag);
     if (is_too_large(flag, value))

@@ -31,9 +31,10 @@ class ConversationStore {
   void put(Kept kept) {
     constexpr std::size_t kMost = 1000, kMostBytes = std::size_t{64} << 20;
     const std::lock_guard lock(mutex_);
-    bytes_ += kept.bytes();
     all_.push_back(std::move(kept));
-    for (; all_.size() > kMost || bytes_ > kMostBytes; all_.pop_front()) bytes_ -= all_.front().bytes();
+    std::size_t bytes = 0;
+    for (const Kept& each : all_) bytes += each.bytes();
+    for (; all_.size() > kMost || bytes > kMostBytes; all_.pop_front()) bytes -= all_.front().bytes();
   }
 
   std::optional<Kept> get(const std::string& id) const {
@@ -44,16 +45,12 @@ class ConversationStore {
 
   void forget(const std::string& id) {
     const std::lock_guard lock(mutex_);
-    const auto place = std::ranges::find(all_, id, &Kept::id);
-    if (place == all_.end()) return;
-    bytes_ -= place->bytes();
-    all_.erase(place);
+    std::erase_if(all_, [&](const Kept& kept) { return kept.id == id; });
   }
 
  private:
   mutable std::mutex mutex_;
   std::deque<Kept> all_;
-  std::size_t bytes_ = 0;
 };
 
 /// The parts of the server that every endpoint may use.

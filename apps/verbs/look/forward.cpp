@@ -88,7 +88,7 @@ constexpr std::int64_t kIgnored = -100;
 // Ids that a flag accepts: integers from `smallest` to `largest`, or `ignored`.
 struct IdRange {
   std::int64_t smallest, largest;
-  std::optional<std::int64_t> ignored;
+  std::optional<std::int64_t> ignored = {};
 };
 
 std::int64_t read_id(const char* flag, const nlohmann::json& value, const IdRange& range) {
@@ -193,7 +193,7 @@ at::Tensor read_labels_of(const LoadedModel& loaded, const std::string& text, at
     }
     case Head::kNextSentence: return read_sentence_labels("labels", text, batch);
     case Head::kQuestionAnswering: {
-      const at::Tensor labels = read_ids("labels", text, {INT32_MIN, INT32_MAX, std::nullopt});
+      const at::Tensor labels = read_ids("labels", text, {INT32_MIN, INT32_MAX});
       check_sizes("labels", labels, {batch, 2}, ", [start, end] of each row of --input_ids");
       return labels;
     }
@@ -219,10 +219,9 @@ void read_decoder_ids(const ForwardFlags& flags, const LoadedModel& loaded, Mode
   }
   if (!decodes)
     throw UsageError("--decoder_input_ids: ", loaded.family->model_type, " is no encoder-decoder");
-  const IdRange range{0, config.vocab_size - 1, std::nullopt};
-  inputs.decoder_input_ids =
-      read_rows("decoder_input_ids", *flags.decoder_input_ids, range, inputs.input_ids.size(0))
-          .to(inputs.input_ids.device());
+  inputs.decoder_input_ids = read_rows("decoder_input_ids", *flags.decoder_input_ids,
+                                       {0, config.vocab_size - 1}, inputs.input_ids.size(0))
+                                 .to(inputs.input_ids.device());
 }
 
 // Labels depend on the head: rows of ids parallel to input_ids, one number or row of numbers per sequence, or
@@ -231,8 +230,7 @@ ModelInputs read_forward_inputs(const ForwardFlags& flags, const LoadedModel& lo
                                 const c10::Device& device) {
   const TransformerConfig& config = loaded.model->config();
   ModelInputs inputs{.loss = {.router = true}, .output_hidden_states = true, .output_attentions = true};
-  inputs.input_ids =
-      read_ids("input_ids", flags.input_ids, {0, config.vocab_size - 1, std::nullopt}).to(device);
+  inputs.input_ids = read_ids("input_ids", flags.input_ids, {0, config.vocab_size - 1}).to(device);
   const at::IntArrayRef sizes = inputs.input_ids.sizes();
   const auto read_beside = [&](const char* flag, const std::optional<std::string>& text,
                                const IdRange& range) {
@@ -241,11 +239,11 @@ ModelInputs read_forward_inputs(const ForwardFlags& flags, const LoadedModel& lo
     check_sizes(flag, ids, sizes, " as --input_ids");
     return ids.to(device);
   };
-  inputs.attention_mask = read_beside("attention_mask", flags.attention_mask, {0, 1, std::nullopt});
+  inputs.attention_mask = read_beside("attention_mask", flags.attention_mask, {0, 1});
   if (flags.token_type_ids && config.type_vocab_size == 0)
     throw UsageError("--token_type_ids: ", loaded.family->model_type, " has no token types");
   inputs.token_type_ids =
-      read_beside("token_type_ids", flags.token_type_ids, {0, config.type_vocab_size - 1, std::nullopt});
+      read_beside("token_type_ids", flags.token_type_ids, {0, config.type_vocab_size - 1});
   read_decoder_ids(flags, loaded, inputs);
   if (flags.labels) inputs.labels = read_labels_of(loaded, *flags.labels, sizes).to(device);
   if (flags.next_sentence_label) {

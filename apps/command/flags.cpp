@@ -61,10 +61,8 @@ struct Flags::Impl {
   }
 
   void apply_recipe(const std::string& name) {
-    for (const Recipe& candidate : recipes) {
-      if (candidate.name != name) continue;
-      return apply(json::parse(candidate.json), "recipe '" + candidate.name + "'");
-    }
+    for (const Recipe& candidate : recipes)
+      if (candidate.name == name) apply(json::parse(candidate.json), "recipe '" + name + "'");
   }
 
   void apply_layers(const ParsedWords& words, const std::string& defaults) {
@@ -121,8 +119,7 @@ FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
 }
 
 void Flags::add_compute(ComputeOptions& options) {
-  const std::string before = impl_->group;
-  group("Compute");
+  const std::string before = std::exchange(impl_->group, "Compute");
   add("device", options.device, "auto: cuda where there is a GPU, else cpu",
       {.placeholder = "auto|cpu|cuda[:N]",
        .suggestions = {"auto", "cpu", "cuda"},
@@ -151,8 +148,7 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
   impl_->recipes = recipes;
   std::vector<std::string> names;
   for (const Recipe& recipe : recipes) names.push_back(recipe.name);
-  const std::string before = impl_->group;
-  group(kGeneralGroup);
+  const std::string before = std::exchange(impl_->group, kGeneralGroup);
   add("recipe", impl_->recipe,
       "named set of flag values, which --config and other flags override; one of " + joined(names),
       {.placeholder = "NAME", .choices = names});

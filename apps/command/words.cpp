@@ -83,10 +83,9 @@ class WordParser {
 
  private:
   FlagData* find(std::string_view name) {
-    const auto found = std::find_if(flags_.begin(), flags_.end(), [name](const FlagData& flag) {
-      return flag.name == name && !flag.positional;
-    });
-    return found == flags_.end() ? nullptr : &*found;
+    for (FlagData& flag : flags_)
+      if (flag.name == name && !flag.positional) return &flag;
+    return nullptr;
   }
 
   void add(FlagData& flag, std::string text) {

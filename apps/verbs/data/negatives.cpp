@@ -4,7 +4,6 @@
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -52,11 +51,8 @@ int mine_negatives(const Arguments& arguments) {
   flags.add("document_prompt_name", document_prompt_name,
             "the same before each positive; default: document, passage or corpus", {.placeholder = "NAME"});
   flags.add("batch_size", mining.batch_size, "texts per batch", between(1, kMostBatchRows));
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example("tzoo data negatives --model MiniLM --dataset pairs.tsv --output triplets.jsonl");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(compute);
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   const std::filesystem::path path = resolve_dataset(dataset);
   const TextFile file(path);
   FileColumns names = columns.empty() ? FileColumns() : FileColumns::read(columns);

@@ -7,7 +7,6 @@
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
 #include "apps/command/visible_text.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -41,12 +40,9 @@ int run_answer(const Arguments& arguments) {
             "tokens that neighbouring windows of a long text share; default: half of a window, at most 128",
             at_least(0));
   flags.add("json", json, "print one JSON object per answer");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example(
       "tzoo answer --model bert-squad --question \"Who created the heaven?\" --context FILE:genesis.txt");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(compute);
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   if (asked.question.empty()) throw Error("--question: the text is empty");
   asked.context = given_text(asked.context);
   require_utf8(asked.context, "--context");

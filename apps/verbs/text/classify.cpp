@@ -6,7 +6,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -33,12 +32,9 @@ int run_classify(const Arguments& arguments) {
       "their first token, their tokens' average or the surest token");
   flags.add("batch_size", request.batch_size, "texts per batch", between(1, kMostBatchRows));
   flags.add("json", json, "print JSON; there is no other output");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example("tzoo classify --model runs/reviews/final --text \"I did not like it\"");
-  if (!flags.parse(arguments)) return 0;
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   if (!json) throw UsageError("--no_json: classify prints nothing but JSON");
-  apply_threads(compute);
   const TextModel loaded = load_text_model(read_checkpoint_config(model), compute);
   require_labels(loaded);
   const bool words = loaded.head == Head::kTokenClassification;

@@ -8,7 +8,6 @@
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -79,12 +78,9 @@ int run_embed(const Arguments& arguments) {
   flags.group("Output");
   flags.add("similarity", similarity, "print a table of the cosine similarities of all texts instead");
   flags.add("json", json, "print --similarity as one JSON object; vectors always are JSON");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example(
       "tzoo embed --model MiniLM --text \"The cat sits outside\" --text \"A dog barks\" --similarity");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(compute);
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   const SentenceConfig config = SentenceConfig::read(model);
   TextModel loaded = load_text_model(read_checkpoint_config(config.transformer), compute, Head::kBase);
   EmbedOptions options{.modules = {.normalize = normalize, .device = loaded.device}, .prompt = prompt};

@@ -7,7 +7,6 @@
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -41,11 +40,8 @@ int run_fill_mask(const Arguments& arguments) {
   add_text_flags(flags, text);
   flags.add("top_k", request.top_k, "number of predictions per mask", at_least(1));
   flags.add("json", json, "print one JSON object per text instead of a table");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example("tzoo fill-mask --model bert-base-uncased --text \"Paris is the [MASK] of France.\"");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(compute);
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   const TextModel loaded = load_text_model(read_checkpoint_config(model), compute, Head::kMaskedLm);
   if (!loaded.tokenizer->special_id(SpecialToken::mask))
     throw Error("--model: the tokenizer in ", model, " has no mask token");

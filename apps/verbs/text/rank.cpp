@@ -6,7 +6,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/flags.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/text/text_input.h"
 #include "apps/verbs/verbs.h"
@@ -41,12 +40,9 @@ int run_rank(const Arguments& arguments) {
             {.placeholder = "NAME"});
   flags.add("batch_size", request.batch_size, "documents per batch", between(1, kMostBatchRows));
   flags.add("json", json, "print JSON; there is no other output");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example("tzoo rank --model MiniLM --query \"Who made the light?\" --documents verses.txt --top_k 5");
-  if (!flags.parse(arguments)) return 0;
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   if (!json) throw UsageError("--no_json: rank prints nothing but JSON");
-  apply_threads(compute);
   constexpr std::size_t kDocumentsAtOnce = 4096;
   TextInput input(text, {{"document"}}, /*takes_empty=*/false);
   std::vector<std::int64_t> lines;

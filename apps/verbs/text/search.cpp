@@ -9,7 +9,6 @@
 #include "apps/command/flags.h"
 #include "apps/command/progress.h"
 #include "apps/command/visible_text.h"
-#include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/training/stop_signal.h"
 #include "apps/verbs/text/text_input.h"
@@ -132,12 +131,9 @@ int run_search(const Arguments& arguments) {
   flags.group("Output");
   flags.add("top_k", top_k, "number of passages to print", at_least(1));
   flags.add("json", json, "print an object {\"score\", \"file\", \"line\", \"text\"} per passage");
-  flags.add_weights(compute);
-  flags.add_compute(compute);
   flags.example(
       "tzoo search --model MiniLM --documents notes --query \"Who made the light?\" --index notes.index");
-  if (!flags.parse(arguments)) return 0;
-  apply_threads(compute);
+  if (!parse_with_compute(flags, compute, arguments)) return 0;
   SearchedFiles searched(documents, folder);
   const std::vector<fs::path> files = searched.sorted();
   if (!SentenceConfig::pools(model) && scores_pairs(read_checkpoint_config(model)))

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command/standard_streams.h"
+#include "apps/compute/compute.h"
 #include "data/base/ending.h"
 #include "data/base/error.h"
 #include "data/corpora/text_file.h"
@@ -20,6 +21,14 @@ void add_text_flags(Flags& flags, TextFlags& values) {
             "file with one text per line, or a table as the task is trained on: one object {\"text\": …} per "
             "line if its name ends in .jsonl, columns if it ends in .tsv or .csv; - reads standard input",
             {.placeholder = "FILE|-"});
+}
+
+bool parse_with_compute(Flags& flags, ComputeOptions& compute, const Arguments& arguments) {
+  flags.add_weights(compute);
+  flags.add_compute(compute);
+  if (!flags.parse(arguments)) return false;
+  apply_threads(compute);
+  return true;
 }
 
 std::string given_text(const std::string& given) {

@@ -23,6 +23,9 @@ struct TextFlags {
 
 void add_text_flags(Flags& flags, TextFlags& values);
 
+/// flags.parse() after declaring --weights and the flags of add_compute(); then sets the number of threads.
+bool parse_with_compute(Flags& flags, ComputeOptions& compute, const Arguments& arguments);
+
 /// The text of a flag: TEXT itself, - for standard input, FILE:PATH for a file.
 std::string given_text(const std::string& given);
 

@@ -25,7 +25,6 @@ struct AblateFlags : LookFlags {
   SiteNames off;
   std::string each = "head", with = "zero";
   std::optional<std::string> token, stack;
-  std::optional<std::int64_t> position;
   std::int64_t top_k = 10;
 
   bool names_sites() const {
@@ -162,7 +161,7 @@ int run_ablate(const Arguments& arguments) {
   flags.add("token", values.token,
             "answer that is shown first, or that --each shows, one token; default: the most probable",
             {.placeholder = "WORD"});
-  LookFlags::add_position(flags, values.position);
+  values.add_position(flags);
   values.add_output(flags, "runs/ablate", "ablate.json and the pictures of --each");
   flags.example(
       "tzoo ablate --model openai-community/gpt2 --text \"When Mary and John went out, John gave a "

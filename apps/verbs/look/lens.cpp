@@ -79,7 +79,6 @@ Json json_of(const AttributionTable& table) {
 
 struct LensFlags : LookFlags {
   std::int64_t top_k = 5;
-  std::optional<std::int64_t> position;
   std::optional<std::string> token;
   bool attribution = false;
 };
@@ -238,7 +237,7 @@ int run_lens(const Arguments& arguments) {
   values.add_input(flags);
   flags.group("What is shown");
   flags.add("top_k", values.top_k, "number of answers of each layer", at_least(1));
-  LookFlags::add_position(flags, values.position);
+  values.add_position(flags);
   flags.add("token", values.token,
             "also show the probability and rank of this token, a word that the vocabulary has",
             {.placeholder = "WORD"});

@@ -30,7 +30,7 @@ void LookFlags::add_output(Flags& flags, const std::string& folder, const std::s
   flags.add_compute(compute);
 }
 
-void LookFlags::add_position(Flags& flags, std::optional<std::int64_t>& position) {
+void LookFlags::add_position(Flags& flags) {
   flags.add("position", position, "position of the answer; default: the first mask token, or the last token",
             at_least(0));
 }

@@ -15,6 +15,7 @@ struct LookFlags {
   ModelPath model;
   std::filesystem::path out_dir;
   ModelTexts texts;
+  std::optional<std::int64_t> position;  // of the answer
   std::string format = "both";
   bool json = false;
   ComputeOptions compute{.device = "cpu"};
@@ -24,8 +25,7 @@ struct LookFlags {
                                    "text that the model reads; for an "
                                    "encoder-decoder, its encoder");
   void add_output(Flags& flags, const std::string& folder, const std::string& files);
-  /// Adds --position, of the answer.
-  static void add_position(Flags& flags, std::optional<std::int64_t>& position);
+  void add_position(Flags& flags);
   /// flags.parse(), then throws UsageError for --json with --format terminal.
   bool parse(Flags& flags, const Arguments& arguments) const;
   /// After what stands on standard output, writes NAME.json to out_dir and says so; then draws the figure

@@ -23,7 +23,6 @@ struct PatchFlags : LookFlags {
   std::string corrupted, what = "residual";
   std::optional<std::string> token, other, stack;
   std::vector<std::string> positions;
-  std::optional<std::int64_t> position;
 };
 
 // Both texts as the model reads them, and what is measured.
@@ -150,7 +149,7 @@ int run_patch(const Arguments& arguments) {
   flags.add("other", values.other,
             "wrong answer: measure the difference of both logits in place of the probability",
             {.placeholder = "WORD"});
-  LookFlags::add_position(flags, values.position);
+  values.add_position(flags);
   flags.group("What is patched");
   flags.choice(
       "what", values.what, site_kind_names(),

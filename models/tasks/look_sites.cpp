@@ -17,12 +17,11 @@ namespace {
 std::vector<std::string> items_of(const std::string& field, const std::vector<std::string>& texts) {
   std::vector<std::string> items;
   for (const std::string& text : texts) {
-    std::istringstream list(text);
+    std::istringstream list(text + ",");  // an item before each comma, an empty one, too
     for (std::string item; std::getline(list, item, ',');) {
       if (item.empty()) throw UnfitField(Field{field}, " '", text, "': an item is empty");
       items.push_back(item);
     }
-    if (text.empty() || text.back() == ',') throw UnfitField(Field{field}, " '", text, "': an item is empty");
   }
   return items;
 }

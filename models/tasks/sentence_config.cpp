@@ -59,16 +59,13 @@ void expect(const JsonSection& section, const char* key, const std::string& only
 
 // Throws for a value that changes what the transformer does.
 void refuse_other_uses(const JsonSection& section) {
-  constexpr std::array kUsed{"max_seq_length", "do_lower_case", "transformer_task", "modality_config",
-                             "module_output_name"};
-  // These have no effect here: memory layout, and lengths of queries that only a task selects.
-  constexpr std::array kIgnored{"unpad_inputs", "query_length", "document_length", "query_expansion"};
-  const auto is_among = [](const std::string& key, const auto& names) {
-    return std::ranges::find(names, key) != names.end();
-  };
+  // The last four have no effect here: memory layout, and lengths of queries that only a task selects.
+  constexpr std::array kKnown{"max_seq_length",  "do_lower_case",      "transformer_task",
+                              "modality_config", "module_output_name", "unpad_inputs",
+                              "query_length",    "document_length",    "query_expansion"};
   for (const auto& [key, value] : section.object().items()) {
     const bool empty = value.is_null() || (value.is_structured() && value.empty());
-    if (!empty && !is_among(key, kUsed) && !is_among(key, kIgnored))
+    if (!empty && std::ranges::find(kKnown, key) == kKnown.end())
       section.fail(key, "is ", value.dump(), ": tzoo does not know this setting");
   }
   expect(section, "transformer_task", "feature-extraction");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <fstream>
 #include <set>
 #include <string>
@@ -253,11 +252,10 @@ std::optional<WebReply> refuse_request(ServerState& state, const AccessRules& ru
 }
 
 WebReply answer_request(ServerState& state, const AccessRules& rules, const WebRequest& request) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const RequestWatch watch = state.watch(request);
   WebReply reply = guarded([&] { return route(state, request); });
-  const auto count = [&state, path = known_path(request.path), status = reply.status, begin] {
-    state.metrics.answered(path, status, std::chrono::duration<double>(Clock::now() - begin).count());
+  const auto count = [&state, path = known_path(request.path), status = reply.status, watch] {
+    state.metrics.answered(path, status, watch.seconds());
   };
   if (reply.stream) {
     reply.stream = [count, stream = reply.stream](const auto& write) {

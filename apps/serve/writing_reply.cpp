@@ -1,13 +1,13 @@
 #include "apps/serve/writing_reply.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/output.h"
 #include "data/base/json.h"
+#include "data/base/sizes.h"
 #include "models/model.h"
 #include "tokenizer/text/utf8.h"
 
@@ -58,8 +58,7 @@ std::vector<WrittenRow> collect_rows(GenerationCall& call) {
 
 // The rows that are answered: all, or of each prompt's the likeliest by the mean of their tokens, best first.
 std::vector<std::size_t> returned_rows(const WritingRequest& request, const std::vector<WrittenRow>& rows) {
-  std::vector<std::size_t> order(rows.size()), returned;
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = indices_below(rows.size()), returned;
   if (request.returned == 0) return order;
   std::vector<double> means;
   for (const WrittenRow& row : rows) {

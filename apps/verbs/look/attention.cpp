@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/sizes.h"
 #include "models/analysis/rollout.h"
 #include "models/model.h"
 #include "models/tasks/look_texts.h"
@@ -126,9 +126,7 @@ struct HeadNumber {
 // The number of the flag, or all below `count`.
 std::vector<std::size_t> numbers_of(std::optional<std::int64_t> choice, std::size_t count) {
   if (choice) return {static_cast<std::size_t>(*choice)};
-  std::vector<std::size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
+  return indices_below(count);
 }
 
 std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps& maps) {

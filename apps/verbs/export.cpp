@@ -157,7 +157,7 @@ Exported single_file(const ExportFlags& values, std::size_t tensors, const std::
 
 // What a program has of a model.
 Exported exported(const ExportFlags& values, const CheckpointConfig& source, const Model& model) {
-  return single_file(values, model.parameters().size(), dtype_word(dtype_of(values.compute)),
+  return single_file(values, model.parameters().size(), values.compute.dtype,
                      left_out_of(source, SingleFile::kTorchScript));
 }
 
@@ -211,7 +211,7 @@ Exported export_onnx_directory(const ExportFlags& values) {
   AtomicDirectory directory(values.output);
   export_onnx(*loaded.model, directory.path());
   Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-                .type = dtype_word(dtype)};
+                .type = values.compute.dtype};
   if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
   for (const auto& entry : fs::directory_iterator(directory.path()))
     made.bytes += static_cast<std::int64_t>(entry.file_size());
@@ -281,10 +281,6 @@ Exported export_gguf(const ExportFlags& values) {
 }
 
 }  // namespace
-
-const char* dtype_word(at::ScalarType dtype) {
-  return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
-}
 
 int run_export(const Arguments& arguments) {
   ExportFlags values;

@@ -25,9 +25,6 @@ struct Exported {
   std::optional<std::int64_t> calibration_tokens;  // of the text by which the weights were rounded
 };
 
-/// Name of a type of weights as --dtype has it.
-const char* dtype_word(c10::ScalarType dtype);
-
 /// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
 /// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
 /// config.json; its generation_config.json, tokenizer and Sentence-Transformers' files unchanged. Replaces an

@@ -18,6 +18,11 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
          a.contiguous().view(at::kByte).equal(b.contiguous().view(at::kByte));
 }
 
+// Name of a type of weights as --dtype has it.
+const char* dtype_word(at::ScalarType dtype) {
+  return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
+}
+
 }  // namespace
 
 Exported export_huggingface(const ModelPath& source, const fs::path& target,

@@ -45,30 +45,25 @@ WebReply front_page() {
           .headers = {{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}}};
 }
 
-struct Endpoint {
-  const char* path;
-  WebReply (*answer)(ApiCall&);
-};
-
 // clang-format off
-constexpr std::array kEndpoints{
-    Endpoint{"/v1/completions", answer_completion}, Endpoint{"/v1/chat/completions", answer_chat_completion},
-    Endpoint{"/v1/embeddings", answer_embeddings},  Endpoint{"/v1/messages", answer_message},
-    Endpoint{"/tokenize", answer_tokenize},         Endpoint{"/detokenize", answer_detokenize},
-    Endpoint{"/fill-mask", answer_fill_mask},       Endpoint{"/classify", answer_classify},
-    Endpoint{"/answer", answer_question},           Endpoint{"/translate", answer_translate},
-    Endpoint{"/look", answer_look},                 Endpoint{"/v1/rerank", answer_rerank},
-    Endpoint{"/rerank", answer_rerank},             Endpoint{"/v1/responses", answer_response},
-    Endpoint{"/embed", answer_embed},               Endpoint{"/similarity", answer_similarity},
-    Endpoint{"/predict", answer_predict},           Endpoint{"/v2/rerank", answer_rerank},
-    Endpoint{"/v1/messages/count_tokens", answer_message_count}};
+constexpr std::pair<const char*, WebReply (*)(ApiCall&)> kEndpoints[]{
+    {"/v1/completions", answer_completion}, {"/v1/chat/completions", answer_chat_completion},
+    {"/v1/embeddings", answer_embeddings},  {"/v1/messages", answer_message},
+    {"/tokenize", answer_tokenize},         {"/detokenize", answer_detokenize},
+    {"/fill-mask", answer_fill_mask},       {"/classify", answer_classify},
+    {"/answer", answer_question},           {"/translate", answer_translate},
+    {"/look", answer_look},                 {"/v1/rerank", answer_rerank},
+    {"/rerank", answer_rerank},             {"/v1/responses", answer_response},
+    {"/embed", answer_embed},               {"/similarity", answer_similarity},
+    {"/predict", answer_predict},           {"/v2/rerank", answer_rerank},
+    {"/v1/messages/count_tokens", answer_message_count}};
 // clang-format on
 constexpr std::array kPages{"/", "/health", "/metrics", "/v1/models", "/run"};
 
 // A path as the metrics name it: those that are not ours are one.
 std::string known_path(const std::string& path) {
-  for (const Endpoint& endpoint : kEndpoints)
-    if (path == endpoint.path) return path;
+  for (const auto& [own, answer] : kEndpoints)
+    if (path == own) return path;
   return std::find(kPages.begin(), kPages.end(), path) == kPages.end() ? "other" : path;
 }
 
@@ -171,12 +166,12 @@ WebReply route(ServerState& state, const WebRequest& request) {
                              .value_or("Authorization, Content-Type, X-Api-Key, Anthropic-Version")},
                         {"Access-Control-Max-Age", "600"}}};
   const bool is_post = request.method == "POST";
-  for (const Endpoint& endpoint : kEndpoints) {
-    if (request.path != endpoint.path) continue;
+  for (const auto& [path, answer] : kEndpoints) {
+    if (request.path != path) continue;
     if (!is_post) throw ApiError(405, request.path + " needs the method POST");
     if (state.stopping) throw ApiError(503, "the server stops");
     ApiCall call{state, request};
-    return endpoint.answer(call);
+    return answer(call);
   }
   if (!is_post && request.path.starts_with(kResponsePath))
     return answer_kept(state, request, request.path.substr(kResponsePath.size()));

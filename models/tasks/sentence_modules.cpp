@@ -1,7 +1,6 @@
 #include "models/tasks/sentence_modules.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include <ATen/ATen.h>
@@ -124,12 +123,8 @@ ModulePtr make_normalize(const Features& own) {
 
 using Function = at::Tensor (*)(const at::Tensor&);
 
-struct NamedFunction {
-  const char* name;  // class of torch.nn
-  Function function;
-};
-
-constexpr std::array<NamedFunction, 10> kFunctions{{
+// By the name of torch.nn's class.
+constexpr std::pair<const char*, Function> kFunctions[]{
     {"Identity", [](const at::Tensor& x) { return x; }},
     {"Tanh", [](const at::Tensor& x) { return x.tanh(); }},
     {"ReLU", [](const at::Tensor& x) { return x.relu(); }},
@@ -140,7 +135,7 @@ constexpr std::array<NamedFunction, 10> kFunctions{{
     {"ELU", [](const at::Tensor& x) { return at::elu(x); }},
     {"Mish", [](const at::Tensor& x) { return at::mish(x); }},
     {"Softplus", [](const at::Tensor& x) { return at::softplus(x); }},
-}};
+};
 
 // "torch.nn.modules.activation.Tanh"
 Function activation_of(const JsonSection& section) {
@@ -199,19 +194,14 @@ ModulePtr load_layer_norm(const fs::path& directory, c10::Device device) {
   return std::make_unique<SentenceModule>(apply, NamedTensors{{"norm.weight", weight}, {"norm.bias", bias}});
 }
 
-struct LegacyKey {
-  const char* key;
-  PoolingMode mode;
-};
-
 // Versions 2 to 5, in the order in which the vectors are concatenated.
-constexpr std::array<LegacyKey, 6> kLegacyKeys{
-    {{"pooling_mode_cls_token", PoolingMode::kCls},
-     {"pooling_mode_max_tokens", PoolingMode::kMax},
-     {"pooling_mode_mean_tokens", PoolingMode::kMean},
-     {"pooling_mode_mean_sqrt_len_tokens", PoolingMode::kMeanSqrt},
-     {"pooling_mode_weightedmean_tokens", PoolingMode::kWeightedMean},
-     {"pooling_mode_lasttoken", PoolingMode::kLastToken}}};
+constexpr std::pair<const char*, PoolingMode> kLegacyKeys[]{
+    {"pooling_mode_cls_token", PoolingMode::kCls},
+    {"pooling_mode_max_tokens", PoolingMode::kMax},
+    {"pooling_mode_mean_tokens", PoolingMode::kMean},
+    {"pooling_mode_mean_sqrt_len_tokens", PoolingMode::kMeanSqrt},
+    {"pooling_mode_weightedmean_tokens", PoolingMode::kWeightedMean},
+    {"pooling_mode_lasttoken", PoolingMode::kLastToken}};
 
 std::vector<PoolingMode> modes_of(const JsonSection& section) {
   std::vector<PoolingMode> modes;
@@ -223,8 +213,8 @@ std::vector<PoolingMode> modes_of(const JsonSection& section) {
       modes.push_back(*mode);
     }
   } else {
-    for (const LegacyKey& legacy : kLegacyKeys)
-      if (section.flag(legacy.key, false)) modes.push_back(legacy.mode);
+    for (const auto& [key, mode] : kLegacyKeys)
+      if (section.flag(key, false)) modes.push_back(mode);
   }
   if (modes.empty()) modes.push_back(PoolingMode::kMean);
   return modes;
@@ -234,7 +224,7 @@ ModulePtr load_pooling(const fs::path& directory, const std::vector<PoolingMode>
   const ModuleFile file(directory);
   std::vector<std::string> keys{"word_embedding_dimension", "embedding_dimension", "pooling_mode",
                                 "include_prompt"};
-  for (const LegacyKey& legacy : kLegacyKeys) keys.emplace_back(legacy.key);
+  for (const auto& [key, mode] : kLegacyKeys) keys.emplace_back(key);
   if (file.root.empty()) throw Error(file.path, ": is missing or empty; expected a pooling_mode");
   file.allow(keys);
   const JsonSection section = file.section();

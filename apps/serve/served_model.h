@@ -131,6 +131,11 @@ struct ServedModel {
   [[noreturn]] void refuse_head(const std::string& does) const {
     refuse("has a " + head + " head and " + does);
   }
+  /// The part that writes. Throws ApiError if there is none.
+  const WritingModel& writer() const {
+    if (!writing) refuse_head("does not continue texts");
+    return *writing;
+  }
 };
 
 /// Loads a model and everything that its requests need. Throws Error naming the directory.

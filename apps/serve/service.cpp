@@ -214,11 +214,6 @@ ServedModel& ServerState::model_of(RequestFields& fields) {
                  "model", "model_not_found");
 }
 
-WritingModel& writing_part(const ServedModel& model) {
-  if (!model.writing) model.refuse_head("does not continue texts");
-  return *model.writing;
-}
-
 std::string watched_run(const std::filesystem::path& run) {
   const std::filesystem::path path = run / "metrics.jsonl";
   std::ifstream file(path);

@@ -169,7 +169,7 @@ struct ChatWords : ChoiceWords {
 
 std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, RequestFields& fields, TooLong too_long) {
   ServedModel& served = state.model_of(fields);
-  const WritingModel& model = writing_part(served);
+  const WritingModel& model = served.writer();
   if (!model.chat) served.refuse("does not chat: " + model.no_chat);
   ChatCompletion chat{{.id = new_reply_id("chatcmpl-"),
                        .object = "chat.completion",

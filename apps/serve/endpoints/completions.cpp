@@ -75,7 +75,7 @@ Completion read_completion(RequestFields& fields, const ServedModel& served, con
   Completion completion{{.id = new_reply_id("cmpl-"),
                          .object = "text_completion",
                          .model = served.name,
-                         .writing = read_writing_request(fields, served, writing_part(served).session)}};
+                         .writing = read_writing_request(fields, served, served.writer().session)}};
   constrain(completion.writing);
   BatchRequest& batch = *completion.writing.batch;
   completion.writing.continues = true;

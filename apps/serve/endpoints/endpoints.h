@@ -123,7 +123,4 @@ WebReply answer_kept(ServerState& state, const WebRequest& request, const std::s
 /// Throws Error naming a metrics.jsonl that cannot be read.
 std::string watched_run(const std::filesystem::path& run);
 
-/// The model's part for writing. Throws ApiError naming the model if it has none.
-WritingModel& writing_part(const ServedModel& model);
-
 }  // namespace zoo

@@ -106,15 +106,11 @@ ChatTemplate::ChatTemplate(std::string_view source, std::string name, TemplateRu
     const bool strict = rules == TemplateRules::kHarness;
     chat::Statements body = chat::parse(source, strict ? chat::TagSpace::kept : chat::TagSpace::trimmed);
     const bool marks_answers = has_generation(body);
-    parsed_ = std::make_unique<const Parsed>(Parsed{std::move(body), marks_answers, strict});
+    parsed_ = std::make_shared<const Parsed>(Parsed{std::move(body), marks_answers, strict});
   } catch (const chat::SyntaxFault& fault) {
     throw Error(name_, ", line ", fault.line, ": ", fault.what);
   }
 }
-
-ChatTemplate::~ChatTemplate() = default;
-ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
-ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 std::string ChatTemplate::render(const nlohmann::ordered_json& variables) const {
   return rendered(variables).text;

@@ -48,9 +48,6 @@ class ChatTemplate {
   /// Throws Error "NAME, line N: …" for a tag, filter, test, method or function outside of the subset, and
   /// for a template that is nested too deeply.
   ChatTemplate(std::string_view source, std::string name, TemplateRules rules = TemplateRules::kTransformers);
-  ~ChatTemplate();
-  ChatTemplate(ChatTemplate&&) noexcept;
-  ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   /// The prompt for the variables, such as messages, tools and bos_token. Throws Error with the line if the
   /// template refuses them, uses an undefined value, or takes too many steps or too much memory.
@@ -61,7 +58,7 @@ class ChatTemplate {
   struct Parsed;
 
   std::string name_;
-  std::unique_ptr<const Parsed> parsed_;
+  std::shared_ptr<const Parsed> parsed_;
 };
 
 /// The chat templates of a checkpoint by name ("default", "tool_use") and its special tokens by role

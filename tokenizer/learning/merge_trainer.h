@@ -17,7 +17,6 @@ namespace zoo {
 class WordCounts {
  public:
   void add(std::string_view word, std::int64_t times = 1);
-  std::size_t size() const { return counts_.size(); }
   auto begin() const { return counts_.begin(); }
   auto end() const { return counts_.end(); }
 

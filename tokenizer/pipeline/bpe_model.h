@@ -30,7 +30,6 @@ class BpeMerges {
 
   void insert(TokenId left, TokenId right, Merge merge) { merges_.insert(key(left, right), merge); }
   const Merge* find(TokenId left, TokenId right) const { return merges_.find(key(left, right)); }
-  std::size_t size() const { return merges_.size(); }
 
   /// Merges neighbours of `symbols` until no merge applies: the lowest rank first, of equal ranks the
   /// leftmost. O(n log n) in the number of symbols. Returns the number of pairs examined.
@@ -75,8 +74,6 @@ class BpeModel final : public TokenModel {
 
   /// The id of a token in the vocabulary's spelling.
   std::optional<TokenId> token_id(std::string_view token) const;
-
-  const BpeOptions& options() const { return options_; }
 
  private:
   struct Hash {

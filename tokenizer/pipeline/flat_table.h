@@ -35,8 +35,6 @@ template <class Value> class FlatTable {
     return slot.key == kEmpty ? nullptr : &slot.value;
   }
 
-  std::size_t size() const { return size_; }
-
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
 

@@ -20,7 +20,7 @@ Encoding Tokenizer::checked(Encoding encoding) const {
 }
 
 TokenIds Tokenizer::encode(std::string_view text) const {
-  TokenIds ids = text_ids(text);
+  TokenIds ids = tokenize(text, {.with_offsets = false}, false).ids;
   require_rows(ids);
   return ids;
 }
@@ -67,10 +67,6 @@ std::string Tokenizer::token_text(TokenId id) const { return decode({&id, 1}); }
 
 void Tokenizer::lowercase_texts() {
   throw Error("a tokenizer of kind ", kind(), " cannot lowercase its texts");
-}
-
-Encoding Tokenizer::tokenize(std::string_view text, const EncodeOptions&, bool) const {
-  return {.ids = text_ids(text)};
 }
 
 std::optional<TokenId> first_other_token(const Tokenizer& one, const Tokenizer& other) {

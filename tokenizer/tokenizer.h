@@ -103,12 +103,10 @@ class Tokenizer {
   virtual void save(const std::filesystem::path& directory) const = 0;
 
  protected:
-  virtual TokenIds text_ids(std::string_view text) const = 0;
-
   virtual std::optional<TokenId> role_id(SpecialToken) const { return std::nullopt; }
 
   /// Fills in ids and, if requested and known, offsets and words. No special tokens, no truncation.
-  virtual Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const;
+  virtual Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const = 0;
 
   virtual const EncodingTemplate& encoding_template() const { return plain_template(); }
 

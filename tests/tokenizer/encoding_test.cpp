@@ -12,7 +12,9 @@ class Framed final : public Tokenizer {
  public:
   std::string_view kind() const override { return "framed"; }
   std::int64_t vocab_size() const override { return 302; }
-  test::Ids text_ids(std::string_view text) const override { return bytes_.encode(text); }
+  Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
+    return {.ids = bytes_.encode(text)};
+  }
   std::string decode(std::span<const TokenId> ids) const override { return bytes_.decode(ids); }
   void save(const std::filesystem::path&) const override {}
 

@@ -39,7 +39,9 @@ class CountingTokenizer final : public Tokenizer {
   explicit CountingTokenizer(const Tokenizer& inner) : inner_(inner) {}
   std::string_view kind() const override { return inner_.kind(); }
   std::int64_t vocab_size() const override { return inner_.vocab_size(); }
-  Ids text_ids(std::string_view text) const override { return inner_.encode(text); }
+  Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
+    return {.ids = inner_.encode(text)};
+  }
   std::string decode(std::span<const TokenId> ids) const override {
     decoded += ids.size();
     return inner_.decode(ids);

@@ -74,7 +74,7 @@ class MappedSentencePiece final : public Tokenizer {
   std::shared_ptr<const Tokenizer> target;  // of texts in the language that Marian writes
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  TokenIds text_ids(std::string_view text) const override {
+  Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
     require_utf8(text, "the text");
     TokenIds ids;
     std::size_t begin = 0;
@@ -89,7 +89,7 @@ class MappedSentencePiece final : public Tokenizer {
       begin = at += special.size;
     }
     if (begin < text.size()) encode_part(text.substr(begin), ids);
-    return ids;
+    return {.ids = std::move(ids)};
   }
 
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }

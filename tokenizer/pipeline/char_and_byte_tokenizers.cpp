@@ -50,9 +50,10 @@ CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std
   }
 }
 
-TokenIds CharTokenizer::text_ids(std::string_view text) const {
+Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
   require_utf8(text, "the text");
   TokenIds ids(text.size());
+  std::vector<ByteRange> offsets;
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
     const std::size_t begin = at;
@@ -61,20 +62,12 @@ TokenIds CharTokenizer::text_ids(std::string_view text) const {
     if (ids[count] == kNoToken)
       throw Error("the character ", describe_character(c), " at byte ", begin, " (line ",
                   line_of(text, begin), ") is not in the vocabulary of ", vocab_size(), " characters");
+    if (options.with_offsets)
+      offsets.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(at)});
   }
   ids.resize(count);
-  return ids;
-}
-
-Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
-  Encoding encoding{.ids = text_ids(text)};
-  for (std::size_t at = 0; options.with_offsets && at < text.size();) {
-    const auto begin = static_cast<std::uint32_t>(at);
-    at = character_end(text, at);
-    encoding.offsets.push_back({begin, static_cast<std::uint32_t>(at)});
-  }
-  if (options.with_offsets) encoding.words.resize(encoding.size(), 0);
-  return encoding;
+  std::vector<std::int32_t> words(offsets.size());
+  return {.ids = std::move(ids), .offsets = std::move(offsets), .words = std::move(words)};
 }
 
 std::string CharTokenizer::decode(std::span<const TokenId> ids) const {
@@ -95,18 +88,13 @@ void CharTokenizer::save(const std::filesystem::path& directory) const {
   write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
 }
 
-TokenIds ByteTokenizer::text_ids(std::string_view text) const {
-  require_utf8(text, "the text");
-  TokenIds ids(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) ids[i] = static_cast<unsigned char>(text[i]);
-  return ids;
-}
-
 Encoding ByteTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
-  Encoding encoding{.ids = text_ids(text)};
-  for (std::uint32_t i = 0; options.with_offsets && i < encoding.size(); ++i)
+  require_utf8(text, "the text");
+  Encoding encoding{.ids = TokenIds(text.size())};
+  for (std::size_t i = 0; i < text.size(); ++i) encoding.ids[i] = static_cast<unsigned char>(text[i]);
+  for (std::uint32_t i = 0; options.with_offsets && i < text.size(); ++i)
     encoding.offsets.push_back({i, i + 1});
-  if (options.with_offsets) encoding.words.resize(encoding.size(), 0);
+  encoding.words.resize(encoding.offsets.size(), 0);
   return encoding;
 }
 

@@ -28,7 +28,6 @@ class CharTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
-  TokenIds text_ids(std::string_view text) const override;
   std::size_t division(std::string_view text, std::size_t from) const override {
     return next_character(text, from);
   }
@@ -60,7 +59,6 @@ class ByteTokenizer final : public Tokenizer {
  public:
   std::string_view kind() const override { return "byte"; }
   std::int64_t vocab_size() const override { return 256; }
-  TokenIds text_ids(std::string_view text) const override;
   std::size_t division(std::string_view text, std::size_t from) const override {
     return next_character(text, from);
   }

@@ -99,10 +99,6 @@ const std::string& PipelineTokenizer::decoded_text(TokenId id) const {
   return found == decoded_texts_.end() ? texts_[static_cast<std::size_t>(id)] : found->second;
 }
 
-TokenIds PipelineTokenizer::text_ids(std::string_view text) const {
-  return tokenize(text, {.with_offsets = false}, false).ids;
-}
-
 Encoding PipelineTokenizer::tokenize(std::string_view text, const EncodeOptions& options,
                                      bool is_second) const {
   require_utf8(text, "the text");

@@ -20,7 +20,6 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  TokenIds text_ids(std::string_view text) const override;
   std::size_t division(std::string_view text, std::size_t from) const override;
   std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {

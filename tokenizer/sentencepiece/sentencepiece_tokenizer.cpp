@@ -70,17 +70,6 @@ std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) c
   return pieces;
 }
 
-TokenIds SentencePieceTokenizer::text_ids(std::string_view text) const {
-  require_text(text);
-  std::vector<int> ids;
-  if (unigram_ != nullptr) {
-    unigram_->encode(text, ids);
-    return ids;
-  }
-  require_ok(processor_->Encode(text, &ids), "sentencepiece cannot encode the text");
-  return ids;
-}
-
 std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) require_id(id, vocab_size());
   std::string text;
@@ -112,7 +101,10 @@ std::optional<TokenId> SentencePieceTokenizer::role_id(SpecialToken role) const 
 }
 
 Encoding SentencePieceTokenizer::tokenize(std::string_view text, const EncodeOptions& options, bool) const {
-  Encoding encoding{.ids = text_ids(text)};
+  require_text(text);
+  Encoding encoding;
+  if (unigram_ != nullptr) unigram_->encode(text, encoding.ids);
+  else require_ok(processor_->Encode(text, &encoding.ids), "sentencepiece cannot encode the text");
   if (!options.with_offsets) return encoding;
   const auto pieces = processor_->EncodeAsImmutableProto(text).pieces();
   for (const auto& piece : pieces) encoding.offsets.push_back({piece.begin(), piece.end()});

@@ -55,8 +55,6 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
-  /// Takes at most 64 MiB of text at once.
-  TokenIds text_ids(std::string_view text) const override;
   std::string decode(std::span<const TokenId> ids) const override;
   std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
   std::optional<TokenId> role_id(SpecialToken role) const override;
@@ -72,6 +70,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string token_text(TokenId id) const override { return piece(id); }
 
  protected:
+  /// Takes at most 64 MiB of text at once.
   Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
 
  private:

@@ -26,10 +26,10 @@ class ShiftedBytes final : public zoo::Tokenizer {
   ShiftedBytes(TokenId shift, std::int64_t vocab_size) : shift_(shift), vocab_size_(vocab_size) {}
   std::string_view kind() const override { return "shifted"; }
   std::int64_t vocab_size() const override { return vocab_size_; }
-  TokenIds text_ids(std::string_view text) const override {
+  zoo::Encoding tokenize(std::string_view text, const zoo::EncodeOptions&, bool) const override {
     TokenIds ids;
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte) + shift_);
-    return ids;
+    return {.ids = ids};
   }
   std::string decode(std::span<const TokenId>) const override { return ""; }
   void save(const fs::path&) const override {}

@@ -7,13 +7,6 @@ namespace {
 
 constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 }  // namespace
 
 std::string encode_base64(std::string_view bytes) {
@@ -41,8 +34,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
   std::uint32_t bits = 0;
   int count = 0;
   for (const char c : text) {
-    const int value = base64_digit(c);
-    if (value < 0) return std::nullopt;
+    const std::size_t value = kLetters.find(c);
+    if (value == kLetters.npos) return std::nullopt;
     bits = bits << 6 | static_cast<std::uint32_t>(value);
     count += 6;
     if (count >= 8) bytes += static_cast<char>(bits >> (count -= 8) & 0xFF);

@@ -14,28 +14,21 @@ namespace {
 
 constexpr TokenId kUnknown = -2;  // an unknown character if the model has no unk_id
 
-ByteTrie trie_of(const std::vector<UnigramPiece>& pieces) {
-  std::vector<ByteTrie::Entry> entries;
-  for (std::size_t id = 0; id < pieces.size(); ++id)
-    entries.push_back({pieces[id].text, static_cast<TokenId>(id)});
-  return ByteTrie(entries);
-}
-
 }  // namespace
 
 UnigramModel::UnigramModel(const std::vector<UnigramPiece>& pieces, const UnigramOptions& options)
-    : trie_(trie_of(pieces)),
-      unk_id_(options.unk_id),
-      byte_fallback_(options.byte_fallback),
-      cache_key_(new_cache_key()) {
+    : unk_id_(options.unk_id), byte_fallback_(options.byte_fallback), cache_key_(new_cache_key()) {
   if (unk_id_ && (*unk_id_ < 0 || static_cast<std::size_t>(*unk_id_) >= pieces.size()))
     throw Error("unk_id is ", *unk_id_, ": expected 0 to ", pieces.size() - 1, ", as there are ",
                 pieces.size(), " pieces");
   double lowest = std::numeric_limits<double>::infinity();
+  std::vector<ByteTrie::Entry> entries;
   for (const UnigramPiece& piece : pieces) {
+    entries.push_back({piece.text, static_cast<TokenId>(scores_.size())});
     scores_.push_back(piece.score);
     lowest = std::min(lowest, piece.score);
   }
+  trie_ = ByteTrie(entries);
   unknown_score_ = lowest - UnigramSegmentation<double>::kUnknownPenalty;
   for (unsigned byte = 0; byte < bytes_.size(); ++byte)
     bytes_[byte] = trie_.find(fallback_token(static_cast<unsigned char>(byte))).value_or(ByteTrie::kNoId);

@@ -67,8 +67,6 @@ at::Tensor permuted(const at::Tensor& tensor, std::int64_t heads, std::int64_t i
   return tensor.unflatten(0, {heads, -1, inner}).transpose(1, 2).flatten(0, 2);
 }
 
-// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.
-// A tensor that the architecture does not have keeps its name.
 class GgufTensors : public TensorFile {
  public:
   explicit GgufTensors(const GgufFile& file) : file_(file) {

@@ -27,12 +27,7 @@ json one_space() { return replace_json({{"Regex", " {2,}"}}, " "); }
 
 // The file's table of characters, null if there is none.
 json charsmap_of(const json& tokenizer_json) {
-  const json normalizer = tokenizer_json.value("normalizer", json());
-  if (!normalizer.is_object()) return {};
-  const json steps = normalizer.value("type", json()) == "Sequence"
-                         ? normalizer.value("normalizers", json::array())
-                         : json::array({normalizer});
-  for (const json& step : steps)
+  for (const json& step : parts_of(tokenizer_json, "normalizer", "normalizers"))
     if (step.is_object() && step.value("type", json()) == "Precompiled") return step;
   return {};
 }

@@ -12,6 +12,7 @@
 #include "tokenizer/files/tokenizer_json.h"
 #include "tokenizer/pipeline/pipeline_tokenizer.h"
 #include "tokenizer/sentencepiece/sentencepiece_file.h"
+#include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/split_patterns.h"
 #include "tokenizer/text/utf8.h"
 
@@ -50,17 +51,7 @@ struct Tokens {
   }
 };
 
-json part(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? json() : *found;
-}
-
 std::string type_of(const json& object) { return object.is_object() ? object.value("type", "") : "none"; }
-
-std::vector<json> parts_of(const json& section, const char* key) {
-  if (section.is_null()) return {};
-  return type_of(section) == "Sequence" ? section.at(key).get<std::vector<json>>() : std::vector{section};
-}
 
 void add_vocabulary(const json& root, Tokens& tokens) {
   for (const auto& [text, id] : root.at("model").at("vocab").items()) tokens.set(id, text, kNormal);
@@ -73,7 +64,7 @@ MergePairs merges_of(const json& model) {
 
 std::string splitting_of(const json& root) {
   std::vector<std::string> patterns;
-  for (const json& cut : parts_of(part(root, "pre_tokenizer"), "pretokenizers")) {
+  for (const json& cut : parts_of(root, "pre_tokenizer", "pretokenizers")) {
     const std::string type = type_of(cut), behavior = cut.value("behavior", "");
     if (type == "ByteLevel") {
       if (cut.value("add_prefix_space", true)) refuse("it begins texts with a space");
@@ -92,7 +83,7 @@ std::string splitting_of(const json& root) {
       refuse("it has a pre-tokenizer " + type);
     }
   }
-  const std::string normalizer = type_of(part(root, "normalizer"));
+  const std::string normalizer = type_of(root.value("normalizer", json()));
   if (normalizer != "none" && normalizer != "NFC") refuse("it has a normalizer " + normalizer);
   for (const GgufSplitting& splitting : gguf_splittings()) {
     const bool same = splitting.patterns == patterns && splitting.composes == (normalizer == "NFC") &&
@@ -110,10 +101,6 @@ Tokens byte_level(const json& root) {
   return tokens;
 }
 
-bool is_byte(const std::string& text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-}
-
 // A piece's score comes from the first merge that forms it.
 Tokens sentencepiece_bpe(const json& root) {
   Tokens tokens{.model = "llama"};
@@ -127,7 +114,7 @@ Tokens sentencepiece_bpe(const json& root) {
     const std::string& text = tokens.texts[id];
     const auto found = scores.find(text);
     tokens.scores.push_back(found == scores.end() ? -static_cast<float>(merges.size()) : found->second);
-    if (is_byte(text)) tokens.types[id] = kByte;
+    if (fallback_byte(text)) tokens.types[id] = kByte;
   }
   return tokens;
 }
@@ -137,7 +124,7 @@ Tokens from_json(const json& root) {
   if (model.value("type", "BPE") != "BPE" || !model.contains("merges"))
     refuse("its model is " + model.value("type", "of no type"));
   if (model.value("byte_fallback", false)) return sentencepiece_bpe(root);
-  if (type_of(part(root, "decoder")) != "ByteLevel") refuse("its BPE reads characters, not bytes");
+  if (type_of(root.value("decoder", json())) != "ByteLevel") refuse("its BPE reads characters, not bytes");
   return byte_level(root);
 }
 

@@ -205,6 +205,13 @@ json applied_tokenizer_json(const fs::path& path, TokenizerSettings settings) {
   return content;
 }
 
+json parts_of(const json& root, const char* key, const char* parts) {
+  const json section = root.value(key, json());
+  if (section.is_null()) return json::array();
+  const bool is_sequence = section.is_object() && section.value("type", json()) == "Sequence";
+  return is_sequence ? section.value(parts, json::array()) : json::array({section});
+}
+
 void fail_unknown_type(const JsonSection& section, std::string_view what, std::string_view known) {
   section.fail("type", "is ", section.text("type"), ", a ", what, " that is not supported: expected one of ",
                known);

@@ -6,6 +6,7 @@
 #include "data/base/base64.h"
 #include "data/base/gguf_file.h"
 #include "data/base/json.h"
+#include "data/base/sizes.h"
 #include "tokenizer/files/file_readers.h"
 #include "tokenizer/files/gguf_vocabulary.h"
 #include "tokenizer/files/tokenizer_json.h"
@@ -47,11 +48,6 @@ constexpr const char* kKnown[]{"model",
                                "token_type_count",
                                "normalizer.lowercase",
                                "normalizer.strip_accents"};
-
-json object_of_type(const char* type, json rest = json::object()) {
-  rest["type"] = type;
-  return rest;
-}
 
 // Makes the tokenizer.json.
 class GgufVocabulary {
@@ -209,10 +205,11 @@ class GgufVocabulary {
         byte_level_json(/*add_prefix_space=*/false, /*trim_offsets=*/true, /*use_regex=*/false);
     parts.push_back(bytes);
     json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", bytes}};
-    if (found->composes) root["normalizer"] = object_of_type("NFC");
-    root["model"] = object_of_type(
-        "BPE", {{"vocab", vocabulary_json(tokens_)}, {"ignore_merges", found->keeps_whole_words}});
-    root["model"]["merges"] = section_.require(key("merges").c_str(), JsonType::array);
+    if (found->composes) root["normalizer"] = {{"type", "NFC"}};
+    root["model"] = {{"type", "BPE"},
+                     {"vocab", vocabulary_json(tokens_)},
+                     {"ignore_merges", found->keeps_whole_words},
+                     {"merges", section_.require(key("merges").c_str(), JsonType::array)}};
     root["post_processor"] = bos_and_eos(found->begins_text, false);
     return root;
   }
@@ -220,8 +217,7 @@ class GgufVocabulary {
   // Every pair of pieces that forms a piece, ordered by the score of the result, best first.
   json merges() const {
     const auto scores = list<double>("scores", true, &json::is_number);
-    std::vector<std::size_t> order(tokens_.size());
-    for (std::size_t id = 0; id < order.size(); ++id) order[id] = id;
+    std::vector<std::size_t> order = indices_below(tokens_.size());
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
     json merges = json::array();
     for (const std::size_t id : order) {
@@ -238,15 +234,13 @@ class GgufVocabulary {
   json sentencepiece_bpe() const {
     const bool prepends = flag("add_space_prefix", true);
     json normalizers = json::array();
-    if (prepends) normalizers.push_back(object_of_type("Prepend", {{"prepend", kSpaceMark}}));
+    if (prepends) normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpaceMark}});
     normalizers.push_back(replace_json({{"String", " "}}, kSpaceMark));
     json root{{"normalizer", sequence_json("normalizers", normalizers)},
               {"decoder", byte_fallback_decoder_json(prepends)}};
-    root["model"] = object_of_type("BPE", {{"vocab", vocabulary_json(tokens_)},
-                                           {"merges", merges()},
-                                           {"unk_token", role("unk_token")},
-                                           {"fuse_unk", true},
-                                           {"byte_fallback", true}});
+    root["model"] = {{"type", "BPE"},      {"vocab", vocabulary_json(tokens_)},
+                     {"merges", merges()}, {"unk_token", role("unk_token")},
+                     {"fuse_unk", true},   {"byte_fallback", true}};
     root["post_processor"] = bos_and_eos(true, false);
     return root;
   }
@@ -257,7 +251,7 @@ class GgufVocabulary {
     const json words = metaspace_json(prepends ? "always" : "never", /*split=*/true);
     json parts = json::array({words});
     if (flag("remove_extra_whitespaces", false))
-      parts.insert(parts.begin(), object_of_type("WhitespaceSplit"));
+      parts.insert(parts.begin(), json{{"type", "WhitespaceSplit"}});
     json root{{"pre_tokenizer", sequence_json("pretokenizers", parts)}, {"decoder", words}};
     if (section_.find(key("precompiled_charsmap").c_str()) != nullptr) {
       std::string bytes;
@@ -266,11 +260,11 @@ class GgufVocabulary {
           section_.fail(key("precompiled_charsmap"), "holds ", byte.dump(), ", which is no byte");
         bytes += static_cast<char>(byte.get<int>());
       }
-      root["normalizer"] = object_of_type("Precompiled", {{"precompiled_charsmap", encode_base64(bytes)}});
+      root["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(bytes)}};
     }
     const bool has_bytes = std::ranges::count(types_, kByte) > 0;
-    root["model"] = object_of_type("Unigram", {{"vocab", json::array()}, {"byte_fallback", has_bytes}});
-    if (has_bytes) root["decoder"] = sequence_json("decoders", {object_of_type("ByteFallback"), words});
+    root["model"] = {{"type", "Unigram"}, {"vocab", json::array()}, {"byte_fallback", has_bytes}};
+    if (has_bytes) root["decoder"] = sequence_json("decoders", {{{"type", "ByteFallback"}}, words});
     for (std::size_t id = 0; id < tokens_.size(); ++id)
       root["model"]["vocab"].push_back({tokens_[id], scores[id]});
     role("unk_token");
@@ -280,16 +274,17 @@ class GgufVocabulary {
   }
 
   json word_piece() const {
-    json normalizer = object_of_type("BertNormalizer", {{"lowercase", flag("normalizer.lowercase", true)}});
+    json normalizer{{"type", "BertNormalizer"}, {"lowercase", flag("normalizer.lowercase", true)}};
     if (section_.find("tokenizer.ggml.normalizer.strip_accents") != nullptr)
       normalizer["strip_accents"] = flag("normalizer.strip_accents", true);
     json root{{"normalizer", normalizer},
-              {"pre_tokenizer", object_of_type("BertPreTokenizer")},
-              {"decoder", object_of_type("WordPiece", {{"prefix", "##"}, {"cleanup", true}})}};
-    root["model"] = object_of_type("WordPiece", {{"vocab", vocabulary_json(tokens_)},
-                                                 {"unk_token", role("unk_token")},
-                                                 {"continuing_subword_prefix", "##"},
-                                                 {"max_input_chars_per_word", 100}});
+              {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+              {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}}};
+    root["model"] = {{"type", "WordPiece"},
+                     {"vocab", vocabulary_json(tokens_)},
+                     {"unk_token", role("unk_token")},
+                     {"continuing_subword_prefix", "##"},
+                     {"max_input_chars_per_word", 100}};
     root["post_processor"] =
         between(roles_.contains("bos_token") ? "bos_token" : nullptr, "sep_token", false, 1);
     return root;

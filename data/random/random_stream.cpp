@@ -1,7 +1,8 @@
 #include "data/random/random_stream.h"
 
-#include <numeric>
 #include <utility>
+
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -47,8 +48,7 @@ RandomStream::RandomStream(std::uint64_t seed, const Position& position) {
 }
 
 std::vector<std::int64_t> RandomStream::permutation(std::int64_t count) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::vector<std::int64_t> order = indices_below<std::int64_t>(static_cast<std::size_t>(count));
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[below(i)]);
   return order;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 
@@ -33,8 +33,7 @@ std::vector<DocumentPart> document_parts(const TokenFile& tokens, TokenId end, s
 
 std::vector<std::vector<std::size_t>> pack_best_fit(const std::vector<std::int64_t>& lengths,
                                                     std::int64_t capacity) {
-  std::vector<std::size_t> order(lengths.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::size_t> order = indices_below(lengths.size());
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<std::size_t>> rows;
   std::map<std::int64_t, std::vector<std::size_t>> with_room;  // rows by what is left of them

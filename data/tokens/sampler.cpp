@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -15,6 +15,13 @@ constexpr std::int64_t kBatchesInBucket = 32;
 
 // Streams that choose the text of a row begin here, away from those of orders and masks.
 constexpr std::uint32_t kMixtureStreams = 32;
+
+// Orders examples by these lengths, the longest first.
+auto longer_in(const std::vector<std::int64_t>& lengths) {
+  return [&](std::int64_t a, std::int64_t b) {
+    return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
+  };
+}
 
 }  // namespace
 
@@ -90,13 +97,10 @@ void EpochSampler::arrange(std::int64_t epoch) {
   const std::int64_t batches = batches_per_epoch();
   std::vector<std::int64_t> picked(static_cast<std::size_t>(batches * batch_size_));
   for (std::size_t i = 0; i < picked.size(); ++i) picked[i] = shuffled[i % shuffled.size()];
-
-  const auto longer = [&](std::int64_t a, std::int64_t b) {
-    return lengths_[static_cast<std::size_t>(a)] > lengths_[static_cast<std::size_t>(b)];
-  };
   for (std::int64_t first = 0; first < batches; first += kBatchesInBucket) {
     const std::int64_t end = std::min(batches, first + kBatchesInBucket);
-    std::stable_sort(picked.begin() + first * batch_size_, picked.begin() + end * batch_size_, longer);
+    std::stable_sort(picked.begin() + first * batch_size_, picked.begin() + end * batch_size_,
+                     longer_in(lengths_));
   }
   order_.clear();
   for (const std::int64_t batch : random.permutation(batches)) {
@@ -108,11 +112,8 @@ void EpochSampler::arrange(std::int64_t epoch) {
 
 std::vector<std::vector<std::int64_t>> batches_by_length(const std::vector<std::int64_t>& lengths,
                                                          std::int64_t batch_size) {
-  std::vector<std::int64_t> order(lengths.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-    return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
-  });
+  std::vector<std::int64_t> order = indices_below<std::int64_t>(lengths.size());
+  std::ranges::stable_sort(order, longer_in(lengths));
   std::vector<std::vector<std::int64_t>> batches;
   for (auto begin = order.begin(); begin != order.end();) {
     const auto end = begin + std::min<std::ptrdiff_t>(batch_size, order.end() - begin);

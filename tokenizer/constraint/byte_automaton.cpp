@@ -154,9 +154,7 @@ class Builder {
         return add_range(last & ~low, last, from, to);
       }
     }
-    std::string begin, end;
-    append_utf8(begin, first);
-    append_utf8(end, last);
+    const std::string begin = utf8_of(first), end = utf8_of(last);
     for (std::size_t i = begin.size() - 1; i > 0; --i) {
       const Node::Edge edge{static_cast<unsigned char>(begin[i]), static_cast<unsigned char>(end[i]), to};
       std::int32_t& node = endings_[{edge.first, edge.last, to}];

@@ -80,9 +80,7 @@ std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
 bool is_byte_vocabulary(const json& vocabulary) {
   if (vocabulary.size() != 256) return false;
   for (unsigned byte = 0; byte < 256; ++byte) {
-    std::string character;
-    append_utf8(character, byte_level_character(static_cast<unsigned char>(byte)));
-    const auto found = vocabulary.find(character);
+    const auto found = vocabulary.find(utf8_of(byte_level_character(static_cast<unsigned char>(byte))));
     if (found == vocabulary.end() || *found != byte) return false;
   }
   return true;

@@ -4,6 +4,7 @@
 #include "tokenizer/jinja/calls.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/jinja/value.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo::chat {
 namespace {
@@ -169,7 +170,7 @@ Value item(const Value& object, const Value& key, Heap& heap) {
     heap.read(object);
     const std::u32string characters = characters_of(*text);
     const char32_t* found = at(characters, index);
-    return found == nullptr ? missing() : marked_like(object, heap.text(utf8_of({found, 1})), heap);
+    return found == nullptr ? missing() : marked_like(object, heap.text(utf8_of(*found)), heap);
   }
   const List* list = list_in(object);
   if (list == nullptr || list->kind > ListKind::range) return missing();

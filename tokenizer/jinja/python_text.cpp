@@ -61,12 +61,6 @@ std::u32string characters_of(std::string_view text) {
   return characters;
 }
 
-std::string utf8_of(std::u32string_view characters) {
-  std::string text;
-  for (const char32_t c : characters) append_utf8(text, c);
-  return text;
-}
-
 bool is_python_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
@@ -92,7 +86,7 @@ std::string title_cased(std::string_view text) {
   std::string result;
   bool in_word = false;
   for (const char32_t c : characters_of(text)) {
-    const std::string character = utf8_of({&c, 1});
+    const std::string character = utf8_of(c);
     result += in_word ? to_lower(character) : capitalized(character);
     in_word = u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_CASED) != 0;
   }
@@ -111,9 +105,9 @@ std::string titled(std::string_view text) {
   for (const char32_t c : characters_of(text)) {
     if (is_python_space(c) || kBetweenWords.find(c) != std::u32string_view::npos) {
       finish();
-      result += utf8_of({&c, 1});
+      result += utf8_of(c);
     } else {
-      word += utf8_of({&c, 1});
+      word += utf8_of(c);
     }
   }
   finish();

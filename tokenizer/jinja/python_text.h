@@ -11,7 +11,6 @@ namespace zoo::chat {
 /// Python's text functions: methods of str, str() and repr().
 
 std::u32string characters_of(std::string_view text);
-std::string utf8_of(std::u32string_view characters);
 
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);

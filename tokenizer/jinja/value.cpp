@@ -234,7 +234,7 @@ std::vector<Value> items_of(const Value& value, Heap& heap) {
   }
   std::vector<Value> items;
   if (const std::string* text = text_in(value)) {
-    for (const char32_t c : characters_of(*text)) items.push_back(heap.text(utf8_of({&c, 1})));
+    for (const char32_t c : characters_of(*text)) items.push_back(heap.text(utf8_of(c)));
   } else if (const Dict* dict = dict_in(value)) {
     heap.spend(sizeof(Value) * dict->entries.size());
     for (const auto& [key, ignored] : dict->entries) items.push_back(key);

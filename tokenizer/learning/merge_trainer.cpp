@@ -93,9 +93,7 @@ class MergeLearner {
     }
     for (const auto& [character, count] : kept) {
       alphabet_.insert(character);
-      std::string text;
-      append_utf8(text, character);
-      id_of(text);
+      id_of(utf8_of(character));
     }
   }
 
@@ -114,11 +112,8 @@ class MergeLearner {
         for (std::size_t at = word.empty() ? 0 : character_end(word, 0); at < word.size();)
           inside.insert(next_code_point(word, at));
       }
-      for (const char32_t c : inside) {
-        std::string text = prefix;
-        append_utf8(text, c);
-        if (alphabet_.contains(c)) id_of(text);
-      }
+      for (const char32_t c : inside)
+        if (alphabet_.contains(c)) id_of(prefix + utf8_of(c));
     }
     std::string text;
     for (const auto& [word, count] : words) {

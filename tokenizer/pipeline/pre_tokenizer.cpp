@@ -172,9 +172,7 @@ PreTokenizer split_pre_tokenizer(SplitPattern pattern) {
 }
 
 PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
-  std::string mark;
-  append_utf8(mark, options.replacement);
-  return [options, mark](SplitText& text) {
+  return [options, mark = utf8_of(options.replacement)](SplitText& text) {
     const AlignedText& old = text.text;
     rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
       if (word.is_token()) return copy(old, word.begin, word.end, to);
@@ -213,11 +211,8 @@ PreTokenizer byte_level_pre_tokenizer(const ByteLevelOptions& options) {
     if (!options.maps_bytes) return;
     rewrite(text, [&](const Word& word, std::string_view, AlignedText& to) {
       if (word.is_token()) return copy(old, word.begin, word.end, to);
-      for (std::size_t at = word.begin; at < word.end; ++at) {
-        std::string character;
-        append_utf8(character, byte_level_character(static_cast<unsigned char>(old.text[at])));
-        put(character, old, at, to);
-      }
+      for (std::size_t at = word.begin; at < word.end; ++at)
+        put(utf8_of(byte_level_character(static_cast<unsigned char>(old.text[at]))), old, at, to);
     });
   };
 }

@@ -60,9 +60,7 @@ TokenDecoder byte_level_decoder(bool is_last) {
 }
 
 TokenDecoder metaspace_decoder(char32_t mark, bool drops_first) {
-  std::string text;
-  append_utf8(text, mark);
-  return [text, drops_first](std::vector<std::string>& tokens) {
+  return [text = utf8_of(mark), drops_first](std::vector<std::string>& tokens) {
     for (std::size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], text, i == 0 && drops_first ? "" : " ");
   };
@@ -127,9 +125,7 @@ TokenDecoder replace_decoder(TextPattern pattern, std::string content) {
 }
 
 TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t stop) {
-  std::string text;
-  append_utf8(text, character);
-  return [text, start, stop](std::vector<std::string>& tokens) {
+  return [text = utf8_of(character), start, stop](std::vector<std::string>& tokens) {
     for (std::string& token : tokens) {
       std::string_view rest = token;
       for (std::size_t i = 0; i < start && rest.starts_with(text); ++i) rest.remove_prefix(text.size());

@@ -92,14 +92,18 @@ void append_utf8(std::string& text, char32_t code_point) {
   }
 }
 
+std::string utf8_of(std::u32string_view code_points) {
+  std::string text;
+  for (const char32_t code_point : code_points) append_utf8(text, code_point);
+  return text;
+}
+
 std::string describe_character(char32_t code_point) {
   char number[16];
   std::snprintf(number, sizeof number, "U+%04X", static_cast<unsigned>(code_point));
   const bool is_control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
   if (is_control) return number;
-  std::string text = "'";
-  append_utf8(text, code_point);
-  return text + "' (" + number + ")";
+  return "'" + utf8_of(code_point) + "' (" + number + ")";
 }
 
 std::size_t incomplete_utf8_tail(std::string_view text) {

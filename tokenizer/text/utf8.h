@@ -78,6 +78,8 @@ std::size_t count_characters(std::string_view text);
 
 /// Appends a code point, which must be at most U+10FFFF and not a surrogate.
 void append_utf8(std::string& text, char32_t code_point);
+std::string utf8_of(std::u32string_view code_points);
+inline std::string utf8_of(char32_t code_point) { return utf8_of(std::u32string_view(&code_point, 1)); }
 
 /// A character for error messages: "'é' (U+00E9)"; a control character as "U+0009".
 std::string describe_character(char32_t code_point);

@@ -1,8 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <ctime>
 
 #include "tokenizer/jinja/calls.h"
-#include "tokenizer/jinja/parser.h"
 #include "tokenizer/jinja/python_text.h"
 #include "tokenizer/jinja/renderer.h"
 
@@ -66,7 +66,9 @@ Value current_time(const Arguments& arguments, Heap& heap) {
   return heap.text(std::string(text.data(), size));
 }
 
-// Calls a function of the environment: raise_exception, strftime_now, namespace, range or dict.
+// The functions of the environment.
+constexpr std::array kFunctions = {"raise_exception", "strftime_now", "namespace", "range", "dict"};
+
 Value call_function(std::string_view name, const Arguments& arguments, Heap& heap) {
   if (name == "raise_exception")
     throw Fault("the template refuses the conversation: " + str(*arguments.bind({"message"}, 1)[0], heap));
@@ -146,7 +148,7 @@ Value Renderer::variable(const std::string& name, const Frame& frame) {
     heap_.spend(place->variables.entries.size());
     if (const Value* found = place->variables.find(name)) return *found;
   }
-  if (is_function(name)) return Function{name};
+  if (std::ranges::count(kFunctions, name) > 0) return Function{name};
   return Undefined{"'" + name + "'"};
 }
 

@@ -29,12 +29,6 @@ std::string shown(const Token& token) {
 
 }  // namespace
 
-bool is_function(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kFunctions = {"raise_exception", "strftime_now", "namespace",
-                                                          "range", "dict"};
-  return std::ranges::count(kFunctions, name) > 0;
-}
-
 ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
   if (++parser_.nesting_ > kDeepest) parser_.fail("statements and expressions are nested too deeply");
 }

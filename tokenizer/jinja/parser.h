@@ -7,9 +7,6 @@
 
 namespace zoo::chat {
 
-/// True for a function that every template has, such as raise_exception.
-bool is_function(std::string_view name);
-
 /// Reads expressions from tokens.
 class ExpressionParser {
  public:

@@ -94,7 +94,7 @@ Value Renderer::defined(Value value) const {
 }
 
 Value Renderer::evaluate_or_undefined(const Expression& expression, const Frame& frame) {
-  const Level level(*this);
+  const Nesting level = nest();
   const auto& parts = expression.parts;
   const auto part = [&](std::size_t i) { return evaluate(*parts[i], frame); };
   using Kind = Expression::Kind;

@@ -29,8 +29,9 @@ std::string shown(const Token& token) {
 
 }  // namespace
 
-ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
-  if (++parser_.nesting_ > kDeepest) parser_.fail("statements and expressions are nested too deeply");
+Nesting ExpressionParser::nest() {
+  if (nesting_ >= kDeepest) fail("statements and expressions are nested too deeply");
+  return Nesting(nesting_);
 }
 
 void ExpressionParser::fail(const std::string& what) const { throw SyntaxFault{current().line, what}; }
@@ -91,7 +92,7 @@ ExpressionPtr ExpressionParser::tuple(bool with_conditional) {
 }
 
 ExpressionPtr ExpressionParser::expression() {
-  const Nesting nesting(*this);
+  const Nesting nesting = nest();
   ExpressionPtr value = disjunction();
   while (sees_name("if")) {
     const int line = next().line;
@@ -125,7 +126,7 @@ ExpressionPtr ExpressionParser::conjunction() {
 
 ExpressionPtr ExpressionParser::negation() {
   if (!sees_name("not")) return comparison();
-  const Nesting nesting(*this);
+  const Nesting nesting = nest();
   const int line = next().line;
   return node(Kind::negation, line, "", list_of(negation()));
 }
@@ -170,7 +171,7 @@ ExpressionPtr ExpressionParser::power() {
 }
 
 ExpressionPtr ExpressionParser::unary(bool with_filters) {
-  const Nesting nesting(*this);
+  const Nesting nesting = nest();
   const int line = current().line;
   ExpressionPtr value;
   if (skip("-")) {

@@ -31,17 +31,8 @@ class ExpressionParser {
   /// The filters of a block, "upper | trim", on the variable kBlockText.
   ExpressionPtr block_filters();
 
-  /// Counts nested statements and expressions while it lives.
-  class Nesting {
-   public:
-    explicit Nesting(ExpressionParser& parser);
-    ~Nesting() { --parser_.nesting_; }
-    Nesting(const Nesting&) = delete;
-    Nesting& operator=(const Nesting&) = delete;
-
-   private:
-    ExpressionParser& parser_;
-  };
+  /// Counts nested statements and expressions.
+  Nesting nest();
 
  private:
   using Kind = Expression::Kind;

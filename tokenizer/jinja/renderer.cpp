@@ -6,11 +6,11 @@
 
 namespace zoo::chat {
 
-Renderer::Level::Level(Renderer& renderer) : renderer_(renderer) {
+Nesting Renderer::nest() {
   constexpr int kDeepest = 800;
-  renderer_.heap_.step();
-  if (renderer_.depth_ >= kDeepest) throw Fault("macros are nested too deeply");
-  ++renderer_.depth_;
+  heap_.step();
+  if (depth_ >= kDeepest) throw Fault("macros are nested too deeply");
+  return Nesting(depth_);
 }
 
 std::string Renderer::render(const Statements& body) {
@@ -28,7 +28,7 @@ Renderer::Flow Renderer::run(const Statements& body, Frame& frame) {
 }
 
 Renderer::Flow Renderer::run(const Statement& statement, Frame& frame) {
-  const Level level(*this);
+  const Nesting level = nest();
   line_ = statement.line;
   switch (statement.kind) {
     case Statement::Kind::text: print(statement.text); break;
@@ -129,7 +129,7 @@ void Renderer::assign(const std::vector<Target>& targets, const Value& value, Fr
 }
 
 Value Renderer::call_macro(const Macro& macro, const Arguments& arguments, const Frame& home) {
-  const Level level(*this);
+  const Nesting level = nest();
   if (arguments.positional.size() > macro.parameters.size())
     throw Fault("macro '" + macro.name + "' takes at most " + std::to_string(macro.parameters.size()) +
                 " arguments");

@@ -30,17 +30,8 @@ class Renderer {
   };
   enum class Flow { normal, leave_loop, next_iteration };
 
-  /// Counts nested statements, expressions and macros while it lives: a macro may call itself.
-  class Level {
-   public:
-    explicit Level(Renderer& renderer);
-    ~Level() { --renderer_.depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    Renderer& renderer_;
-  };
+  /// Counts nested statements, expressions and macros: a macro may call itself.
+  Nesting nest();
 
   Flow run(const Statements& body, Frame& frame);
   Flow run(const Statement& statement, Frame& frame);

@@ -17,7 +17,7 @@ class StatementParser {
  private:
   // Parses up to a tag with one of the names, which is then the current token; without names, to the end.
   Statements statements(std::initializer_list<const char*> ends) {
-    const ExpressionParser::Nesting nesting(parser_);
+    const Nesting nesting = parser_.nest();
     Statements body;
     for (;;) {
       const Token& token = parser_.current();
@@ -80,7 +80,7 @@ class StatementParser {
   }
 
   Statement condition(int line) {
-    const ExpressionParser::Nesting nesting(parser_);
+    const Nesting nesting = parser_.nest();
     Statement found{.kind = Kind::condition, .line = line, .expression = parser_.tuple(false)};
     expect_end(TokenKind::tag_end);
     found.body = statements({"endif", "elif", "else"});

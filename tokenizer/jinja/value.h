@@ -19,6 +19,18 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Counts one more while it lives.
+class Nesting {
+ public:
+  explicit Nesting(int& depth) : depth_(++depth) {}
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  int& depth_;
+};
+
 struct List;
 struct Dict;
 struct Namespace;

@@ -60,37 +60,28 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenWidth width, std::s
   const std::size_t bytes = file->bytes().size(), each = static_cast<std::size_t>(width);
   if (bytes % each != 0)
     throw Error(path, ": expected ids of ", each, " bytes each, the file has ", bytes, " bytes");
-  size_ = bytes / each;
   if (width == TokenWidth::kUint16) {
-    narrow_ = reinterpret_cast<const std::uint16_t*>(file->data());
+    ids_ = std::span(reinterpret_cast<const std::uint16_t*>(file->data()), bytes / each);
   } else {
-    wide_ = reinterpret_cast<const std::uint32_t*>(file->data());
+    ids_ = std::span(reinterpret_cast<const std::uint32_t*>(file->data()), bytes / each);
   }
   owner_ = file;
 }
 
-TokenFile::TokenFile(TokenIds tokens, std::string name) : size_(tokens.size()), name_(std::move(name)) {
+TokenFile::TokenFile(TokenIds tokens, std::string name) : name_(std::move(name)) {
   const auto owned = std::make_shared<const TokenIds>(std::move(tokens));
-  wide_ = reinterpret_cast<const std::uint32_t*>(owned->data());
+  ids_ = std::span(reinterpret_cast<const std::uint32_t*>(owned->data()), owned->size());
   owner_ = owned;
 }
 
 void TokenFile::copy(std::size_t begin, std::span<std::int64_t> out) const {
-  if (out.size() > size_ || begin > size_ - out.size())
+  if (out.size() > size() || begin > size() - out.size())
     throw std::out_of_range(name_ + ": tokens are read past the end");
-  if (narrow_ != nullptr) {
-    std::copy_n(narrow_ + begin, out.size(), out.begin());
-  } else {
-    std::copy_n(wide_ + begin, out.size(), out.begin());
-  }
+  std::visit([&](auto ids) { std::ranges::copy(ids.subspan(begin, out.size()), out.begin()); }, ids_);
 }
 
 void TokenFile::require_ids_below(std::int64_t vocab_size) const {
-  if (narrow_ != nullptr) {
-    require_below(std::span(narrow_, size_), vocab_size, name_, 0);
-  } else {
-    require_below(std::span(wide_, size_), vocab_size, name_, 0);
-  }
+  std::visit([&](auto ids) { require_below(ids, vocab_size, name_, 0); }, ids_);
 }
 
 }  // namespace zoo

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "data/base/atomic_file.h"
 #include "tokenizer/tokenizer.h"
@@ -40,12 +41,14 @@ class TokenFile {
   /// Ids in memory; `name` is for error messages.
   TokenFile(TokenIds tokens, std::string name);
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const {
+    return std::visit([](auto ids) { return ids.size(); }, ids_);
+  }
   const std::string& name() const { return name_; }
 
   /// The id at `index` in [0, size()), unchecked.
   TokenId operator[](std::size_t index) const {
-    return narrow_ != nullptr ? narrow_[index] : static_cast<TokenId>(wide_[index]);
+    return std::visit([index](auto ids) { return static_cast<TokenId>(ids[index]); }, ids_);
   }
 
   /// Copies the ids [begin, begin + out.size()) into `out`. Throws std::out_of_range past the end.
@@ -56,9 +59,7 @@ class TokenFile {
 
  private:
   std::shared_ptr<const void> owner_;  // owner of the ids
-  const std::uint16_t* narrow_ = nullptr;
-  const std::uint32_t* wide_ = nullptr;
-  std::size_t size_ = 0;
+  std::variant<std::span<const std::uint16_t>, std::span<const std::uint32_t>> ids_;
   std::string name_;
 };
 

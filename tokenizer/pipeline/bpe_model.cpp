@@ -166,7 +166,6 @@ std::size_t BpeModel::place_in_word(bool is_first, bool is_last) const {
 void BpeModel::read_characters(const std::vector<VocabularyEntry>& vocabulary) {
   characters_.resize(options_.end_of_word_suffix.empty() ? 2 : 4);
   for (std::size_t place = 0; place < characters_.size(); ++place) {
-    characters_[place].low.fill(kUnknown);
     std::string_view prefix, suffix;
     if (place % 2 == 1) prefix = options_.continuing_subword_prefix;
     if (place >= 2) suffix = options_.end_of_word_suffix;
@@ -189,11 +188,7 @@ void BpeModel::read_character(std::string_view text, TokenId id, std::size_t pla
     if (!byte) return;
     character = *byte;
   }
-  if (character < 256) {
-    characters_[place].low[character] = id;
-  } else {
-    characters_[place].high.insert(character, id);
-  }
+  characters_[place].insert(character, id);
 }
 
 void BpeModel::read_words(const std::vector<VocabularyEntry>& vocabulary) {
@@ -261,12 +256,10 @@ void BpeModel::append_characters(std::string_view word, std::vector<BpeSymbol>& 
     const std::string_view letter = word.substr(at, end - at);
     const std::uint32_t size = written_size(letter, options_.byte_level);
     const std::size_t place = place_in_word(at == 0, end == word.size());
-    const Characters& characters = characters_[place];
     std::size_t begin = at;
     const char32_t character =
         options_.byte_level ? static_cast<unsigned char>(word[at]) : next_code_point(word, begin);
-    const TokenId* high = character < 256 ? nullptr : characters.high.find(character);
-    const TokenId id = character < 256 ? characters.low[character] : high == nullptr ? kUnknown : *high;
+    const TokenId id = characters_[place].find(character);
     if (id != kUnknown) {
       flush();
       symbols.push_back({id, size});

@@ -81,12 +81,7 @@ class BpeModel final : public TokenModel {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
-  // The ids of single characters (of bytes if byte_level) at one kind of position in a word.
-  struct Characters {
-    std::array<TokenId, 256> low;  // kUnknown if there is none
-    FlatTable<TokenId> high;       // code points from 256 on
-  };
-  static constexpr TokenId kUnknown = -1;
+  static constexpr TokenId kUnknown = CharacterIds::kNone;
 
   TokenId require_token(std::string_view token, std::string_view asked_by) const;
   void read_merges(const MergePairs& merges);
@@ -104,7 +99,7 @@ class BpeModel final : public TokenModel {
   BpeOptions options_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> words_;  // for ignore_merges
-  std::vector<Characters> characters_;                                     // indexed by place_in_word
+  std::vector<CharacterIds> characters_;  // of bytes if byte_level; indexed by place_in_word
   std::array<TokenId, 256> fallback_bytes_;
   std::optional<TokenId> unk_id_;
   BpeMerges merges_;

@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char32_t kEndOfUnicode = 0x110000;
-constexpr TokenId kNoToken = -1;
 
 }  // namespace
 
@@ -31,22 +30,13 @@ CharTokenizer CharTokenizer::train(std::string_view text) {
 
 CharTokenizer::CharTokenizer(std::vector<char32_t> characters) : characters_(std::move(characters)) {
   if (characters_.empty()) throw Error("a char tokenizer needs at least one character");
-  Page empty;
-  empty.fill(kNoToken);
-  pages_.push_back(empty);
   for (std::size_t id = 0; id < characters_.size(); ++id) {
     const char32_t c = characters_[id];
     if (c >= kEndOfUnicode || (c >= 0xD800 && c < 0xE000))
       throw Error("code point ", +c, " is not a character");
-    std::uint16_t& page = page_of_[c / kPageSize];
-    if (page == 0) {
-      page = static_cast<std::uint16_t>(pages_.size());
-      pages_.push_back(empty);
-    }
-    TokenId& entry = pages_[page][c % kPageSize];
-    if (entry != kNoToken)
-      throw Error("the character ", describe_character(c), " has two ids, ", entry, " and ", id);
-    entry = static_cast<TokenId>(id);
+    if (const TokenId known = ids_.find(c); known != CharacterIds::kNone)
+      throw Error("the character ", describe_character(c), " has two ids, ", known, " and ", id);
+    ids_.insert(c, static_cast<TokenId>(id));
   }
 }
 
@@ -58,8 +48,8 @@ Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& opt
   for (std::size_t at = 0; at < text.size(); ++count) {
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
-    ids[count] = id_of(c);
-    if (ids[count] == kNoToken)
+    ids[count] = ids_.find(c);
+    if (ids[count] == CharacterIds::kNone)
       throw Error("the character ", describe_character(c), " at byte ", begin, " (line ",
                   line_of(text, begin), ") is not in the vocabulary of ", vocab_size(), " characters");
     if (options.with_offsets)

@@ -9,8 +9,7 @@
 ///
 ///     const zoo::TokenIds bytes = zoo::ByteTokenizer().encode("é");  // 195, 169
 
-#include <array>
-
+#include "tokenizer/pipeline/flat_table.h"
 #include "tokenizer/text/utf8.h"
 #include "tokenizer/tokenizer.h"
 
@@ -40,17 +39,8 @@ class CharTokenizer final : public Tokenizer {
   Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
 
  private:
-  static constexpr std::size_t kPageSize = 256;
-  using Page = std::array<TokenId, kPageSize>;
-
-  TokenId id_of(char32_t character) const {
-    return pages_[page_of_[character / kPageSize]][character % kPageSize];
-  }
-
   std::vector<char32_t> characters_;
-  // Code point to id in two look-ups, so that the table is small; -1 if there is no id. Page 0 is empty.
-  std::array<std::uint16_t, 0x110000 / kPageSize> page_of_{};
-  std::vector<Page> pages_;
+  CharacterIds ids_;
 };
 
 /// 256 ids, the values of UTF-8 bytes. Needs no training and can encode every text. No end-of-text id, so

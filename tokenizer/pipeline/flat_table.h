@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "tokenizer/token_id.h"
 
 namespace zoo {
 
@@ -11,7 +14,7 @@ namespace zoo {
 /// look-ups touch one cache line. The key ~0 is reserved.
 template <class Value> class FlatTable {
  public:
-  explicit FlatTable(std::size_t expected = 0) { rebuild(expected); }
+  FlatTable() { rebuild(0); }
 
   /// Replaces the value of a known key.
   void insert(std::uint64_t key, const Value& value) { (*this)[key] = value; }
@@ -63,6 +66,27 @@ template <class Value> class FlatTable {
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
   int shift_ = 0;
+};
+
+/// The ids of single characters.
+class CharacterIds {
+ public:
+  static constexpr TokenId kNone = -1;
+
+  CharacterIds() { low_.fill(kNone); }
+
+  void insert(char32_t character, TokenId id) {
+    (character < low_.size() ? low_[character] : high_[character]) = id;
+  }
+  TokenId find(char32_t character) const {
+    if (character < low_.size()) return low_[character];
+    const TokenId* found = high_.find(character);
+    return found == nullptr ? kNone : *found;
+  }
+
+ private:
+  std::array<TokenId, 256> low_;
+  FlatTable<TokenId> high_;
 };
 
 }  // namespace zoo

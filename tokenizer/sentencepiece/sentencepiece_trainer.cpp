@@ -6,6 +6,7 @@
 #include <sentencepiece_trainer.h>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "tokenizer/sentencepiece/sentencepiece_library.h"
 #include "tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tokenizer/text/utf8.h"
@@ -33,7 +34,6 @@ std::size_t cut_at(std::string_view line) {
 }
 
 void add_line(std::string_view line, std::vector<std::string_view>& lines) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
   while (!line.empty()) {
     const std::size_t reserved = line.find(kReserved);
     const std::size_t end = cut_at(line.substr(0, reserved));
@@ -44,11 +44,7 @@ void add_line(std::string_view line, std::vector<std::string_view>& lines) {
 
 std::vector<std::string_view> training_lines(std::string_view text) {
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    add_line(text.substr(0, end), lines);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const Line& line : every_line(text)) add_line(line.text, lines);
   return lines;
 }
 

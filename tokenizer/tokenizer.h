@@ -67,10 +67,10 @@ class Tokenizer {
 
   /// The text of the ids; special tokens are skipped. Throws Error naming an id outside the vocabulary. The
   /// result may end inside a UTF-8 character (see StreamDecoder).
-  virtual std::string decode(std::span<const TokenId> ids) const = 0;
+  std::string decode(std::span<const TokenId> ids) const { return text_of(ids, /*skips_special=*/true); }
 
   /// The same including special tokens, such as "</s>".
-  virtual std::string decode_with_special_tokens(std::span<const TokenId> ids) const { return decode(ids); }
+  std::string decode_with_special_tokens(std::span<const TokenId> ids) const { return text_of(ids, false); }
 
   /// The token of an id in the vocabulary's spelling: "##ing", "Ġthe". Throws Error for an id outside it.
   virtual std::string token_text(TokenId id) const;
@@ -107,6 +107,8 @@ class Tokenizer {
 
   /// Fills in ids and, if requested and known, offsets and words. No special tokens, no truncation.
   virtual Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const = 0;
+
+  virtual std::string text_of(std::span<const TokenId> ids, bool skips_special) const = 0;
 
   virtual const EncodingTemplate& encoding_template() const { return plain_template(); }
 

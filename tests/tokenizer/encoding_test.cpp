@@ -15,7 +15,7 @@ class Framed final : public Tokenizer {
   Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
     return {.ids = bytes_.encode(text)};
   }
-  std::string decode(std::span<const TokenId> ids) const override { return bytes_.decode(ids); }
+  std::string text_of(std::span<const TokenId> ids, bool) const override { return bytes_.decode(ids); }
   void save(const std::filesystem::path&) const override {}
 
  protected:

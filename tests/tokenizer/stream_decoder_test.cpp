@@ -42,7 +42,7 @@ class CountingTokenizer final : public Tokenizer {
   Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
     return {.ids = inner_.encode(text)};
   }
-  std::string decode(std::span<const TokenId> ids) const override {
+  std::string text_of(std::span<const TokenId> ids, bool) const override {
     decoded += ids.size();
     return inner_.decode(ids);
   }

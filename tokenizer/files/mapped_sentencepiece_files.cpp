@@ -92,10 +92,6 @@ class MappedSentencePiece final : public Tokenizer {
     return {.ids = std::move(ids)};
   }
 
-  std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
-  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
-    return decode(ids, false);
-  }
   std::string token_text(TokenId id) const override {
     require_id(id, vocab_size());
     return texts_[static_cast<std::size_t>(id)];
@@ -114,8 +110,7 @@ class MappedSentencePiece final : public Tokenizer {
  protected:
   const EncodingTemplate& encoding_template() const override { return template_; }
 
- private:
-  std::string decode(std::span<const TokenId> ids, bool skips_special) const {
+  std::string text_of(std::span<const TokenId> ids, bool skips_special) const override {
     std::string text, pieces;
     for (const TokenId id : ids) {
       require_id(id, vocab_size());
@@ -131,6 +126,7 @@ class MappedSentencePiece final : public Tokenizer {
     return trimmed(text + joined_pieces(pieces));
   }
 
+ private:
   void encode_part(std::string_view text, TokenIds& ids) const {
     if (vocabulary_.reads_codes && text.starts_with(">>") && text.find("<<") != text.npos) {
       const std::size_t end = text.find("<<") + 2;

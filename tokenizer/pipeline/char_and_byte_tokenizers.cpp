@@ -60,7 +60,7 @@ Encoding CharTokenizer::tokenize(std::string_view text, const EncodeOptions& opt
   return {.ids = std::move(ids), .offsets = std::move(offsets), .words = std::move(words)};
 }
 
-std::string CharTokenizer::decode(std::span<const TokenId> ids) const {
+std::string CharTokenizer::text_of(std::span<const TokenId> ids, bool) const {
   std::string text;
   text.reserve(ids.size());
   for (const TokenId id : ids) {
@@ -88,7 +88,7 @@ Encoding ByteTokenizer::tokenize(std::string_view text, const EncodeOptions& opt
   return encoding;
 }
 
-std::string ByteTokenizer::decode(std::span<const TokenId> ids) const {
+std::string ByteTokenizer::text_of(std::span<const TokenId> ids, bool) const {
   std::string text;
   text.reserve(ids.size());
   for (const TokenId id : ids) {

@@ -243,13 +243,13 @@ std::string_view PipelineTokenizer::token_at(const SplitText& text, const Word& 
   return word.is_token() || is_piece ? text.view({range.begin, range.end}) : known;
 }
 
-std::string PipelineTokenizer::decode(std::span<const TokenId> ids, bool skips_special_tokens) const {
+std::string PipelineTokenizer::text_of(std::span<const TokenId> ids, bool skips_special) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   std::size_t size = 0;
   for (const TokenId id : ids) {
     require_id(id, vocab_size());
-    if (skips_special_tokens && is_special_[static_cast<std::size_t>(id)]) continue;
+    if (skips_special && is_special_[static_cast<std::size_t>(id)]) continue;
     const std::string& text = decoded_text(id);
     if (!text.empty()) tokens.push_back(text);
     size += text.size();

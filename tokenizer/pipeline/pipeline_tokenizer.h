@@ -21,10 +21,6 @@ class PipelineTokenizer final : public Tokenizer {
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
   std::size_t division(std::string_view text, std::size_t from) const override;
-  std::string decode(std::span<const TokenId> ids) const override { return decode(ids, true); }
-  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override {
-    return decode(ids, false);
-  }
   std::string token_text(TokenId id) const override;
   std::optional<TokenId> role_id(SpecialToken role) const override;
   bool marks_subwords() const override { return pipeline_.marks_subwords; }
@@ -34,10 +30,10 @@ class PipelineTokenizer final : public Tokenizer {
 
  protected:
   Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
+  std::string text_of(std::span<const TokenId> ids, bool skips_special) const override;
   const EncodingTemplate& encoding_template() const override { return pipeline_.encoding_template; }
 
  private:
-  std::string decode(std::span<const TokenId> ids, bool skips_special_tokens) const;
   SplitText split(std::string_view text, bool with_offsets) const;
   void normalize(SplitText& text) const;
   void append_word(std::string_view original, const SplitText& text, const Word& word, bool begins,

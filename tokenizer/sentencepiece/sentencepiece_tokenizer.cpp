@@ -70,20 +70,15 @@ std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) c
   return pieces;
 }
 
-std::string SentencePieceTokenizer::decode(std::span<const TokenId> ids) const {
+std::string SentencePieceTokenizer::text_of(std::span<const TokenId> ids, bool skips_special) const {
   for (const TokenId id : ids) require_id(id, vocab_size());
-  std::string text;
-  require_ok(processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text),
-             "sentencepiece cannot decode the ids");
-  return text;
-}
-
-std::string SentencePieceTokenizer::decode_with_special_tokens(std::span<const TokenId> ids) const {
-  for (const TokenId id : ids) require_id(id, vocab_size());
-  std::string text;
+  const auto is_shown = [&](TokenId id) { return !skips_special && processor_->IsControl(id); };
+  std::string text, part;
   while (!ids.empty()) {
-    const auto special = std::ranges::find_if(ids, [this](TokenId id) { return processor_->IsControl(id); });
-    text += decode({ids.begin(), special});
+    const auto special = std::ranges::find_if(ids, is_shown);
+    require_ok(processor_->Decode(std::vector<int>(ids.begin(), special), &part),
+               "sentencepiece cannot decode the ids");
+    text += part;
     if (special == ids.end()) break;
     text += processor_->IdToPiece(*special);
     ids = {special + 1, ids.end()};

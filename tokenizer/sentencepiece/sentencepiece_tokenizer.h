@@ -55,8 +55,6 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
-  std::string decode(std::span<const TokenId> ids) const override;
-  std::string decode_with_special_tokens(std::span<const TokenId> ids) const override;
   std::optional<TokenId> role_id(SpecialToken role) const override;
   /// Writes spiece.model, byte for byte as it was read or trained. Adds a tokenizer_config.json that names
   /// T5Tokenizer if that class gives the same ids: unigram, nmt_nfkc, no byte fallback.
@@ -72,6 +70,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  protected:
   /// Takes at most 64 MiB of text at once.
   Encoding tokenize(std::string_view text, const EncodeOptions& options, bool is_second) const override;
+  std::string text_of(std::span<const TokenId> ids, bool skips_special) const override;
 
  private:
   SentencePieceTokenizer(std::string model, const std::string& what);

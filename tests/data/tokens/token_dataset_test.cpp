@@ -31,7 +31,7 @@ class ShiftedBytes final : public zoo::Tokenizer {
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte) + shift_);
     return {.ids = ids};
   }
-  std::string decode(std::span<const TokenId>) const override { return ""; }
+  std::string text_of(std::span<const TokenId>, bool) const override { return ""; }
   void save(const fs::path&) const override {}
 
  private:

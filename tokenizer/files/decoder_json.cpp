@@ -16,8 +16,8 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
     return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
   }
   if (type == "BPEDecoder") return bpe_decoder(section.text("suffix", "</w>"));
-  if (type == "ByteFallback") return byte_fallback_decoder();
-  if (type == "Fuse") return fuse_decoder();
+  if (type == "ByteFallback") return join_fallback_bytes;
+  if (type == "Fuse") return fuse_tokens;
   if (type == "Replace") return replace_decoder(read_pattern(section, "pattern"), section.text("content"));
   if (type == "Strip")
     return strip_decoder(section.character("content", ' '),

@@ -34,14 +34,14 @@ Normalizer read_one(const JsonSection& section, const std::string& type) {
   if (type == "NFD") return normal_form(NormalForm::nfd);
   if (type == "NFKC") return normal_form(NormalForm::nfkc);
   if (type == "NFKD") return normal_form(NormalForm::nfkd);
-  if (type == "Lowercase") return lowercase_normalizer();
-  if (type == "StripAccents") return strip_accents_normalizer();
+  if (type == "Lowercase") return lowercase_all;
+  if (type == "StripAccents") return remove_accents;
   if (type == "Strip")
     return strip_normalizer(section.flag("strip_left", true), section.flag("strip_right", true));
   if (type == "Replace") return replace_normalizer(read_pattern(section, "pattern"), section.text("content"));
   if (type == "Prepend") return prepend_normalizer(section.text("prepend"));
-  if (type == "Nmt") return nmt_normalizer();
-  if (type == "ByteLevel") return byte_level_normalizer();
+  if (type == "Nmt") return apply_nmt_rules;
+  if (type == "ByteLevel") return map_to_byte_level;
   if (type == "Precompiled") return read_precompiled(section);
   fail_unknown_type(
       section, "normalizer",

@@ -49,13 +49,6 @@ void space_ideographs(AlignedText& text) {
   });
 }
 
-void lowercase_all(AlignedText& text) {
-  rewrite(text, [](char32_t c, TextRewriter& out) {
-    const std::u32string lower = lowercase(c);
-    for (std::size_t i = 0; i < lower.size(); ++i) out.put(lower[i], i > 0);
-  });
-}
-
 }  // namespace
 
 char32_t cleaned(char32_t c) {
@@ -80,12 +73,15 @@ Normalizer bert_normalizer(const BertNormalizerOptions& options) {
   };
 }
 
-Normalizer lowercase_normalizer() { return lowercase_all; }
+void lowercase_all(AlignedText& text) {
+  rewrite(text, [](char32_t c, TextRewriter& out) {
+    const std::u32string lower = lowercase(c);
+    for (std::size_t i = 0; i < lower.size(); ++i) out.put(lower[i], i > 0);
+  });
+}
 
-Normalizer strip_accents_normalizer() {
-  return [](AlignedText& text) {
-    filter(text, [](char32_t c) { return is_combining_mark(c) ? kNoCharacter : c; });
-  };
+void remove_accents(AlignedText& text) {
+  filter(text, [](char32_t c) { return is_combining_mark(c) ? kNoCharacter : c; });
 }
 
 Normalizer strip_normalizer(bool left, bool right) {
@@ -127,30 +123,26 @@ Normalizer prepend_normalizer(std::string prefix) {
   };
 }
 
-Normalizer nmt_normalizer() {
-  return [](AlignedText& text) {
-    filter(text, [](char32_t c) -> char32_t {
-      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
-                         (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
-                         c == 0xFEFF || c == 0xFFFD;
-      if (space) return ' ';
-      const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
-      return control ? kNoCharacter : c;
-    });
-  };
+void apply_nmt_rules(AlignedText& text) {
+  filter(text, [](char32_t c) -> char32_t {
+    const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
+                       (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                       c == 0xFEFF || c == 0xFFFD;
+    if (space) return ' ';
+    const bool control = (c >= 0x1 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F;
+    return control ? kNoCharacter : c;
+  });
 }
 
-Normalizer byte_level_normalizer() {
-  return [](AlignedText& text) {
-    AlignedText mapped;
-    mapped.begin = text.begin;
-    for (std::size_t i = 0; i < text.text.size(); ++i) {
-      append_utf8(mapped.text, byte_level_character(static_cast<unsigned char>(text.text[i])));
-      if (text.tracks()) mapped.source.resize(mapped.text.size(), text.source[i]);
-    }
-    if (TextWork* work = TextWork::current()) work->wrote(mapped.text.size());
-    text = std::move(mapped);
-  };
+void map_to_byte_level(AlignedText& text) {
+  AlignedText mapped;
+  mapped.begin = text.begin;
+  for (std::size_t i = 0; i < text.text.size(); ++i) {
+    append_utf8(mapped.text, byte_level_character(static_cast<unsigned char>(text.text[i])));
+    if (text.tracks()) mapped.source.resize(mapped.text.size(), text.source[i]);
+  }
+  if (TextWork* work = TextWork::current()) work->wrote(mapped.text.size());
+  text = std::move(mapped);
 }
 
 Normalizer precompiled_normalizer(std::string_view charsmap) {

@@ -28,17 +28,17 @@ char32_t cleaned(char32_t c);
 
 Normalizer normal_form(NormalForm form);
 Normalizer bert_normalizer(const BertNormalizerOptions& options);
-Normalizer lowercase_normalizer();
-Normalizer strip_accents_normalizer();
+void lowercase_all(AlignedText& text);
+void remove_accents(AlignedText& text);
 /// Removes white space at the ends.
 Normalizer strip_normalizer(bool left, bool right);
 Normalizer replace_normalizer(TextPattern pattern, std::string content);
 /// Does not change an empty text.
 Normalizer prepend_normalizer(std::string text);
 /// Sentencepiece's rules for translation: no control characters, and unusual spaces become plain ones.
-Normalizer nmt_normalizer();
+void apply_nmt_rules(AlignedText& text);
 /// Replaces each byte by its character in GPT-2's alphabet.
-Normalizer byte_level_normalizer();
+void map_to_byte_level(AlignedText& text);
 /// The normalization table of a sentencepiece model. Throws Error if it is damaged.
 Normalizer precompiled_normalizer(std::string_view charsmap);
 /// The same normalizer, with this name in messages.

@@ -30,9 +30,9 @@ TokenDecoder byte_level_decoder(bool is_last);
 TokenDecoder metaspace_decoder(char32_t mark, bool drops_first);
 TokenDecoder bpe_decoder(std::string suffix);
 /// Turns <0xC3> <0xA9> into é; if a run is not UTF-8, each of its bytes becomes U+FFFD.
-TokenDecoder byte_fallback_decoder();
+void join_fallback_bytes(std::vector<std::string>& tokens);
 /// Joins all tokens.
-TokenDecoder fuse_decoder();
+void fuse_tokens(std::vector<std::string>& tokens);
 TokenDecoder replace_decoder(TextPattern pattern, std::string content);
 /// Removes up to `start` copies of a character at the beginning of every token and up to `stop` at its end.
 TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t stop);

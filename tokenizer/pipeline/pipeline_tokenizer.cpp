@@ -66,7 +66,7 @@ PipelineTokenizer::~PipelineTokenizer() = default;
 
 void PipelineTokenizer::lowercase_texts() {
   if (pipeline_.lowercases) return;
-  std::vector<Normalizer> steps{lowercase_normalizer()};
+  std::vector<Normalizer> steps{lowercase_all};
   if (pipeline_.normalizer) steps.push_back(pipeline_.normalizer);
   pipeline_.normalizer = in_sequence(std::move(steps));
   pipeline_.lowercases = true;

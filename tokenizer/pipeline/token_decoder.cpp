@@ -73,33 +73,29 @@ TokenDecoder bpe_decoder(std::string suffix) {
   };
 }
 
-TokenDecoder byte_fallback_decoder() {
-  return [](std::vector<std::string>& tokens) {
-    std::vector<std::string> result;
-    std::string bytes;
-    const auto flush = [&] {
-      if (!bytes.empty()) result.push_back(decode_bytes(bytes));
-      bytes.clear();
-    };
-    for (std::string& token : tokens) {
-      if (const auto byte = fallback_byte(token)) {
-        bytes += static_cast<char>(*byte);
-        continue;
-      }
-      flush();
-      result.push_back(std::move(token));
+void join_fallback_bytes(std::vector<std::string>& tokens) {
+  std::vector<std::string> result;
+  std::string bytes;
+  const auto flush = [&] {
+    if (!bytes.empty()) result.push_back(decode_bytes(bytes));
+    bytes.clear();
+  };
+  for (std::string& token : tokens) {
+    if (const auto byte = fallback_byte(token)) {
+      bytes += static_cast<char>(*byte);
+      continue;
     }
     flush();
-    tokens = std::move(result);
-  };
+    result.push_back(std::move(token));
+  }
+  flush();
+  tokens = std::move(result);
 }
 
-TokenDecoder fuse_decoder() {
-  return [](std::vector<std::string>& tokens) {
-    std::string text;
-    for (const std::string& token : tokens) text += token;
-    tokens = {std::move(text)};
-  };
+void fuse_tokens(std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text += token;
+  tokens = {std::move(text)};
 }
 
 TokenDecoder replace_decoder(TextPattern pattern, std::string content) {

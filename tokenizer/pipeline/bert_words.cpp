@@ -13,8 +13,6 @@ BertWords::BertWords(const BertNormalizerOptions& options) : options_(options) {
   }
 }
 
-BertWords::~BertWords() = default;
-
 std::string BertWords::rewritten(char32_t c, bool& is_moving_mark) const {
   const bool is_ideograph = options_.handle_chinese_chars && is_cjk_ideograph(c);
   if (options_.clean_text) c = cleaned(c);

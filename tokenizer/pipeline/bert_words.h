@@ -18,7 +18,6 @@ namespace zoo {
 class BertWords {
  public:
   explicit BertWords(const BertNormalizerOptions& options);
-  ~BertWords();
 
   /// Calls emit(word) for the normalized words in order; a word is valid during the call. Returns false if
   /// the text has marks that normalization may reorder; discard the words emitted before.

@@ -58,11 +58,9 @@ PipelineTokenizer::PipelineTokenizer(Pipeline pipeline, Files files)
       raw_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/false)),
       normalized_tokens_(tokens_to_find(pipeline_, /*in_normalized=*/true)) {
   if (pipeline_.bert && normalized_tokens_.empty())
-    bert_words_ = std::make_unique<BertWords>(*pipeline_.bert);
+    bert_words_ = std::make_shared<BertWords>(*pipeline_.bert);
   fill_texts();
 }
-
-PipelineTokenizer::~PipelineTokenizer() = default;
 
 void PipelineTokenizer::lowercase_texts() {
   if (pipeline_.lowercases) return;

@@ -16,7 +16,6 @@ class PipelineTokenizer final : public Tokenizer {
   using Files = std::map<std::string, std::string>;
 
   PipelineTokenizer(Pipeline pipeline, Files files);
-  ~PipelineTokenizer() override;
 
   std::string_view kind() const override { return pipeline_.kind; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
@@ -52,7 +51,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::vector<std::string> texts_;                          // by id; "" for unused ids
   std::unordered_map<TokenId, std::string> decoded_texts_;  // of added tokens that the normalizer changes
   std::vector<bool> is_special_;
-  std::unique_ptr<const BertWords> bert_words_;
+  std::shared_ptr<const BertWords> bert_words_;
 };
 
 }  // namespace zoo

@@ -28,7 +28,7 @@ void require_text(std::string_view text) {
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& what)
-    : model_(std::move(model)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+    : model_(std::move(model)), processor_(std::make_shared<sentencepiece::SentencePieceProcessor>()) {
   silence_sentencepiece();
   const SentencePieceFile file = SentencePieceFile::parse(model_, what);
   is_like_t5_ = file.is_like_t5();
@@ -42,14 +42,11 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::str
   require_ok(status, unusable);
   try {
     file.require_utf8_pieces(what);
-    if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_unique<SentencePieceUnigram>(file);
+    if (SentencePieceUnigram::can_run(file)) unigram_ = std::make_shared<SentencePieceUnigram>(file);
   } catch (const Error&) {
     // The library accepts pieces and rules that are not UTF-8.
   }
 }
-
-SentencePieceTokenizer::~SentencePieceTokenizer() = default;
-SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept = default;
 
 SentencePieceTokenizer SentencePieceTokenizer::load(const std::filesystem::path& file) {
   return SentencePieceTokenizer(read_model_file(file), file.string());

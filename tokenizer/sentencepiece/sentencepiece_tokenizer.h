@@ -50,9 +50,6 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Learns from the lines of a text. Throws Error if there is none, or an option is wrong for them.
   static SentencePieceTokenizer train(std::string_view text, const SentencePieceOptions& options);
 
-  ~SentencePieceTokenizer() override;
-  SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
-
   std::string_view kind() const override { return "sentencepiece"; }
   std::int64_t vocab_size() const override;
   std::optional<TokenId> role_id(SpecialToken role) const override;
@@ -77,8 +74,8 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::string model_;
   bool is_like_t5_ = false;
-  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  std::unique_ptr<const SentencePieceUnigram> unigram_;  // replaces the library if it can, twice as fast
+  std::shared_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::shared_ptr<const SentencePieceUnigram> unigram_;  // replaces the library if it can, twice as fast
 };
 
 }  // namespace zoo

@@ -183,17 +183,14 @@ void PipelineTokenizer::normalize(SplitText& text) const {
   AlignedText whole;
   for (Word& word : text.words) {
     AlignedText part;
-    part.text = text.view(word);
-    if (text.text.tracks()) {
-      part.source.assign(text.text.source.begin() + word.begin, text.text.source.begin() + word.end);
-      part.begin = part.source.front().begin;
-    }
+    part.append(text.text, word.begin, word.end - word.begin);
+    if (part.tracks()) part.begin = part.source.front().begin;
     if (!word.is_token()) pipeline_.normalizer(part);
     word.begin = static_cast<std::uint32_t>(whole.text.size());
     if (text.words.size() == 1) {
       whole = std::move(part);
     } else {
-      whole.append(part);
+      whole.append(part, 0, part.text.size());
     }
     word.end = static_cast<std::uint32_t>(whole.text.size());
   }

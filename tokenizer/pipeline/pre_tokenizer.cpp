@@ -118,15 +118,6 @@ template <class Change> void rewrite(SplitText& text, Change change) {
   text.text = std::move(rewritten);
 }
 
-// Copies bytes [begin, end) of `from`.
-void copy(const AlignedText& from, std::size_t begin, std::size_t end, AlignedText& to) {
-  to.text.append(from.text, begin, end - begin);
-  if (!from.tracks()) return;
-  const auto source = from.source.begin();
-  to.source.insert(to.source.end(), source + static_cast<std::ptrdiff_t>(begin),
-                   source + static_cast<std::ptrdiff_t>(end));
-}
-
 // Appends bytes that come from the byte `at` of `from`.
 void put(std::string_view bytes, const AlignedText& from, std::size_t at, AlignedText& to) {
   to.text += bytes;
@@ -175,14 +166,14 @@ PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options) {
   return [options, mark = utf8_of(options.replacement)](SplitText& text) {
     const AlignedText& old = text.text;
     rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
-      if (word.is_token()) return copy(old, word.begin, word.end, to);
+      if (word.is_token()) return to.append(old, word.begin, content.size());
       const bool is_first = old.source_of({word.begin, word.end}).begin == 0;
       const bool prepends = options.prepend == MetaspaceOptions::Prepend::always ||
                             (options.prepend == MetaspaceOptions::Prepend::first && is_first);
       if (prepends && content[0] != ' ' && !content.starts_with(mark)) put(mark, old, word.begin, to);
       for (std::size_t begin = 0; begin < content.size();) {
         const std::size_t space = std::min(content.find(' ', begin), content.size());
-        copy(old, word.begin + begin, word.begin + space, to);
+        to.append(old, word.begin + begin, space - begin);
         if (space < content.size()) put(mark, old, word.begin + space, to);
         begin = space + 1;
       }
@@ -204,13 +195,13 @@ PreTokenizer byte_level_pre_tokenizer(const ByteLevelOptions& options) {
     if (options.add_prefix_space) {
       rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
         if (!word.is_token() && content[0] != ' ') put(" ", old, word.begin, to);
-        copy(old, word.begin, word.end, to);
+        to.append(old, word.begin, content.size());
       });
     }
     if (options.use_regex) words(text);
     if (!options.maps_bytes) return;
-    rewrite(text, [&](const Word& word, std::string_view, AlignedText& to) {
-      if (word.is_token()) return copy(old, word.begin, word.end, to);
+    rewrite(text, [&](const Word& word, std::string_view content, AlignedText& to) {
+      if (word.is_token()) return to.append(old, word.begin, content.size());
       for (std::size_t at = word.begin; at < word.end; ++at)
         put(utf8_of(byte_level_character(static_cast<unsigned char>(old.text[at]))), old, at, to);
     });

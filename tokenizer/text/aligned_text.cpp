@@ -27,15 +27,18 @@ ByteRange AlignedText::source_of(ByteRange range) const {
   return {source[range.begin].begin, source[range.end - 1].end};
 }
 
-void AlignedText::append(const AlignedText& other) {
-  text += other.text;
-  source.insert(source.end(), other.source.begin(), other.source.end());
+void AlignedText::append(const AlignedText& other, std::size_t from, std::size_t size) {
+  text.append(other.text, from, size);
+  if (!other.tracks()) return;
+  const auto first = other.source.begin() + static_cast<std::ptrdiff_t>(from);
+  source.insert(source.end(), first, first + static_cast<std::ptrdiff_t>(size));
 }
 
 TextRewriter::TextRewriter(AlignedText& text) : text_(text) {
   const TextWork* work = TextWork::current();
   most_ = work == nullptr ? SIZE_MAX : work->most_bytes();
-  new_text_.reserve(text.text.size() + 8);
+  new_.text.reserve(text.text.size() + 8);
+  new_.begin = text.begin;
 }
 
 void TextRewriter::skip(std::size_t count) {
@@ -43,19 +46,15 @@ void TextRewriter::skip(std::size_t count) {
 }
 
 void TextRewriter::keep(std::size_t bytes) {
-  if (bytes > most_ - std::min(most_, new_text_.size())) TextWork::current()->wrote(new_text_.size() + bytes);
-  new_text_.append(text_.text, cursor_, bytes);
-  if (text_.tracks()) {
-    const auto from = text_.source.begin() + static_cast<std::ptrdiff_t>(cursor_);
-    new_source_.insert(new_source_.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
-  }
+  if (bytes > most_ - std::min(most_, new_.text.size())) TextWork::current()->wrote(new_.text.size() + bytes);
+  new_.append(text_, cursor_, bytes);
   cursor_ += bytes;
 }
 
 template <class Source> void TextRewriter::write(char32_t c, Source source) {
-  append_utf8(new_text_, c);
-  if (new_text_.size() > most_) TextWork::current()->wrote(new_text_.size());
-  if (text_.tracks()) new_source_.resize(new_text_.size(), source());
+  append_utf8(new_.text, c);
+  if (new_.text.size() > most_) TextWork::current()->wrote(new_.text.size());
+  if (text_.tracks()) new_.source.resize(new_.text.size(), source());
 }
 
 void TextRewriter::replace(char32_t c, std::size_t removed) {
@@ -76,9 +75,8 @@ void TextRewriter::put(char32_t c, int change) {
 }
 
 void TextRewriter::finish() {
-  if (TextWork* work = TextWork::current()) work->wrote(new_text_.size());
-  text_.text = std::move(new_text_);
-  text_.source = std::move(new_source_);
+  if (TextWork* work = TextWork::current()) work->wrote(new_.text.size());
+  text_ = std::move(new_);
 }
 
 }  // namespace zoo

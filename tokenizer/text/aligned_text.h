@@ -24,7 +24,8 @@ struct AlignedText {
   /// Without tracking, the range itself.
   ByteRange source_of(ByteRange range) const;
 
-  void append(const AlignedText& other);
+  /// Appends `size` bytes of another text, from byte `from`, with their sources.
+  void append(const AlignedText& other, std::size_t from, std::size_t size);
 };
 
 /// Rewrites a text character by character, with the alignment of `tokenizers`.
@@ -52,8 +53,7 @@ class TextRewriter {
   AlignedText& text_;
   std::size_t most_;        // bytes of the new text
   std::size_t cursor_ = 0;  // in the old text
-  std::string new_text_;
-  std::vector<ByteRange> new_source_;
+  AlignedText new_;
 };
 
 }  // namespace zoo

@@ -169,30 +169,6 @@ class Builder {
   std::size_t steps_ = 0;
 };
 
-// True for each node that can reach `end`.
-std::vector<bool> leading_to(const std::vector<Node>& nodes, std::int32_t end) {
-  std::vector<std::vector<std::int32_t>> back(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (const std::int32_t to : nodes[i].free)
-      back[static_cast<std::size_t>(to)].push_back(static_cast<int>(i));
-    for (const auto& edge : nodes[i].edges)
-      back[static_cast<std::size_t>(edge.to)].push_back(static_cast<int>(i));
-  }
-  std::vector<bool> leads(nodes.size(), false);
-  std::vector<std::int32_t> open{end};
-  leads[static_cast<std::size_t>(end)] = true;
-  while (!open.empty()) {
-    const auto node = static_cast<std::size_t>(open.back());
-    open.pop_back();
-    for (const std::int32_t from : back[node]) {
-      if (leads[static_cast<std::size_t>(from)]) continue;
-      leads[static_cast<std::size_t>(from)] = true;
-      open.push_back(from);
-    }
-  }
-  return leads;
-}
-
 using NodeSet = std::vector<std::int32_t>;  // sorted, without repeats
 
 struct NodeSetHash {
@@ -207,7 +183,14 @@ struct NodeSetHash {
 class Closure {
  public:
   Closure(const std::vector<Node>& nodes, std::int32_t end)
-      : nodes_(nodes), end_(end), leads_(leading_to(nodes, end)), seen_(nodes.size(), 0) {}
+      : nodes_(nodes), end_(end), seen_(nodes.size(), 0) {
+    std::vector<std::vector<std::int32_t>> forward;
+    for (const Node& node : nodes) {
+      forward.push_back(node.free);
+      for (const Node::Edge& edge : node.edges) forward.back().push_back(edge.to);
+    }
+    distances_ = distances_to({end}, forward);
+  }
 
   NodeSet of(NodeSet open) {
     ++round_;
@@ -217,7 +200,7 @@ class Closure {
       const std::int32_t number = open.back();
       const auto place = static_cast<std::size_t>(number);
       open.pop_back();
-      if (seen_[place] == round_ || !leads_[place]) continue;
+      if (seen_[place] == round_ || distances_[place] == kUnreachable) continue;
       seen_[place] = round_;
       const Node& node = nodes_[place];
       if (!node.edges.empty() || number == end_) found.push_back(number);
@@ -236,7 +219,7 @@ class Closure {
 
   const std::vector<Node>& nodes_;
   std::int32_t end_;
-  std::vector<bool> leads_;
+  std::vector<std::int64_t> distances_;
   std::vector<std::int64_t> seen_;  // the round in which each node was seen
   std::int64_t round_ = 0;
   std::size_t visits_ = 0;
@@ -309,6 +292,26 @@ bool ByteAutomaton::fits(std::string_view text) const {
   for (std::size_t i = 0; i < text.size() && state != kDead; ++i)
     state = next(state, static_cast<unsigned char>(text[i]));
   return state != kDead && accepts(state);
+}
+
+std::vector<std::int64_t> distances_to(std::vector<std::int32_t> ends,
+                                       const std::vector<std::vector<std::int32_t>>& forward) {
+  std::vector<std::vector<std::int32_t>> back(forward.size());
+  for (std::size_t n = 0; n < forward.size(); ++n)
+    for (const std::int32_t to : forward[n])
+      back[static_cast<std::size_t>(to)].push_back(static_cast<std::int32_t>(n));
+  std::vector<std::int64_t> distances(forward.size(), kUnreachable);
+  for (const std::int32_t end : ends) distances[static_cast<std::size_t>(end)] = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto to = static_cast<std::size_t>(ends[i]);
+    for (const std::int32_t from : back[to]) {
+      std::int64_t& distance = distances[static_cast<std::size_t>(from)];
+      if (distance != kUnreachable) continue;
+      distance = distances[to] + 1;
+      ends.push_back(from);
+    }
+  }
+  return distances;
 }
 
 }  // namespace zoo

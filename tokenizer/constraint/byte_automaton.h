@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -39,5 +40,11 @@ class ByteAutomaton {
   };
   std::vector<Row> states_;
 };
+
+/// The steps of each node of a graph to the nearest of `ends`; kUnreachable if none leads there. forward[n]
+/// are the successors of n.
+std::vector<std::int64_t> distances_to(std::vector<std::int32_t> ends,
+                                       const std::vector<std::vector<std::int32_t>>& forward);
+inline constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace zoo

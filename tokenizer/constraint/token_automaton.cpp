@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <limits>
 #include <utility>
 
 #include "data/base/error.h"
@@ -12,34 +11,8 @@
 namespace zoo {
 namespace {
 
-constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();
 // States times tokens. Up to this product, every token is tried in every state, which takes seconds.
 constexpr std::size_t kMostSteps = 100'000'000;
-
-// Breadth-first search from the ends. forward[s] are the successors of s.
-std::vector<std::int64_t> distances_to_end(const ByteAutomaton& automaton,
-                                           const std::vector<std::vector<std::int32_t>>& forward) {
-  std::vector<std::vector<std::int32_t>> back(forward.size());
-  std::vector<std::int64_t> distances(forward.size(), kUnreachable);
-  std::vector<std::int32_t> open;
-  for (std::size_t s = 0; s < forward.size(); ++s) {
-    const auto state = static_cast<std::int32_t>(s);
-    for (const std::int32_t to : forward[s]) back[static_cast<std::size_t>(to)].push_back(state);
-    if (!automaton.accepts(state)) continue;
-    distances[s] = 0;
-    open.push_back(state);
-  }
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    const auto to = static_cast<std::size_t>(open[i]);
-    for (const std::int32_t from : back[to]) {
-      std::int64_t& distance = distances[static_cast<std::size_t>(from)];
-      if (distance != kUnreachable) continue;
-      distance = distances[to] + 1;
-      open.push_back(from);
-    }
-  }
-  return distances;
-}
 
 }  // namespace
 
@@ -64,11 +37,11 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     before = own;
   }
   const bool every_byte = std::ranges::all_of(single, [](bool there) { return there; });
-  if (every_byte && bytes_.size() * sorted_.size() > kMostSteps) {
-    measure_by_bytes();
-  } else {
-    measure_by_tokens();
-  }
+  std::vector<State> ends;
+  for (State state = 0; std::cmp_less(state, bytes_.size()); ++state)
+    if (accepts(state)) ends.push_back(state);
+  const bool by_bytes = every_byte && bytes_.size() * sorted_.size() > kMostSteps;
+  distances_ = distances_to(std::move(ends), by_bytes ? successors_by_bytes() : successors_by_tokens());
   if (distance(begin()) == kUnreachable)
     throw Error("the tokens of the vocabulary can write no text that fits the constraint");
 }
@@ -92,7 +65,7 @@ template <class Visit> void TokenAutomaton::visit_steps(State state, Visit visit
   }
 }
 
-void TokenAutomaton::measure_by_tokens() {
+std::vector<std::vector<TokenAutomaton::State>> TokenAutomaton::successors_by_tokens() const {
   std::vector<std::vector<std::int32_t>> forward(bytes_.size());
   std::vector<bool> seen(bytes_.size(), false);
   std::vector<State> last_from(bytes_.size(), kDead);  // many tokens share a state, stored once
@@ -111,10 +84,10 @@ void TokenAutomaton::measure_by_tokens() {
       open.push_back(next);
     }
   }
-  distances_ = distances_to_end(bytes_, forward);
+  return forward;
 }
 
-void TokenAutomaton::measure_by_bytes() {
+std::vector<std::vector<TokenAutomaton::State>> TokenAutomaton::successors_by_bytes() const {
   std::vector<std::vector<std::int32_t>> forward(bytes_.size());
   for (std::size_t s = 0; s < bytes_.size(); ++s) {
     for (int byte = 0; byte < 256; ++byte) {
@@ -122,7 +95,7 @@ void TokenAutomaton::measure_by_bytes() {
       if (next != kDead && (forward[s].empty() || forward[s].back() != next)) forward[s].push_back(next);
     }
   }
-  distances_ = distances_to_end(bytes_, forward);
+  return forward;
 }
 
 std::vector<TokenAutomaton::Step> TokenAutomaton::steps(State state) const {

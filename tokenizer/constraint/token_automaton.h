@@ -48,8 +48,8 @@ class TokenAutomaton {
 
  private:
   template <class Visit> void visit_steps(State state, Visit visit) const;
-  void measure_by_tokens();
-  void measure_by_bytes();
+  std::vector<std::vector<State>> successors_by_tokens() const;
+  std::vector<std::vector<State>> successors_by_bytes() const;
 
   ByteAutomaton bytes_;
   std::vector<std::string> tokens_;

@@ -2,10 +2,10 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "data/base/atomic_file.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "tokenizer/files/file_readers.h"
@@ -41,101 +41,26 @@ std::string trimmed(const std::string& text) {
 }
 
 // A sentencepiece model with the ids of a vocab.json: Marian and M2M-100, as without sacremoses.
-class MappedSentencePiece final : public Tokenizer {
+class MappedSentencePiece final : public TokenModel {
  public:
-  // `files` are the names and contents that save() writes. Throws Error naming `what` and a token of the
-  // template, or the unknown token, that the vocabulary lacks.
-  MappedSentencePiece(SentencePieceTokenizer model, MappedVocabulary vocabulary,
-                      std::map<std::string, std::string> files, const std::string& what)
-      : model_(std::move(model)), vocabulary_(std::move(vocabulary)), files_(std::move(files)) {
-    const auto require = [&](const std::string& token) {
-      const auto found = vocabulary_.ids.find(token);
-      if (found == vocabulary_.ids.end()) throw Error(what, ": has no token ", token);
-      return found->second;
-    };
-    unk_id_ = require(vocabulary_.roles.at(SpecialToken::unk));
-    TokenId last = 0;
-    for (const auto& [text, id] : vocabulary_.ids) last = std::max(last, id);
-    texts_.resize(static_cast<std::size_t>(last) + 1);
-    is_special_.resize(texts_.size());
-    for (const auto& [text, id] : vocabulary_.ids) texts_[static_cast<std::size_t>(id)] = text;
-    std::vector<VocabularyEntry> special;
-    for (const std::string& token : vocabulary_.special) {
-      special.push_back({token, require(token)});
-      is_special_[static_cast<std::size_t>(special.back().id)] = true;
+  MappedSentencePiece(SentencePieceTokenizer model, MappedVocabulary vocabulary, TokenId unk_id)
+      : model_(std::move(model)), vocabulary_(std::move(vocabulary)), unk_id_(unk_id) {}
+
+  void encode(std::string_view text, TokenIds& ids, std::vector<ByteRange>* ranges) const override {
+    std::uint32_t begin = 0;
+    if (vocabulary_.reads_codes && text.starts_with(">>") && text.find("<<") != text.npos) {
+      begin = static_cast<std::uint32_t>(text.find("<<") + 2);
+      ids.push_back(id_of(std::string(text.substr(0, begin))));
+      if (ranges != nullptr) ranges->push_back({0, begin});
+      text.remove_prefix(begin);
     }
-    special_ = trie_of(special);
-    TokenIds before, after;
-    for (const std::string& token : vocabulary_.before) before.push_back(require(token));
-    for (const std::string& token : vocabulary_.after) after.push_back(require(token));
-    template_ = template_of("before A after", "before A B after", {{"before", before}, {"after", after}});
-  }
-
-  std::shared_ptr<const Tokenizer> target;  // of texts in the language that Marian writes
-  std::string_view kind() const override { return "sentencepiece"; }
-  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(texts_.size()); }
-  Encoding tokenize(std::string_view text, const EncodeOptions&, bool) const override {
-    require_utf8(text, "the text");
-    TokenIds ids;
-    std::size_t begin = 0;
-    for (std::size_t at = 0; at < text.size();) {
-      const ByteTrie::Match special = special_.longest(ByteTrie::kRoot, text.substr(at));
-      if (special.size == 0) {
-        ++at;
-        continue;
-      }
-      if (at > begin) encode_part(text.substr(begin, at - begin), ids);
-      ids.push_back(special.id);
-      begin = at += special.size;
-    }
-    if (begin < text.size()) encode_part(text.substr(begin), ids);
-    return {.ids = std::move(ids)};
-  }
-
-  std::string token_text(TokenId id) const override {
-    require_id(id, vocab_size());
-    return texts_[static_cast<std::size_t>(id)];
-  }
-
-  std::optional<TokenId> role_id(SpecialToken role) const override {
-    const auto found = vocabulary_.roles.find(role);
-    if (found == vocabulary_.roles.end() || !vocabulary_.ids.contains(found->second)) return std::nullopt;
-    return vocabulary_.ids.at(found->second);
-  }
-
-  void save(const std::filesystem::path& directory) const override {
-    for (const auto& [name, content] : files_) write_file(directory / name, content);
-  }
-
- protected:
-  const EncodingTemplate& encoding_template() const override { return template_; }
-
-  std::string text_of(std::span<const TokenId> ids, bool skips_special) const override {
-    std::string text, pieces;
-    for (const TokenId id : ids) {
-      require_id(id, vocab_size());
-      const auto place = static_cast<std::size_t>(id);
-      if (!is_special_[place]) {
-        pieces += texts_[place];
-      } else if (!skips_special) {
-        // Marian's class adds a space after each.
-        text += joined_pieces(pieces) + texts_[place] + (vocabulary_.reads_codes ? " " : "");
-        pieces.clear();
-      }
-    }
-    return trimmed(text + joined_pieces(pieces));
+    for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
+    if (ranges == nullptr) return;
+    for (const ByteRange range : model_.encode(text, EncodeOptions{}).offsets)
+      ranges->push_back({begin + range.begin, begin + range.end});
   }
 
  private:
-  void encode_part(std::string_view text, TokenIds& ids) const {
-    if (vocabulary_.reads_codes && text.starts_with(">>") && text.find("<<") != text.npos) {
-      const std::size_t end = text.find("<<") + 2;
-      ids.push_back(id_of(std::string(text.substr(0, end))));
-      text.remove_prefix(end);
-    }
-    for (const std::string& piece : model_.pieces(text)) ids.push_back(id_of(piece));
-  }
-
   TokenId id_of(const std::string& token) const {
     const auto found = vocabulary_.ids.find(token);
     return found == vocabulary_.ids.end() ? unk_id_ : found->second;
@@ -143,13 +68,23 @@ class MappedSentencePiece final : public Tokenizer {
 
   SentencePieceTokenizer model_;
   MappedVocabulary vocabulary_;
-  std::map<std::string, std::string> files_;
-  std::vector<std::string> texts_;  // by id; "" for unused ids
-  std::vector<bool> is_special_;
-  ByteTrie special_;
-  TokenId unk_id_ = 0;
-  EncodingTemplate template_;
+  TokenId unk_id_;
 };
+
+// Marian's class adds a space after each special token.
+TokenDecoder piece_decoder(const MappedVocabulary& vocabulary) {
+  return [special = vocabulary.special, space = vocabulary.reads_codes ? " " : ""](auto& tokens) {
+    std::string text, pieces;
+    for (const std::string& token : tokens) {
+      if (std::ranges::count(special, token) == 0) {
+        pieces += token;
+      } else {
+        text += joined_pieces(std::exchange(pieces, {})) + token + space;
+      }
+    }
+    tokens = {trimmed(text + joined_pieces(pieces))};
+  };
+}
 
 // Sets the roles, from files or the class's defaults, and the special tokens: theirs and others.
 void set_roles(const fs::path& directory, const TokenizerSettings& settings,
@@ -171,12 +106,31 @@ void set_roles(const fs::path& directory, const TokenizerSettings& settings,
   }
 }
 
-std::unique_ptr<MappedSentencePiece> mapped(const fs::path& path, const TokenizerSettings& settings,
-                                            MappedVocabulary vocabulary,
-                                            const std::vector<std::string>& names) {
-  return std::make_unique<MappedSentencePiece>(SentencePieceTokenizer::load(path), std::move(vocabulary),
-                                               tokenizer_files(settings, path.parent_path(), names),
-                                               (path.parent_path() / "vocab.json").string());
+// Throws Error naming a token of the template, or the unknown token, that the vocabulary lacks.
+Pipeline mapped(const fs::path& path, MappedVocabulary vocabulary) {
+  Pipeline pipeline{.kind = "sentencepiece"};
+  for (const auto& [text, id] : vocabulary.ids) pipeline.vocabulary.push_back({text, id});
+  TokenRegistry registry(pipeline);
+  for (const std::string& token : vocabulary.special) registry.add(special_token(token));
+  for (const auto& [role, token] : vocabulary.roles)
+    if (const auto id = registry.find(token)) pipeline.roles[role] = *id;
+  const auto ids_of = [&](const std::vector<std::string>& tokens) {
+    TokenIds ids;
+    for (const std::string& token : tokens) {
+      const auto id = registry.find(token);
+      if (!id) throw Error((path.parent_path() / "vocab.json").string(), ": has no token ", token);
+      ids.push_back(*id);
+    }
+    return ids;
+  };
+  const TokenId unk_id = ids_of({vocabulary.roles.at(SpecialToken::unk)})[0];
+  pipeline.encoding_template =
+      template_of("before A after", "before A B after",
+                  {{"before", ids_of(vocabulary.before)}, {"after", ids_of(vocabulary.after)}});
+  pipeline.decoder = piece_decoder(vocabulary);
+  pipeline.model = std::make_shared<MappedSentencePiece>(SentencePieceTokenizer::load(path),
+                                                         std::move(vocabulary), unk_id);
+  return pipeline;
 }
 
 }  // namespace
@@ -190,15 +144,16 @@ std::unique_ptr<Tokenizer> read_marian(const fs::path& path, TokenizerSettings s
             vocabulary);
   vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
   vocabulary.reads_codes = true;
-  auto tokenizer = mapped(path, settings, std::move(vocabulary), {"source.spm", "target.spm", "vocab.json"});
+  Pipeline pipeline = mapped(path, std::move(vocabulary));
   if (path.filename() == "source.spm")
-    tokenizer->target = read_marian(path.parent_path() / "target.spm", settings);
-  return tokenizer;
+    pipeline.target = read_marian(path.parent_path() / "target.spm", settings);
+  return tokenizer_of(std::move(pipeline), settings, path, {"target.spm", "vocab.json"});
 }
 
 TokenIds encode_target(const Tokenizer& tokenizer, std::string_view text) {
-  const auto* mapped = dynamic_cast<const MappedSentencePiece*>(&tokenizer);
-  if (mapped != nullptr && mapped->target) return mapped->target->encode(text, EncodeOptions{}).ids;
+  const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer);
+  if (pipeline != nullptr && pipeline->target() != nullptr)
+    return pipeline->target()->encode(text, EncodeOptions{}).ids;
   for (const TokenId id : tokenizer.encode("", EncodeOptions{}).ids)
     if (!tokenizer.has_role(id))
       throw Error("the tokenizer puts ", tokenizer.token_text(id), " beside texts, which is the language of ",
@@ -232,7 +187,7 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
   const nlohmann::json source = json.value("src_lang", nlohmann::json());
   vocabulary.before = {"__" + (source.is_string() ? source.get<std::string>() : "en") + "__"};
   vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
-  return mapped(path, settings, std::move(vocabulary), {"sentencepiece.bpe.model", "vocab.json"});
+  return tokenizer_of(mapped(path, std::move(vocabulary)), settings, path, {"vocab.json"});
 }
 
 }  // namespace zoo

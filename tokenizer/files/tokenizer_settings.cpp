@@ -257,18 +257,12 @@ void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline) {
   pipeline.cleans_up_spaces = settings.clean_up_tokenization_spaces.value_or(false) && !is_bpe;
 }
 
-PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings, const fs::path& directory,
-                                         const std::vector<std::string>& names) {
-  PipelineTokenizer::Files files = settings.files;
-  for (const std::string& name : names) files[name] = read_model_file(directory / name);
-  return files;
-}
-
 std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
                                                 const fs::path& file, std::vector<std::string> others) {
   others.push_back(file.filename().string());
-  return std::make_unique<PipelineTokenizer>(std::move(pipeline),
-                                             tokenizer_files(settings, file.parent_path(), others));
+  PipelineTokenizer::Files files = settings.files;
+  for (const std::string& name : others) files[name] = read_model_file(file.parent_path() / name);
+  return std::make_unique<PipelineTokenizer>(std::move(pipeline), std::move(files));
 }
 
 }  // namespace zoo

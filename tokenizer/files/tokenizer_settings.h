@@ -76,11 +76,6 @@ struct TokenizerSettings {
 /// Adds the special tokens and the template to the pipeline, in the order of transformers.
 void apply_settings(const TokenizerSettings& settings, Pipeline& pipeline);
 
-/// The settings files and the files `names` of the directory.
-PipelineTokenizer::Files tokenizer_files(const TokenizerSettings& settings,
-                                         const std::filesystem::path& directory,
-                                         const std::vector<std::string>& names);
-
 /// A tokenizer that saves the settings files, this file and `others` beside it.
 std::unique_ptr<PipelineTokenizer> tokenizer_of(Pipeline pipeline, const TokenizerSettings& settings,
                                                 const std::filesystem::path& file,

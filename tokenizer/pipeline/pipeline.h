@@ -117,6 +117,8 @@ struct Pipeline {
   std::optional<BertNormalizerOptions> bert;
   /// Set if there is no normalizer and the pre-tokenizer only splits by this pattern.
   std::optional<SplitPattern> only_splits;
+  /// Of texts in the language that a translator writes, if it is another tokenizer: Marian's.
+  std::shared_ptr<const Tokenizer> target;
 };
 
 /// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`. The pipeline

@@ -24,6 +24,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::optional<TokenId> role_id(SpecialToken role) const override;
   bool marks_subwords() const override { return pipeline_.marks_subwords; }
   const std::vector<AddedToken>& added_tokens() const { return pipeline_.added_tokens; }
+  const Tokenizer* target() const { return pipeline_.target.get(); }
   void lowercase_texts() override;
   void save(const std::filesystem::path& directory) const override;
 

@@ -23,13 +23,6 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
     return strip_decoder(section.character("content", ' '),
                          static_cast<std::size_t>(section.count("start", 0)),
                          static_cast<std::size_t>(section.count("stop", 0)));
-  if (type == "Sequence") {
-    std::vector<TokenDecoder> decoders;
-    const std::vector<JsonSection> parts = section.sections("decoders");
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      decoders.push_back(read(parts[i], is_last && i + 1 == parts.size()));
-    return in_sequence(std::move(decoders));
-  }
   fail_unknown_type(
       section, "decoder",
       "WordPiece, ByteLevel, Metaspace, BPEDecoder, ByteFallback, Fuse, Replace, Strip, Sequence");
@@ -38,7 +31,11 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
 }  // namespace
 
 void read_decoder(const JsonSection& root, Pipeline& pipeline) {
-  if (root.find("decoder") != nullptr) pipeline.decoder = read(root.section("decoder"), true);
+  if (root.find("decoder") == nullptr) return;
+  const std::vector<JsonSection> parts = all_parts(root.section("decoder"), "decoders");
+  std::vector<TokenDecoder> decoders;
+  for (std::size_t i = 0; i < parts.size(); ++i) decoders.push_back(read(parts[i], i + 1 == parts.size()));
+  pipeline.decoder = in_sequence(std::move(decoders));
 }
 
 }  // namespace zoo

@@ -28,7 +28,7 @@ Normalizer read_precompiled(const JsonSection& section) {
 
 bool is_bert(std::string_view type) { return type == "BertNormalizer" || type == "Bert"; }
 
-Normalizer read_one(const JsonSection& section, const std::string& type) {
+Normalizer read(const JsonSection& section, const std::string& type) {
   if (is_bert(type)) return bert_normalizer(read_bert(section));
   if (type == "NFC") return normal_form(NormalForm::nfc);
   if (type == "NFD") return normal_form(NormalForm::nfd);
@@ -49,25 +49,18 @@ Normalizer read_one(const JsonSection& section, const std::string& type) {
       "ByteLevel, Precompiled, Sequence");
 }
 
-Normalizer read(const JsonSection& section) {
-  const std::string type = section.text("type");
-  if (type != "Sequence") return named_normalizer("the normalizer " + type, read_one(section, type));
-  std::vector<Normalizer> normalizers;
-  for (const JsonSection& part : section.sections("normalizers")) normalizers.push_back(read(part));
-  return in_sequence(std::move(normalizers));
-}
-
 }  // namespace
 
 void read_normalizer(const JsonSection& root, Pipeline& pipeline) {
   if (root.find("normalizer") == nullptr) return;
   const JsonSection section = root.section("normalizer");
-  pipeline.normalizer = read(section);
-  pipeline.lowercases = section.text("type") == "Lowercase";
-  if (section.text("type") == "Sequence") {
-    for (const JsonSection& part : section.sections("normalizers"))
-      pipeline.lowercases = pipeline.lowercases || part.text("type") == "Lowercase";
+  std::vector<Normalizer> normalizers;
+  for (const JsonSection& part : all_parts(section, "normalizers")) {
+    const std::string type = part.text("type");
+    normalizers.push_back(named_normalizer("the normalizer " + type, read(part, type)));
+    pipeline.lowercases = pipeline.lowercases || type == "Lowercase";
   }
+  pipeline.normalizer = in_sequence(std::move(normalizers));
   if (is_bert(section.text("type"))) pipeline.bert = read_bert(section);
 }
 

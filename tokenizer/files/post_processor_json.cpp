@@ -76,13 +76,6 @@ bool read(const JsonSection& processor, std::string& joined_by, Pipeline& pipeli
   } else if (type == "RobertaProcessing") {
     set_trimming(processor, joined_by, pipeline);
     pipeline.encoding_template = roberta_template(named_id(processor, "cls"), named_id(processor, "sep"));
-  } else if (type == "Sequence") {
-    int templates = 0;
-    for (const JsonSection& part : processor.sections("processors"))
-      templates += read(part, joined_by, pipeline) ? 1 : 0;
-    if (templates > 1)
-      processor.fail("processors", "has more than one that adds tokens, which is not supported");
-    return templates > 0;
   } else {
     fail_unknown_type(processor, "post-processor",
                       "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
@@ -94,8 +87,13 @@ bool read(const JsonSection& processor, std::string& joined_by, Pipeline& pipeli
 }  // namespace
 
 void read_post_processor(const JsonSection& root, Pipeline& pipeline) {
+  if (root.find("post_processor") == nullptr) return;
+  const JsonSection section = root.section("post_processor");
   std::string joined_by;
-  if (root.find("post_processor") != nullptr) read(root.section("post_processor"), joined_by, pipeline);
+  int templates = 0;
+  for (const JsonSection& part : all_parts(section, "processors"))
+    templates += read(part, joined_by, pipeline) ? 1 : 0;
+  if (templates > 1) section.fail("processors", "has more than one that adds tokens, which is not supported");
 }
 
 }  // namespace zoo

@@ -36,24 +36,16 @@ class PreTokenizerReader {
  public:
   PreTokenizerReader(const JsonSection& root, Pipeline& pipeline) : pipeline_(pipeline) {
     const JsonSection section = root.section("pre_tokenizer");
-    flatten(section);
+    const std::vector<JsonSection> sections = all_parts(section, "pretokenizers");
     std::vector<PreTokenizer> parts;
-    for (std::size_t i = 0; i < sections_.size(); ++i)
-      parts.push_back(read(sections_[i], i + 1 == sections_.size()));
-    pipeline.pre_tokenizer = parts.size() == 1 ? std::move(parts[0]) : in_sequence(std::move(parts));
+    for (std::size_t i = 0; i < sections.size(); ++i)
+      parts.push_back(read(sections[i], i + 1 == sections.size()));
+    pipeline.pre_tokenizer = in_sequence(std::move(parts));
     if (section.text("type") != "BertPreTokenizer") pipeline.bert.reset();
     if (!only_splits_) pipeline.only_splits.reset();
   }
 
  private:
-  void flatten(const JsonSection& section) {
-    if (section.text("type") != "Sequence") {
-      sections_.push_back(section);
-      return;
-    }
-    for (const JsonSection& part : section.sections("pretokenizers")) flatten(part);
-  }
-
   PreTokenizer read(const JsonSection& section, bool is_last) {
     const std::string type = section.text("type");
     if (type == "Split") return read_split(section);
@@ -114,7 +106,6 @@ class PreTokenizerReader {
   }
 
   Pipeline& pipeline_;
-  std::vector<JsonSection> sections_;
   bool only_splits_ = true;
 };
 

@@ -210,6 +210,14 @@ json parts_of(const json& root, const char* key, const char* parts) {
   return is_sequence ? section.value(parts, json::array()) : json::array({section});
 }
 
+std::vector<JsonSection> all_parts(const JsonSection& section, const char* parts) {
+  if (section.text("type") != "Sequence") return {section};
+  std::vector<JsonSection> all;
+  for (const JsonSection& part : section.sections(parts))
+    for (const JsonSection& inner : all_parts(part, parts)) all.push_back(inner);
+  return all;
+}
+
 void fail_unknown_type(const JsonSection& section, std::string_view what, std::string_view known) {
   section.fail("type", "is ", section.text("type"), ", a ", what, " that is not supported: expected one of ",
                known);

@@ -32,6 +32,9 @@ void read_decoder(const JsonSection& root, Pipeline& pipeline);
 /// The parts of a section, which a Sequence has under the key `parts`; others are one part, null is none.
 nlohmann::json parts_of(const nlohmann::json& root, const char* key, const char* parts);
 
+/// The same of a section that is there; those of a Sequence inside a Sequence stand in its place.
+std::vector<JsonSection> all_parts(const JsonSection& section, const char* parts);
+
 /// The merges of a section "model": "a b", or ["a", "b"] in newer files.
 MergePairs read_merges(const JsonSection& model);
 

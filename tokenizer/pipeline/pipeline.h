@@ -39,6 +39,7 @@ TokenDecoder strip_decoder(char32_t character, std::size_t start, std::size_t st
 
 /// Normalizers, pre-tokenizers or decoders, one after another.
 template <class Text> std::function<void(Text&)> in_sequence(std::vector<std::function<void(Text&)>> parts) {
+  if (parts.size() == 1) return std::move(parts[0]);
   return [parts = std::move(parts)](Text& text) {
     for (const auto& part : parts) part(text);
   };

@@ -86,9 +86,8 @@ void Renderer::print_generated(const Statements& body, Frame& frame) {
 Value Renderer::captured(const Statements& body, Frame& frame) {
   std::string outside = std::exchange(output_, {});
   Frame inner{&frame, {}};
-  ++captures_;
+  const Nesting capture(captures_);
   run(body, inner);
-  --captures_;
   return heap_.text(std::exchange(output_, std::move(outside)));
 }
 

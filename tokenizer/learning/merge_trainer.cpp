@@ -7,7 +7,6 @@
 #include <set>
 
 #include "data/base/error.h"
-#include "tokenizer/pipeline/flat_table.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -214,15 +213,6 @@ class MergeLearner {
 };
 
 }  // namespace
-
-void WordCounts::add(std::string_view word, std::int64_t times) {
-  const auto found = counts_.find(word);
-  if (found != counts_.end()) {
-    found->second += times;
-  } else {
-    counts_.emplace(word, times);
-  }
-}
 
 void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
                             const std::function<void(std::string_view line)>& take) {

@@ -5,29 +5,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "tokenizer/pipeline/flat_table.h"
 #include "tokenizer/token_id.h"
 
 namespace zoo {
 
 /// The number of times each word occurs in a training text, the only input of the trainers.
-class WordCounts {
- public:
-  void add(std::string_view word, std::int64_t times = 1);
-  auto begin() const { return counts_.begin(); }
-  auto end() const { return counts_.end(); }
-
- private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
-  };
-
-  std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
-};
+using WordCounts = TextTable<std::int64_t>;
 
 /// Reports training progress: first "bytes" of the text read, then "tokens" learnt.
 using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;

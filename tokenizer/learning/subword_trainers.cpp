@@ -21,10 +21,13 @@ using nlohmann::json;
 WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) {
   WordCounts raw;
   for_each_training_line(text, options.on_progress, [&](std::string_view line) {
-    split_words(options.pattern, line, [&](std::string_view word) { raw.add(word); });
+    split_words(options.pattern, line, [&](std::string_view word) {
+      if (const auto known = raw.find(word); known != raw.end()) ++known->second;
+      else raw.emplace(word, 1);
+    });
   });
   WordCounts words;
-  for (const auto& [word, count] : raw) words.add(to_byte_level(word), count);
+  for (const auto& [word, count] : raw) words[to_byte_level(word)] += count;
   return words;
 }
 
@@ -53,14 +56,14 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
   for_each_training_line(text, options.on_progress, [&](std::string_view line) {
     of_line.clear();
     if (bert_words.split(line, [&](std::string_view word) { of_line.emplace_back(word); })) {
-      for (const std::string& word : of_line) words.add(word);
+      for (const std::string& word : of_line) ++words[word];
       return;
     }
     SplitText split{AlignedText(line, 0, /*tracks=*/false), {}};
     normalize(split.text);
     split.words = {{0, static_cast<std::uint32_t>(split.text.text.size())}};
     pre_tokenize(split);
-    for (const Word& word : split.words) words.add(split.view(word));
+    for (const Word& word : split.words) ++words[std::string(split.view(word))];
   });
   return words;
 }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "tokenizer/pipeline/flat_table.h"
@@ -76,11 +75,6 @@ class BpeModel final : public TokenModel {
   std::optional<TokenId> token_id(std::string_view token) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-
   static constexpr TokenId kUnknown = CharacterIds::kNone;
 
   TokenId require_token(std::string_view token, std::string_view asked_by) const;
@@ -97,8 +91,8 @@ class BpeModel final : public TokenModel {
                      std::vector<ByteRange>& ranges) const;
 
   BpeOptions options_;
-  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> vocabulary_;
-  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> words_;  // for ignore_merges
+  TextTable<TokenId> vocabulary_;
+  TextTable<TokenId> words_;              // for ignore_merges
   std::vector<CharacterIds> characters_;  // of bytes if byte_level; indexed by place_in_word
   std::array<TokenId, 256> fallback_bytes_;
   std::optional<TokenId> unk_id_;

@@ -3,6 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -67,6 +71,13 @@ template <class Value> class FlatTable {
   std::size_t size_ = 0;
   int shift_ = 0;
 };
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+/// Values by text, which a view finds without a copy.
+template <class Value> using TextTable = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
 /// The ids of single characters.
 class CharacterIds {

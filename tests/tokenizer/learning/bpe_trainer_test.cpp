@@ -13,7 +13,7 @@ using Tokens = std::vector<std::string>;
 LearntMerges learn(const std::vector<std::pair<std::string, int>>& words,
                    const MergeTrainerOptions& options) {
   WordCounts counts;
-  for (const auto& [word, count] : words) counts.add(word, count);
+  for (const auto& [word, count] : words) counts[word] += count;
   return learn_merges(counts, options);
 }
 

@@ -32,25 +32,15 @@ MetaspaceOptions read_metaspace(const JsonSection& section) {
   return options;
 }
 
-class PreTokenizerReader {
- public:
-  PreTokenizerReader(const JsonSection& root, Pipeline& pipeline) : pipeline_(pipeline) {
-    const JsonSection section = root.section("pre_tokenizer");
-    const std::vector<JsonSection> sections = all_parts(section, "pretokenizers");
-    std::vector<PreTokenizer> parts;
-    for (std::size_t i = 0; i < sections.size(); ++i)
-      parts.push_back(read(sections[i], i + 1 == sections.size()));
-    pipeline.pre_tokenizer = in_sequence(std::move(parts));
-    if (section.text("type") != "BertPreTokenizer") pipeline.bert.reset();
-    if (!only_splits_) pipeline.only_splits.reset();
-  }
+struct PreTokenizerReader {
+  Pipeline& pipeline;
+  bool only_splits = true;
 
- private:
   PreTokenizer read(const JsonSection& section, bool is_last) {
     const std::string type = section.text("type");
     if (type == "Split") return read_split(section);
     if (type == "ByteLevel") return read_byte_level(section, is_last);
-    only_splits_ = false;
+    only_splits = false;
     if (type == "BertPreTokenizer") return bert_pre_tokenizer();
     if (type == "Whitespace") return whitespace_pre_tokenizer();
     if (type == "WhitespaceSplit") return whitespace_split_pre_tokenizer();
@@ -59,13 +49,12 @@ class PreTokenizerReader {
     if (type == "Digits") return digits_pre_tokenizer(section.flag("individual_digits", false));
     if (type == "Metaspace") {
       const MetaspaceOptions options = read_metaspace(section);
-      pipeline_.needs_source = pipeline_.needs_source || options.prepend == MetaspaceOptions::Prepend::first;
+      pipeline.needs_source = pipeline.needs_source || options.prepend == MetaspaceOptions::Prepend::first;
       return metaspace_pre_tokenizer(options);
     }
-    if (type == "CharDelimiterSplit") {
-      std::string delimiter = section.text("delimiter");
-      return split_pre_tokenizer(TextPattern::literal(std::move(delimiter)), SplitBehavior::removed, false);
-    }
+    if (type == "CharDelimiterSplit")
+      return split_pre_tokenizer(TextPattern::literal(section.text("delimiter")), SplitBehavior::removed,
+                                 /*invert=*/false);
     fail_unknown_type(
         section, "pre-tokenizer",
         "BertPreTokenizer, Whitespace, WhitespaceSplit, ByteLevel, Metaspace, Punctuation, Digits, Split, "
@@ -73,8 +62,8 @@ class PreTokenizerReader {
   }
 
   void set_split(SplitPattern pattern) {
-    only_splits_ = only_splits_ && !pipeline_.only_splits;
-    pipeline_.only_splits = pattern;
+    only_splits = only_splits && !pipeline.only_splits;
+    pipeline.only_splits = pattern;
   }
 
   PreTokenizer read_split(const JsonSection& section) {
@@ -89,7 +78,7 @@ class PreTokenizerReader {
       set_split(*known);
       return split_pre_tokenizer(*known);
     }
-    only_splits_ = false;
+    only_splits = false;
     return split_pre_tokenizer(read_pattern(section, "pattern"), behavior, invert);
   }
 
@@ -98,15 +87,12 @@ class PreTokenizerReader {
     options.add_prefix_space = section.flag("add_prefix_space", true);
     options.use_regex = section.flag("use_regex", true);
     if (options.use_regex) set_split(SplitPattern::gpt2);
-    if (options.add_prefix_space || !is_last) only_splits_ = false;
-    pipeline_.model_reads_bytes = is_last && pipeline_.kind == "bpe";
-    options.maps_bytes = !pipeline_.model_reads_bytes;
-    if (options.maps_bytes) only_splits_ = false;
+    if (options.add_prefix_space || !is_last) only_splits = false;
+    pipeline.model_reads_bytes = is_last && pipeline.kind == "bpe";
+    options.maps_bytes = !pipeline.model_reads_bytes;
+    if (options.maps_bytes) only_splits = false;
     return byte_level_pre_tokenizer(options);
   }
-
-  Pipeline& pipeline_;
-  bool only_splits_ = true;
 };
 
 }  // namespace
@@ -115,7 +101,15 @@ void read_pre_tokenizer(const JsonSection& root, Pipeline& pipeline) {
   if (root.find("pre_tokenizer") == nullptr) {
     pipeline.bert.reset();
   } else {
-    PreTokenizerReader(root, pipeline);
+    const JsonSection section = root.section("pre_tokenizer");
+    const std::vector<JsonSection> sections = all_parts(section, "pretokenizers");
+    PreTokenizerReader reader{pipeline};
+    std::vector<PreTokenizer> parts;
+    for (std::size_t i = 0; i < sections.size(); ++i)
+      parts.push_back(reader.read(sections[i], i + 1 == sections.size()));
+    pipeline.pre_tokenizer = in_sequence(std::move(parts));
+    if (section.text("type") != "BertPreTokenizer") pipeline.bert.reset();
+    if (!reader.only_splits) pipeline.only_splits.reset();
   }
   if (pipeline.normalizer) pipeline.only_splits.reset();
 }

@@ -76,16 +76,6 @@ std::unique_ptr<Tokenizer> read_char(const JsonSection& root) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-// True if each of the 256 bytes has its value as its id.
-bool is_byte_vocabulary(const json& vocabulary) {
-  if (vocabulary.size() != 256) return false;
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    const auto found = vocabulary.find(utf8_of(byte_level_character(static_cast<unsigned char>(byte))));
-    if (found == vocabulary.end() || *found != byte) return false;
-  }
-  return true;
-}
-
 bool is_byte(const JsonSection& root) {
   if (!is_plain_vocabulary(root) || root.type_of("pre_tokenizer") != "ByteLevel") return false;
   const JsonSection pre_tokenizer = root.section("pre_tokenizer");
@@ -94,7 +84,7 @@ bool is_byte(const JsonSection& root) {
   const std::string post_processor = root.type_of("post_processor");
   return (post_processor == "none" || post_processor == "ByteLevel") &&
          root.type_of("decoder") == "ByteLevel" && !pre_tokenizer.flag("add_prefix_space", true) &&
-         is_byte_vocabulary(root.section("model").require("vocab", JsonType::object));
+         root.section("model").require("vocab", JsonType::object) == vocabulary_json(byte_level_alphabet());
 }
 
 void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {

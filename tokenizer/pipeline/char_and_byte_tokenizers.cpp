@@ -99,13 +99,10 @@ std::string ByteTokenizer::text_of(std::span<const TokenId> ids, bool) const {
 }
 
 void ByteTokenizer::save(const std::filesystem::path& directory) const {
-  std::vector<std::string> pieces(256);
-  for (std::size_t byte = 0; byte < pieces.size(); ++byte)
-    append_utf8(pieces[byte], byte_level_character(static_cast<unsigned char>(byte)));
   // The decoder ignores its settings; these are the values that `tokenizers` writes.
   write_tokenizer_json(directory, {{"pre_tokenizer", byte_level_json(false, true, false)},
                                    {"decoder", byte_level_json(true, true, true)},
-                                   {"model", bpe_model_json(pieces, json::array())}});
+                                   {"model", bpe_model_json(byte_level_alphabet(), json::array())}});
   write_json(directory / "tokenizer_config.json", fast_tokenizer_config());
 }
 

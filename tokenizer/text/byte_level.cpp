@@ -37,6 +37,13 @@ std::optional<unsigned char> byte_level_byte(char32_t character) {
   return static_cast<unsigned char>(bytes[character]);
 }
 
+std::vector<std::string> byte_level_alphabet() {
+  std::vector<std::string> characters;
+  for (int byte = 0; byte < 256; ++byte)
+    characters.push_back(utf8_of(byte_level_character(static_cast<unsigned char>(byte))));
+  return characters;
+}
+
 std::string to_byte_level(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size() * 2);

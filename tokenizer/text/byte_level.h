@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zoo {
 
@@ -12,6 +13,9 @@ char32_t byte_level_character(unsigned char byte);
 
 /// The inverse; nothing for a character outside that alphabet.
 std::optional<unsigned char> byte_level_byte(char32_t character);
+
+/// The characters of the bytes 0 to 255, as UTF-8.
+std::vector<std::string> byte_level_alphabet();
 
 /// " the" to "Ġthe".
 std::string to_byte_level(std::string_view bytes);

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 struct MappedVocabulary {
   std::unordered_map<std::string, TokenId> ids;  // of pieces and special tokens
   std::vector<std::string> special;              // split the text before the model runs; skipped by decode
-  std::map<SpecialToken, std::string> roles;     // unk must be one
-  std::vector<std::string> before, after;        // special tokens around each text
+  std::map<SpecialToken, std::string> roles;     // unk is one, and eos, which ends each text
+  std::string language;                          // the token before each text; "": none
   // A text may begin with a code between ">>" and "<<", such as a language, which is one token (Marian).
   bool reads_codes = false;
 };
@@ -114,19 +114,17 @@ Pipeline mapped(const fs::path& path, MappedVocabulary vocabulary) {
   for (const std::string& token : vocabulary.special) registry.add(special_token(token));
   for (const auto& [role, token] : vocabulary.roles)
     if (const auto id = registry.find(token)) pipeline.roles[role] = *id;
-  const auto ids_of = [&](const std::vector<std::string>& tokens) {
-    TokenIds ids;
-    for (const std::string& token : tokens) {
-      const auto id = registry.find(token);
-      if (!id) throw Error((path.parent_path() / "vocab.json").string(), ": has no token ", token);
-      ids.push_back(*id);
-    }
-    return ids;
+  const auto id_of = [&](const std::string& token) {
+    const auto id = registry.find(token);
+    if (!id) throw Error((path.parent_path() / "vocab.json").string(), ": has no token ", token);
+    return *id;
   };
-  const TokenId unk_id = ids_of({vocabulary.roles.at(SpecialToken::unk)})[0];
+  const TokenId unk_id = id_of(vocabulary.roles.at(SpecialToken::unk));
+  TokenIds language;
+  if (!vocabulary.language.empty()) language.push_back(id_of(vocabulary.language));
   pipeline.encoding_template =
-      template_of("before A after", "before A B after",
-                  {{"before", ids_of(vocabulary.before)}, {"after", ids_of(vocabulary.after)}});
+      template_of("language A eos", "language A B eos",
+                  {{"language", language}, {"eos", {id_of(vocabulary.roles.at(SpecialToken::eos))}}});
   pipeline.decoder = piece_decoder(vocabulary);
   pipeline.model = std::make_shared<MappedSentencePiece>(SentencePieceTokenizer::load(path),
                                                          std::move(vocabulary), unk_id);
@@ -142,7 +140,6 @@ std::unique_ptr<Tokenizer> read_marian(const fs::path& path, TokenizerSettings s
   set_roles(path.parent_path(), settings,
             {{SpecialToken::unk, "<unk>"}, {SpecialToken::eos, "</s>"}, {SpecialToken::pad, "<pad>"}},
             vocabulary);
-  vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
   vocabulary.reads_codes = true;
   Pipeline pipeline = mapped(path, std::move(vocabulary));
   if (path.filename() == "source.spm")
@@ -185,8 +182,7 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
              {SpecialToken::pad, "<pad>"}},
             vocabulary);
   const nlohmann::json source = json.value("src_lang", nlohmann::json());
-  vocabulary.before = {"__" + (source.is_string() ? source.get<std::string>() : "en") + "__"};
-  vocabulary.after = {vocabulary.roles.at(SpecialToken::eos)};
+  vocabulary.language = "__" + (source.is_string() ? source.get<std::string>() : "en") + "__";
   return tokenizer_of(mapped(path, std::move(vocabulary)), settings, path, {"vocab.json"});
 }
 

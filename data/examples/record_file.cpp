@@ -1,7 +1,6 @@
 #include "data/examples/record_file.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -108,9 +107,8 @@ FieldError unknown_header(const std::string& where, const std::vector<std::strin
 }
 
 bool is_name(std::string_view text) {
-  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, [&](char c) {
-    return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return !text.empty() && is_ascii_letter(text[0]) && std::ranges::all_of(text, [](char c) {
+    return is_ascii_letter(c) || is_ascii_digit(c) || c == '_';
   });
 }
 

@@ -143,7 +143,7 @@ class Parser {
 
   std::optional<int> number() {
     std::optional<int> value;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+    while (at_ < text_.size() && is_ascii_digit(text_[at_])) {
       value = value.value_or(0) * 10 + (text_[at_++] - '0');
       if (*value > kLargestCount) refuse("a count above " + std::to_string(kLargestCount));
     }
@@ -186,20 +186,16 @@ class Parser {
       case 'u': return one(is_python() ? hexadecimal(4) : unicode_escape());
       default: break;
     }
-    if (letter == '0' && (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9')) return {{0, 0}};
+    if (letter == '0' && (at_ == text_.size() || !is_ascii_digit(text_[at_]))) return {{0, 0}};
     if (letter == 'U' && is_python()) return one(hexadecimal(8));
     if (letter == 'a' && is_python()) return {{'\a', '\a'}};
-    if (letter == 'c' && !is_python() && at_ < text_.size() && is_letter(text_[at_]))
+    if (letter == 'c' && !is_python() && at_ < text_.size() && is_ascii_letter(text_[at_]))
       return one(text_[at_++] % 32);
-    if (is_letter(letter) || (letter >= '0' && letter <= '9')) {
+    if (is_ascii_letter(letter) || is_ascii_digit(letter)) {
       --at_;
       refuse(std::string("\\") + letter + ", which is not supported,");
     }
     return one(static_cast<unsigned char>(letter) < 0x80 ? letter : next_code_point(text_, at_));
-  }
-
-  static bool is_letter(char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
   }
 
   // The character of a code.

@@ -21,9 +21,7 @@ std::string with_plain_line_ends(std::string_view source) {
   return text;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool starts_name(char c) { return is_ascii_letter(c) || c == '_'; }
 
 class Lexer {
  public:
@@ -124,10 +122,10 @@ class Lexer {
 
   void read_token() {
     const char c = source_[at_];
-    if (is_digit(c)) return read_number();
+    if (is_ascii_digit(c)) return read_number();
     if (starts_name(c)) {
       std::size_t end = at_;
-      while (end < source_.size() && (starts_name(source_[end]) || is_digit(source_[end]))) ++end;
+      while (end < source_.size() && (starts_name(source_[end]) || is_ascii_digit(source_[end]))) ++end;
       add(TokenKind::name, source_.substr(at_, end - at_));
       return skip(end - at_);
     }
@@ -154,9 +152,9 @@ class Lexer {
   void read_number() {
     std::size_t end = at_;
     const auto digits = [&] {
-      while (end < source_.size() && (is_digit(source_[end]) || source_[end] == '_')) ++end;
+      while (end < source_.size() && (is_ascii_digit(source_[end]) || source_[end] == '_')) ++end;
     };
-    const auto digit_at = [&](std::size_t i) { return i < source_.size() && is_digit(source_[i]); };
+    const auto digit_at = [&](std::size_t i) { return i < source_.size() && is_ascii_digit(source_[i]); };
     digits();
     bool is_real = false;
     if (source_.compare(end, 1, ".") == 0 && digit_at(end + 1) && !(at_ > 0 && source_[at_ - 1] == '.')) {

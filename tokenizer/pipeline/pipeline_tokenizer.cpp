@@ -133,15 +133,14 @@ bool PipelineTokenizer::streams() const {
 // word there, and all three are ASCII, so no combining mark changes them. Not if an added token could begin
 // or end there, or contain the space.
 std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from) const {
-  const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
-  const auto reaches_across = [&](const AddedToken& token) {
+  const auto reaches_across = [](const AddedToken& token) {
     const std::string& content = token.content;
-    return content.empty() || is_letter(content.front()) || is_letter(content.back()) ||
+    return content.empty() || is_ascii_letter(content.front()) || is_ascii_letter(content.back()) ||
            content.find(' ') != std::string::npos;
   };
   if (!streams() || std::ranges::any_of(pipeline_.added_tokens, reaches_across)) return text.size();
   for (std::size_t i = std::max<std::size_t>(from, 1); i + 1 < text.size(); ++i)
-    if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;
+    if (text[i] == ' ' && is_ascii_letter(text[i - 1]) && is_ascii_letter(text[i + 1])) return i;
   return text.size();
 }
 

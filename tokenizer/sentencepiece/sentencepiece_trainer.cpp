@@ -133,15 +133,11 @@ std::size_t num_reserved_ids(const SentencePieceOptions& options) {
   return kSpecial + options.user_defined_symbols.size() + (options.byte_fallback ? 256 : 0);
 }
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 // The library ends the process if nothing remains after normalization. Its character model has no such check,
 // so train one to find out. A letter or digit always remains.
 void require_characters(const std::vector<std::string_view>& lines, const SentencePieceOptions& options) {
   const auto holds_letter = [](std::string_view line) {
-    return std::ranges::any_of(line, is_letter_or_digit);
+    return std::ranges::any_of(line, [](char c) { return is_ascii_letter(c) || is_ascii_digit(c); });
   };
   const bool sure = options.user_defined_symbols.empty() && std::ranges::any_of(lines, holds_letter);
   if (sure) return;

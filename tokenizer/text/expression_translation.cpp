@@ -29,8 +29,6 @@ std::string written(const Set& set) {
   return text + "]";
 }
 
-bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // The characters that equal an ASCII one if case is ignored, including the long s and the Kelvin sign.
 Set any_case(char32_t c) {
   Set set(static_cast<UChar32>(c), static_cast<UChar32>(c));
@@ -137,7 +135,7 @@ class Translator {
   std::optional<int> number() {
     constexpr int kLargestCount = 1000;
     std::optional<int> value;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+    while (at_ < text_.size() && is_ascii_digit(text_[at_])) {
       value = value.value_or(0) * 10 + (text_[at_++] - '0');
       if (*value > kLargestCount) refuse("a count above " + std::to_string(kLargestCount));
     }
@@ -259,7 +257,7 @@ class Translator {
       return static_cast<char32_t>("\t\n\r\f\v\a\x1B"[control]);
     }
     if (letter == 'x' || letter == 'u') return escaped_code();
-    if (is_ascii_letter(static_cast<unsigned char>(letter)) || (letter >= '0' && letter <= '9'))
+    if (is_ascii_letter(letter) || is_ascii_digit(letter))
       refuse(std::string("\\") + letter + ", which is not supported,");
     return next_code_point(text_, at_);
   }

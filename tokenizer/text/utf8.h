@@ -24,6 +24,9 @@ void require_utf8(std::string_view text, std::string_view what);
 /// The line, counted from 1, of the byte at `offset`.
 std::size_t line_of(std::string_view text, std::size_t offset);
 
+constexpr bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_ascii_digit(char32_t c) { return c >= '0' && c <= '9'; }
+
 /// The code point that begins at text[at], a character boundary of UTF-8; advances `at`.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {

@@ -17,17 +17,17 @@ namespace {
 class FrozenProjection final : public FrozenWeight {
  public:
   FrozenProjection(const LinearImpl& linear, const StoredWeights& stored, WeightType type)
-      : packed_(linear.weight, stored.rows_of(linear.weight), at::Tensor(), {.weights = type}) {}
+      : FrozenWeight(linear.weight.size(0), linear.weight.size(1)),
+        packed_(linear.weight, stored.rows_of(linear.weight), at::Tensor(), {.weights = type}) {}
 
-  at::Tensor floats() const override {
-    const kernels::PackedWeight& weight = packed_.weight();
-    const at::Tensor rows =
-        at::empty({static_cast<std::int64_t>(weight.outputs), static_cast<std::int64_t>(weight.inputs)});
+  at::Tensor floats(std::int64_t first, std::int64_t last) const override {
+    static_assert(kUnit == kernels::kPanelOutputs);
+    const at::Tensor rows = at::empty({last - first, inputs});
     auto* data = rows.mutable_data_ptr<float>();
-    const auto panels = static_cast<std::int64_t>(kernels::panel_count(weight.outputs));
-    parallel_for(0, panels, 1, [&](std::int64_t first, std::int64_t last) {
-      for (auto panel = static_cast<std::size_t>(first); panel < static_cast<std::size_t>(last); ++panel)
-        kernels::unpack_panel(weight, panel, data + panel * kernels::kPanelOutputs * weight.inputs);
+    parallel_for(first / kUnit, (last + kUnit - 1) / kUnit, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t panel = begin; panel < end; ++panel)
+        kernels::unpack_panel(packed_.weight(), static_cast<std::size_t>(panel),
+                              data + (panel * kUnit - first) * inputs);
     });
     return rows;
   }

@@ -1,7 +1,10 @@
 #include "models/layers/linear.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
@@ -22,19 +25,38 @@ struct FrozenCall : torch::CustomClassHolder {
   std::shared_ptr<const FrozenWeight> weight;
 };
 
+// Calls f(first, last) for rows of the weight whose numbers in float32 fit the caches: all of them would cost
+// new pages of memory in each product.
+template <class F> void for_rows(const FrozenWeight& weight, const F& f) {
+  constexpr std::int64_t kNumbers = std::int64_t{1} << 21, kUnit = FrozenWeight::kUnit;
+  const std::int64_t most = std::max(kUnit, kNumbers / weight.inputs / kUnit * kUnit);
+  for (std::int64_t first = 0; first < weight.outputs; first += most)
+    f(first, std::min(first + most, weight.outputs));
+}
+
 // x W^T, which keeps neither x nor the numbers of W for the backward pass.
 class FrozenProduct : public torch::autograd::Function<FrozenProduct> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const std::shared_ptr<const FrozenWeight>& weight) {
     context->saved_data["weight"] = c10::IValue::make_capsule(c10::make_intrusive<FrozenCall>(weight));
-    return ops::linear(x, weight->floats(), {});
+    std::vector<at::Tensor> parts;
+    for_rows(*weight, [&](std::int64_t first, std::int64_t last) {
+      parts.push_back(ops::linear(x, weight->floats(first, last), {}));
+    });
+    return parts.size() == 1 ? parts.front() : at::cat(parts, -1);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto capsule = context->saved_data["weight"].toCapsule();
     const auto& call = static_cast<const FrozenCall&>(*capsule);
-    return {ops::linear(gradients[0].to(at::kFloat), call.weight->floats().t(), {}), {}};
+    const at::Tensor gradient = gradients[0].to(at::kFloat);
+    at::Tensor sum;
+    for_rows(*call.weight, [&](std::int64_t first, std::int64_t last) {
+      sum = ops::linear(gradient.slice(-1, first, last), call.weight->floats(first, last).t(), {},
+                        {.add_to = sum});
+    });
+    return {sum, {}};
   }
 };
 

@@ -35,10 +35,16 @@ struct LowRankTerm {
 /// A weight [out, in] that is never trained, in a smaller number format (QLoRA: Dettmers et al., 2023).
 class FrozenWeight {
  public:
+  FrozenWeight(std::int64_t outputs, std::int64_t inputs) : outputs(outputs), inputs(inputs) {}
   virtual ~FrozenWeight() = default;
-  /// Its numbers in float32, computed anew by each call.
-  virtual at::Tensor floats() const = 0;
+
+  /// Rows [first, last) in float32, computed anew by each call; `first` is a multiple of kUnit.
+  virtual at::Tensor floats(std::int64_t first, std::int64_t last) const = 0;
+  at::Tensor floats() const { return floats(0, outputs); }
   virtual std::size_t bytes() const = 0;
+
+  static constexpr std::int64_t kUnit = 64;
+  const std::int64_t outputs, inputs;
 };
 
 /// x W^T + b, with a residual connection if it ends a sublayer: x [*, in] to [*, out]; weight [out, in], bias

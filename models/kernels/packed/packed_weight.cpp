@@ -36,6 +36,19 @@ constexpr std::size_t word_count(std::size_t inputs, std::size_t in_a_word) {
   return (inputs + in_a_word - 1) / in_a_word;
 }
 
+// Scale and zero point of an output in a group of an int4 panel.
+struct Int4Steps {
+  float scale, zero;
+
+  Int4Steps(const std::byte* group, std::size_t output) {
+    const unsigned steps = read<std::uint16_t>(group + kPanelOutputs * kGroup / 2 + 2 * output);
+    const std::uint32_t bits = (steps & 0xFFF0U) << 15;
+    scale = read<float>(&bits);
+    zero = static_cast<float>(steps & 15U);
+  }
+  float of(unsigned number) const { return (static_cast<float>(number) - zero) * scale; }
+};
+
 // Calls f with a function (output in the panel, input) -> element.
 template <class F> void with_elements(const PackedWeight& weight, std::size_t panel, const F& f) {
   const std::byte* const data = panels_of(weight, panel, panel + 1).data();
@@ -62,9 +75,7 @@ template <class F> void with_elements(const PackedWeight& weight, std::size_t pa
         const std::size_t i = input % kGroup;
         const auto pair = std::to_integer<unsigned>(group[(i / 8 * kPanelOutputs + j) * 4 + i % 4]);
         const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
-        const unsigned steps = read<std::uint16_t>(group + kPanelOutputs * kGroup / 2 + 2 * j);
-        const std::uint32_t bits = (steps & 0xFFF0U) << 15;
-        return (static_cast<float>(q) - static_cast<float>(steps & 15U)) * read<float>(&bits);
+        return Int4Steps(group, j).of(q);
       });
     case WeightType::kBlocks:
       return f([&](std::size_t j, std::size_t input) { return unpacked(weight.blocks[panel], j, input); });
@@ -220,9 +231,32 @@ float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input
 
 void unpack_panel(const PackedWeight& weight, std::size_t panel, float* rows) {
   const std::size_t count = std::min(kPanelOutputs, weight.outputs - panel * kPanelOutputs);
+  // Group by group, as they lie in memory.
+  const auto for_groups = [&](const auto& unpack_group) {
+    for (std::size_t first = 0; first < weight.inputs; first += kGroup)
+      for (std::size_t j = 0; j < count; ++j)
+        unpack_group(first, j, std::min(kGroup, weight.inputs - first), rows + j * weight.inputs + first);
+  };
+  if (weight.type == WeightType::kInt4) {
+    const std::byte* const data = panels_of(weight, panel, panel + 1).data();
+    return for_groups([&](std::size_t first, std::size_t j, std::size_t size, float* to) {
+      const std::byte* const group = data + first / kGroup * kGroupBytes;
+      const Int4Steps steps(group, j);
+      float numbers[kGroup];
+      for (std::size_t i = 0; i < kGroup; i += 8) {
+        const auto word = read<std::uint32_t>(group + (i / 8 * kPanelOutputs + j) * 4);
+        for (std::size_t k = 0; k < 4; ++k) {
+          numbers[i + k] = steps.of(word >> 8 * k & 15U);
+          numbers[i + 4 + k] = steps.of(word >> (8 * k + 4) & 15U);
+        }
+      }
+      std::copy_n(numbers, size, to);
+    });
+  }
   with_elements(weight, panel, [&](const auto& element) {
-    for (std::size_t j = 0; j < count; ++j)
-      for (std::size_t input = 0; input < weight.inputs; ++input) *rows++ = element(j, input);
+    for_groups([&](std::size_t first, std::size_t j, std::size_t size, float* to) {
+      for (std::size_t i = 0; i < size; ++i) to[i] = element(j, first + i);
+    });
   });
 }
 

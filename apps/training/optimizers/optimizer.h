@@ -49,8 +49,8 @@ struct OptimizerOptions {
   /// For AdamW and Muon: weights decay only where that is the way of their step, too (Chen et al., 2025).
   bool cautious_weight_decay = false;
   double grad_clip = 1.0;  // maximum global gradient norm; 0: no clipping
-  /// An update changes nothing if its gradient's norm is more than so many times the usual one: the mean of
-  /// the last hundred or so, in which such a norm counts as the bound. The first fifty are all usual.
+  /// An update changes nothing if its gradient's norm is more than so many times, above 1, the usual one: the
+  /// mean of the last hundred or so, in which such a norm counts as the bound. The first fifty are all usual.
   std::optional<double> skip_spikes;
 };
 

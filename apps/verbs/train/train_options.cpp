@@ -142,7 +142,7 @@ void declare_data(Flags& flags, DataFlags& v) {
             {.placeholder = "FILE"});
   flags.choice(
       "problem_type", v.problem_type,
-      {"auto", "regression", "single_label_classification", "multi_label_classification"},
+      {"auto", "regression", "single_label_classification", "multi_label_classification"},  // its order
       "classification: a text has one label, any number of them (a list in JSON, commas between them "
       "in a table) or a number; auto: as the model, else several labels if the first one of a .jsonl "
       "file is a list");

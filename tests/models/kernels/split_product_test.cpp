@@ -3,12 +3,14 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/where.h>
 
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
@@ -99,4 +101,26 @@ TEST_CASE("Products of float32 split for AMX are as exact as float32's own") {
   product.activated = activated.mutable_data_ptr<float>();
   emulated_amx::multiply_split(product, {0, m, 0, n});
   CHECK(error_of_split(activated, at::gelu(exact)) < 1e-6);
+}
+
+TEST_CASE("The upper tiles of a symmetric split product are those of the whole one") {
+  ZOO_NEEDS(cpu_runs(InstructionSet::kAvx2), "AVX2");
+  const std::int64_t size = GENERATE(50, 1600);  // columns are packed 1536 at a time
+  const at::Tensor x = at::randn({size, 40}), whole = at::empty({size, size}),
+                   upper = at::full({size, size}, 7.0F);
+  const auto n = static_cast<std::size_t>(size);
+  MatrixProduct product{.rows = n,
+                        .columns = n,
+                        .depth = 40,
+                        .a = {x.const_data_ptr<float>(), 40, 1},
+                        .b = {x.const_data_ptr<float>(), 1, 40},
+                        .result = whole.mutable_data_ptr<float>(),
+                        .result_row = n};
+  emulated_amx::multiply_split(product, {0, n, 0, n});
+  product.upper_only = true;
+  product.result = upper.mutable_data_ptr<float>();
+  emulated_amx::multiply_split(product, {0, n, 0, n});
+  const auto tiles = at::arange(size).div(static_cast<std::int64_t>(kSplitSide), "floor");
+  const at::Tensor is_upper = tiles.unsqueeze(1) <= tiles;
+  CHECK(upper.equal(at::where(is_upper, whole, 7.0F)));
 }

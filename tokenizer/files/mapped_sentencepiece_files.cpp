@@ -150,12 +150,12 @@ std::unique_ptr<Tokenizer> read_marian(const fs::path& path, TokenizerSettings s
 TokenIds encode_target(const Tokenizer& tokenizer, std::string_view text) {
   const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer);
   if (pipeline != nullptr && pipeline->target() != nullptr)
-    return pipeline->target()->encode(text, EncodeOptions{}).ids;
+    return pipeline->target()->encode(text, {.with_offsets = false}).ids;
   for (const TokenId id : tokenizer.encode("", EncodeOptions{}).ids)
     if (!tokenizer.has_role(id))
       throw Error("the tokenizer puts ", tokenizer.token_text(id), " beside texts, which is the language of ",
                   "sources; name that of the targets: target_lang");
-  return tokenizer.encode(text, EncodeOptions{}).ids;
+  return tokenizer.encode(text, {.with_offsets = false}).ids;
 }
 
 std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings settings) {

@@ -124,7 +124,8 @@ std::vector<Example> encode_pairs(const std::vector<Record>& records, const Toke
                                   TokenId eos_id, const std::string& prefix, const Languages& languages,
                                   const std::string& name, EncodeLimits& limits) {
   return encode_each(records, name, [&](const Record& record) {
-    Encoding source = encode_within(limits, tokenizer, prefix + record.fields[0]);
+    Encoding source =
+        encode_within(limits, tokenizer, prefix + record.fields[0], "", {.with_offsets = false});
     if (languages.source) set_language(source, tokenizer, *languages.source, "source_lang");
     Example example = example_of(std::move(source));
     TokenIds target;

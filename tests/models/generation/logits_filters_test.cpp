@@ -116,6 +116,16 @@ TEST_CASE("The last token can be forced") {
   check_history({.forced_eos_token_ids = {2, 7}}, {forced, forced});
 }
 
+TEST_CASE("What may not begin an answer may not follow a forced first token either") {
+  // generate() of transformers counts from after the token that it forces: after a single given one alone.
+  const TokenIds tokens{0, 4};
+  const LogitsFilters filters = make_history_filters({.forced_bos_token_id = 4, .suppressed_first = {6}},
+                                                     {.max_new_tokens = 3, .vocab_size = 8});
+  const at::Tensor filtered = apply_filters(filters, logits(), {{&tokens, 1}, {&tokens, 2}});
+  CHECK(filtered.select(1, 6).isneginf().all().item<bool>());
+  CHECK(filtered.isneginf().sum().item<int>() == 2);
+}
+
 TEST_CASE("Filters follow one another as Hugging Face's do") {
   check(make_history_filters({.repetition_penalty = 0.5, .no_repeat_ngram_size = 3, .min_length = 9},
                              {.eos_token_ids = {2}, .max_new_tokens = 9, .vocab_size = 8}),

@@ -155,6 +155,14 @@ TEST_CASE("A run ends early when evaluations have brought nothing better for so 
   CHECK(result.iterations < 1000);
   CHECK(result.final_val_loss > result.best_val_loss);
   CHECK(std::filesystem::exists(directory / "final/model.safetensors"));
+
+  // Killed after the checkpoint of an evaluation, a run repeats that evaluation, which is not counted again.
+  const zoo::RunDirectory run(directory.path(), 2);
+  const std::int64_t before = result.iterations - 1;
+  load(curve, run.step_path(before));
+  Trainer resumed(objective, run, saver(curve), patient);
+  resumed.resume(before);
+  CHECK(resumed.train(nobody).iterations == result.iterations);
 }
 
 TEST_CASE("Of an update that a stop has split no figures are logged, and of one without targets no loss") {

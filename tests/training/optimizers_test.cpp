@@ -102,6 +102,18 @@ TEST_CASE("Cautious weight decay leaves out weights that their step grows") {
   }
 }
 
+TEST_CASE("Adafactor moves weights of zero as if their size were a thousandth") {
+  // Equal gradients make a first change of 1, by hand: -0.001 * 0.05.
+  MatrixAndVector module(at::zeros({2, 3}), at::zeros({3}));
+  const auto optimizer =
+      zoo::make_optimizer(module, {.kind = OptimizerKind::kAdafactor, .weight_decay = 0, .grad_clip = 0});
+  module.matrix.mutable_grad() = at::full({2, 3}, 0.5);
+  module.vector.mutable_grad() = at::full({3}, 0.5);
+  optimizer->step(0.05);
+  CHECK(difference(module.matrix, at::full({2, 3}, -5e-5)) < 1e-9);
+  CHECK(difference(module.vector, at::full({3}, -5e-5)) < 1e-9);
+}
+
 TEST_CASE("An optimizer without cautious weight decay says so") {
   torch::nn::Linear module(2, 2);
   CHECK_THAT(zoo::test::message_of([&] {

@@ -57,6 +57,13 @@ TEST_CASE("A Qwen without a size of its window has none") {
     CHECK(find_family(family).read_config(json, "config.json").sliding_window == 0);
 }
 
+TEST_CASE("A quarter of a head rotates where StableLM's and GPT-NeoX's config.json do not say how much") {
+  nlohmann::json json = whole_config();
+  json.update({{"hidden_size", 32}, {"num_key_value_heads", 4}});
+  for (const char* family : {"stablelm", "gpt_neox"})
+    CHECK(find_family(family).read_config(json, "config.json").rotary_size() == 2);
+}
+
 TEST_CASE("a Llama with the cache gives the logits that it gives without, padded on the left") {
   TransformerConfig config = small_llama();
   config.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4.0, .original_max_positions = 8};

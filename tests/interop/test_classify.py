@@ -126,7 +126,7 @@ class ClassifyTest(unittest.TestCase):
         self.assertIn("note: 1 of 2 texts are longer than the 8 tokens that are read, and cut\n", done.stderr)
 
     def test_every_aggregation(self):
-        texts, kinds = [*TEXTS, "  two  spaces ", "unbeginning's end-of-line"], set()
+        texts, kinds = [*TEXTS, "  two  spaces ", "unbeginning's end-of-line", "the écu in Ünït é"], set()
         roberta = byte_level(cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>", pad_token="<pad>",
                              unk_token="<unk>", mask_token="<mask>", model_max_length=200)
         for tokenizer, seed in itertools.product([wordpiece(), roberta], range(3)):

@@ -65,11 +65,11 @@ class WordPrediction : public TutorialModel {
     output.logits =
         linear(inputs.last_logits_only ? output.last_hidden_state.slice(1, -1) : output.last_hidden_state);
     if (inputs.targets.defined()) {
-      output.loss = cross_entropy(output.logits, inputs.targets);
+      output.loss = cross_entropy(output.logits, inputs.targets, inputs.loss);
     } else if (inputs.labels.defined()) {
       TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
                   inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-      output.loss = cross_entropy(output.logits, shift_left(inputs.labels));
+      output.loss = cross_entropy(output.logits, shift_left(inputs.labels), inputs.loss);
     }
     if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
     return output;
@@ -100,7 +100,8 @@ class FirstWordClassifier : public TutorialModel {
     if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
     if (inputs.output_attentions) output.attentions = {attended.weights};
     output.logits = fc(output.last_hidden_state.select(1, 0));
-    if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+    if (inputs.labels.defined())
+      output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
     return output;
   }
 
@@ -127,7 +128,8 @@ class LastWordClassifier : public TutorialModel {
     output.last_hidden_state = attention(x, context);
     if (inputs.output_hidden_states) output.hidden_states = {x, output.last_hidden_state};
     output.logits = fc(output.last_hidden_state.select(1, -1));
-    if (inputs.labels.defined()) output.loss = sequence_loss(output.logits, inputs.labels, config_);
+    if (inputs.labels.defined())
+      output.loss = sequence_loss(output.logits, inputs.labels, config_, inputs.loss);
     return output;
   }
 

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/ops/log_softmax.h>
+
+#include "models/registry.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -79,4 +82,22 @@ TEST_CASE("losses of 16-bit logits are computed in float32") {
   const at::Tensor loss = cross_entropy(logits, at::tensor({0}, at::kLong));
   CHECK(loss.scalar_type() == at::kFloat);
   CHECK(value(loss) == Approx(surprise(1, 3)));
+}
+
+TEST_CASE("The tutorials' own models smooth their labels as all others do") {
+  const std::string name = GENERATE("tutorial-embeddings", "tutorial-ambiguous", "tutorial-disagreement");
+  CAPTURE(name);
+  const Family& family = find_family(name);
+  const auto model =
+      test::random_model(name, family.presets.front().config, family.heads.front().head, /*seed=*/3);
+  const at::Tensor ids = at::tensor({1, 2, 3, 4, 5, 0}, at::kLong).view({2, 3});
+  const bool writes = name == "tutorial-embeddings";
+  const at::Tensor labels = writes ? ids : at::tensor({1, 3}, at::kLong);
+  const ModelOutput output =
+      model->forward({.input_ids = ids, .labels = labels, .loss = {.label_smoothing = 0.3}});
+  const at::Tensor rows = writes ? output.logits.slice(1, 0, -1).flatten(0, 1) : output.logits;
+  const at::Tensor chances = at::log_softmax(rows, -1),
+                   targets = writes ? labels.slice(1, 1).flatten() : labels;
+  const double right = -chances.gather(1, targets.unsqueeze(1)).mean().item<double>();
+  CHECK(value(output.loss) == Approx(0.7 * right - 0.3 * chances.mean().item<double>()));
 }

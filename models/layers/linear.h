@@ -38,7 +38,7 @@ class FrozenWeight {
   FrozenWeight(std::int64_t outputs, std::int64_t inputs) : outputs(outputs), inputs(inputs) {}
   virtual ~FrozenWeight() = default;
 
-  /// Rows [first, last) in float32, computed anew by each call; `first` is a multiple of kUnit.
+  /// Computes rows [first, last) in float32. `first` must be a multiple of kUnit.
   virtual at::Tensor floats(std::int64_t first, std::int64_t last) const = 0;
   at::Tensor floats() const { return floats(0, outputs); }
   virtual std::size_t bytes() const = 0;

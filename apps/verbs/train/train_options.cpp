@@ -140,9 +140,10 @@ void declare_data(Flags& flags, DataFlags& v) {
   flags.add("chat_template", v.chat_template,
             "chat, preference: Jinja template to use instead of the checkpoint's; the trained model keeps it",
             {.placeholder = "FILE"});
+  // The names stand in the order of ProblemType.
   flags.choice(
       "problem_type", v.problem_type,
-      {"auto", "regression", "single_label_classification", "multi_label_classification"},  // its order
+      {"auto", "regression", "single_label_classification", "multi_label_classification"},
       "classification: a text has one label, any number of them (a list in JSON, commas between them "
       "in a table) or a number; auto: as the model, else several labels if the first one of a .jsonl "
       "file is a list");

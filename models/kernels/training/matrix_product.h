@@ -30,7 +30,7 @@ struct MatrixProduct {
   // Receives pointwise(result), in result's layout; result becomes the slope. If absent, result receives it.
   float* activated = nullptr;
   const float* times = nullptr;  // in result's layout: result *= times
-  // Of a split product whose result is symmetric: tiles below the diagonal are left as they are.
+  // The result is symmetric: a split product does not write the tiles below the diagonal.
   bool upper_only = false;
 };
 

@@ -18,6 +18,7 @@
 #include "apps/hub/http.h"
 #include "apps/hub/hub_cache.h"
 #include "data/base/atomic_file.h"
+#include "data/base/descriptor.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
@@ -156,17 +157,10 @@ class PartialFile {
   explicit PartialFile(fs::path path)
       : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) fail();
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      ::close(descriptor_);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0)
       throw Error(path_.string(), ": another process is downloading this file");
-    }
     size_ = ::lseek(descriptor_, 0, SEEK_END);
   }
-
-  ~PartialFile() { ::close(descriptor_); }
-
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
 
   const fs::path& path() const { return path_; }
   std::int64_t size() const { return size_; }
@@ -202,7 +196,7 @@ class PartialFile {
   }
 
   fs::path path_;
-  int descriptor_;
+  Descriptor descriptor_;
   std::int64_t size_ = 0;
 };
 

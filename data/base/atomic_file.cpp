@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "data/base/descriptor.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -57,10 +58,8 @@ void remove_leftovers(const fs::path& target) {
     if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) leftovers.push_back(entry.path());
   }
   for (const fs::path& path : leftovers) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) continue;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
-    ::close(descriptor);
+    const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
   }
 }
 
@@ -239,10 +238,8 @@ void make_directories(const fs::path& path) {
 }
 
 void sync_directory(const fs::path& directory) {
-  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
+  const Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor >= 0) ::fsync(descriptor);
 }
 
 void refuse_lfs_pointer(const std::filesystem::path& path, std::string_view content) {

@@ -42,24 +42,18 @@ bool stays_locked(int descriptor, const std::filesystem::path& path) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
+DirectoryLock::DirectoryLock(const std::filesystem::path& directory)
+    : descriptor_(::open((directory / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
   const std::filesystem::path path = directory / ".lock";
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
   if (stays_locked(descriptor_, path)) {
-    ::close(descriptor_);
     const std::string owner = read_file(path);
     throw Error(directory, " is being written by process ", owner.empty() ? "(unknown)" : owner);
   }
   const std::string owner = std::to_string(::getpid());
-  const bool written = ::ftruncate(descriptor_, 0) == 0 &&
-                       ::write(descriptor_, owner.data(), owner.size()) == static_cast<ssize_t>(owner.size());
-  if (written) return;
-  const int error = errno;
-  ::close(descriptor_);
-  throw Error("cannot write ", path, ": ", std::strerror(error));
+  if (::ftruncate(descriptor_, 0) != 0 ||
+      ::write(descriptor_, owner.data(), owner.size()) != static_cast<ssize_t>(owner.size()))
+    throw Error("cannot write ", path, ": ", std::strerror(errno));
 }
-
-DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
 }  // namespace zoo

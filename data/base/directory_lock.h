@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "data/base/descriptor.h"
+
 namespace zoo {
 
 /// While it lives, no other process gets a lock of the same directory. A killed process releases its own. The
@@ -10,12 +12,9 @@ class DirectoryLock {
  public:
   /// Throws Error naming the process that holds the lock, or a directory that cannot be written.
   explicit DirectoryLock(const std::filesystem::path& directory);
-  ~DirectoryLock();
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace zoo

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/base/descriptor.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -57,25 +58,17 @@ void remember(std::uintptr_t begin, std::size_t size, const std::string& path) {
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   // O_NONBLOCK: open() must not wait for a writer of a named pipe, which is refused below.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor < 0) throw Error("cannot open ", path, ": ", std::strerror(errno));
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
     throw Error("cannot read ", path, ": not a regular file");
-  }
   size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ > 0) {
-    void* address = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
-    const int error = errno;
-    if (address == MAP_FAILED) {
-      ::close(descriptor);
-      throw Error("cannot map ", path, ": ", std::strerror(error));
-    }
-    data_ = static_cast<std::byte*>(address);
-    remember(address_of(data_), size_, path.string());
-  }
-  ::close(descriptor);
+  if (size_ == 0) return;
+  void* address = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED) throw Error("cannot map ", path, ": ", std::strerror(errno));
+  data_ = static_cast<std::byte*>(address);
+  remember(address_of(data_), size_, path.string());
 }
 
 MappedFile::~MappedFile() {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "data/base/descriptor.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -20,9 +21,6 @@ class MemoryFile {
   MemoryFile() {
     if (descriptor_ < 0) throw Error("cannot make a file in memory: ", std::strerror(errno));
   }
-  ~MemoryFile() { ::close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
 
   int descriptor() const { return descriptor_; }
 
@@ -37,7 +35,7 @@ class MemoryFile {
   }
 
  private:
-  const int descriptor_ = ::memfd_create("output", MFD_CLOEXEC);
+  const Descriptor descriptor_{::memfd_create("output", MFD_CLOEXEC)};
 };
 
 int spawn(const std::vector<std::string>& arguments, const std::filesystem::path& file,

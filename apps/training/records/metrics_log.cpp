@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <sstream>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -32,18 +29,6 @@ std::vector<std::pair<std::int64_t, std::string>> lines_in(const std::filesystem
       found.emplace_back(object["iter"].get<std::int64_t>(), line);
   }
   return found;
-}
-
-int open_at_end(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw Error("cannot write ", path, ": ", std::strerror(errno));
-  return descriptor;
-}
-
-void append_to(int descriptor, const std::filesystem::path& path, std::string_view record) {
-  const ssize_t written = ::write(descriptor, record.data(), record.size());
-  if (written != static_cast<ssize_t>(record.size()))
-    throw Error("cannot write ", path, ": ", written < 0 ? std::strerror(errno) : "the disk is full");
 }
 
 template <class T> std::string little_endian(T value) {
@@ -76,22 +61,32 @@ std::string event(std::int64_t step, int field, std::string_view what) {
   return event.bytes();
 }
 
+// The file, with the lines of earlier iterations alone.
+const std::filesystem::path& cut_before(const std::filesystem::path& path, std::int64_t first_iteration) {
+  std::string kept;
+  if (first_iteration > 0)
+    for (const auto& [iteration, line] : lines_in(path))
+      if (iteration < first_iteration) kept += line + "\n";
+  write_file(path, kept);
+  return path;
+}
+
+std::filesystem::path new_name_in(const std::filesystem::path& directory) {
+  make_directories(directory);
+  std::array<char, 256> host{"host"};
+  static_cast<void>(::gethostname(host.data(), host.size() - 1));
+  return directory / ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time())) + "." +
+                      host.data() + "." + std::to_string(::getpid()));
+}
+
 }  // namespace
 
 bool has_line(const std::filesystem::path& path, std::int64_t iteration) {
   return std::ranges::any_of(lines_in(path), [&](const auto& each) { return each.first == iteration; });
 }
 
-MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration) : path_(path) {
-  std::string kept;
-  if (first_iteration > 0)
-    for (const auto& [iteration, line] : lines_in(path))
-      if (iteration < first_iteration) kept += line + "\n";
-  write_file(path, kept);
-  descriptor_ = open_at_end(path);
-}
-
-MetricsLog::~MetricsLog() { ::close(descriptor_); }
+MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration)
+    : file_(cut_before(path, first_iteration)) {}
 
 void MetricsLog::write(const Metrics& metrics) {
   nlohmann::ordered_json object{{"iter", metrics.iter},
@@ -111,24 +106,17 @@ void MetricsLog::write(const Metrics& metrics) {
     object["layers"][layer.layer] = {
         {"grad_norm", layer.gradient}, {"weight_norm", layer.weight}, {"update_ratio", layer.update_ratio()}};
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
-  append_to(descriptor_, path_, json_text(object) + "\n");
+  file_.append(json_text(object) + "\n");
 }
 
-EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_iteration) {
-  make_directories(directory);
-  std::array<char, 256> host{"host"};
-  static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  path_ = directory / ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time())) + "." +
-                       host.data() + "." + std::to_string(::getpid()));
-  descriptor_ = open_at_end(path_);
-  append_to(descriptor_, path_, tfrecord(event(0, 3, "brain.Event:2")));
+EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_iteration)
+    : file_(new_name_in(directory)) {
+  file_.append(tfrecord(event(0, 3, "brain.Event:2")));
   if (first_iteration == 0) return;
   ProtobufMessage session_log;
   session_log.number(1, 1);  // status: START
-  append_to(descriptor_, path_, tfrecord(event(first_iteration, 7, session_log.bytes())));
+  file_.append(tfrecord(event(first_iteration, 7, session_log.bytes())));
 }
-
-EventFile::~EventFile() { ::close(descriptor_); }
 
 void EventFile::write(const Metrics& metrics) {
   ProtobufMessage summary;  // { value = 1 { tag = 1; simple_value = 2 } }
@@ -153,7 +141,7 @@ void EventFile::write(const Metrics& metrics) {
   }
   if (metrics.val_loss) add("val/loss", *metrics.val_loss);
   for (const Score& score : metrics.val_scores) add("val/" + score.name, score.value);
-  append_to(descriptor_, path_, tfrecord(event(metrics.iter, 5, summary.bytes())));
+  file_.append(tfrecord(event(metrics.iter, 5, summary.bytes())));
 }
 
 }  // namespace zoo

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/training/layer_norms.h"
+#include "data/base/append_file.h"
 
 namespace zoo {
 
@@ -50,16 +51,12 @@ class MetricsLog {
   /// Keeps the lines of iterations before `first_iteration`: a resumed run repeats the later ones. Drops a
   /// line that a kill cut short. Throws Error naming the file.
   MetricsLog(const std::filesystem::path& path, std::int64_t first_iteration);
-  ~MetricsLog();
-  MetricsLog(const MetricsLog&) = delete;
-  MetricsLog& operator=(const MetricsLog&) = delete;
 
   /// Throws Error naming the file when the disk is full.
   void write(const Metrics& metrics);
 
  private:
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  AppendFile file_;
 };
 
 /// Event file for TensorBoard: each record of the TFRecord file is a protobuf message "Event". A resumed run
@@ -68,16 +65,12 @@ class EventFile {
  public:
   /// Creates `directory` and events.out.tfevents.TIME.HOST.PROCESS in it. Throws Error naming it.
   EventFile(const std::filesystem::path& directory, std::int64_t first_iteration);
-  ~EventFile();
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
 
   /// Writes train/loss, train/lr, …; val/loss, … after an evaluation. Throws Error when the disk is full.
   void write(const Metrics& metrics);
 
  private:
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  AppendFile file_;
 };
 
 }  // namespace zoo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "data/base/descriptor.h"
+
+namespace zoo {
+
+/// A file that grows at its end, a record by one write: what a kill leaves is whole but for the last one.
+class AppendFile {
+ public:
+  /// Opens the file or creates it. Throws Error naming it.
+  explicit AppendFile(std::filesystem::path path);
+
+  /// Throws Error naming the file, for example if the disk is full.
+  void append(std::string_view record);
+  const std::filesystem::path& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  std::filesystem::path path_;
+  Descriptor descriptor_;
+};
+
+}  // namespace zoo

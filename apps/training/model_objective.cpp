@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "models/ops/attention.h"
+
 namespace zoo {
 
 ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Metric> metric,
@@ -47,6 +49,15 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
     if (bad(output.hidden_states[i])) return "hidden_states." + std::to_string(i);
   if (bad(output.logits)) return "logits";
   return bad(output.loss) ? "loss" : "";
+}
+
+std::vector<double> ModelObjective::attention_logit_maxima(std::int64_t micro_step) {
+  const at::NoGradGuard no_grad;
+  ops::LogitWatch watch;
+  ModelInputs inputs = batches_.training(micro_step).inputs;
+  inputs.loss_only = true;
+  model_->forward(inputs);
+  return std::move(watch.maxima);
 }
 
 std::optional<std::vector<double*>> ModelObjective::totals() {

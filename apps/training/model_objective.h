@@ -38,6 +38,7 @@ class ModelObjective final : public Objective {
   Batch evaluation(Split split, std::int64_t index) override;
   std::int64_t evaluation_batches(Split split) const override { return batches_.evaluation_batches(split); }
   std::string first_bad_tensor(std::int64_t micro_step) override;
+  std::vector<double> attention_logit_maxima(std::int64_t micro_step) override;
   std::vector<Score> take_training_scores() override {
     return distillation_ ? distillation_->take_scores() : std::vector<Score>();
   }

@@ -51,6 +51,10 @@ class Objective {
   /// unknown. Called when training fails.
   virtual std::string first_bad_tensor(std::int64_t /*micro_step*/) { return ""; }
 
+  /// The largest logit that the softmax of each attention gets in the micro step's forward pass, in the order
+  /// in which a pass computes them; empty: unknown.
+  virtual std::vector<double> attention_logit_maxima(std::int64_t /*micro_step*/) { return {}; }
+
   /// Metrics besides the loss, of the training batches computed since the last call or evaluation.
   virtual std::vector<Score> take_training_scores() { return {}; }
 

@@ -203,16 +203,26 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
 
     if (!writes()) seed_rank(iteration);
     const bool logs = iteration % options_.log_interval == 0 || evaluates;
+    const bool measures = logs && options_.layer_norms;
     std::vector<LayerNorms> layers;
+    std::vector<double> maxima;
+    if (measures && record) {
+      clock.pause();
+      objective_.module().eval();
+      const AutocastScope autocast(options_.updater.dtype, options_.updater.device);
+      maxima = objective_.attention_logit_maxima(iteration * options_.updater.accumulation);
+      clock.go_on();
+    }
     const auto outcome = updater_.run(
         iteration, options_.schedule.at(iteration), [&] { return observer.stop(); },
-        options_.schedule.weight_decay_share(iteration), logs && options_.layer_norms ? &layers : nullptr);
+        options_.schedule.weight_decay_share(iteration), measures ? &layers : nullptr);
     if (outcome == Updater::Outcome::kInterrupted) return stop_at(iteration, observer);
     clock.count(updater_.tokens());
     tokens_ += updater_.tokens() * (options_.ranks != nullptr ? options_.ranks->size() : 1);
     if (logs) {
       Metrics now = metrics(iteration, last_loss(), clock);
       now.layers = std::move(layers);
+      now.attention_logit_maxima = std::move(maxima);
       now.train_scores = objective_.take_training_scores();
       if (std::exchange(is_split_, false)) now.train_scores.clear();
       if (evaluates) now.val_loss = last_evaluation_.val_loss;

@@ -74,8 +74,8 @@ std::vector<TrainingField> training_fields(TrainerOptions& options) {
       {"log_interval", &options.log_interval, at_least(1), "updates between lines of metrics.jsonl",
        kMayChange},
       {"layer_norms", &options.layer_norms, any,
-       "log each layer's norms of gradients and weights, and the share of the weights that an update "
-       "changes; takes as much memory as the weights",
+       "log each layer's norms of gradients and weights, the share of the weights that an update changes, "
+       "and the largest logit of each attention; takes as much memory as the weights",
        kMayChange},
       {"always_save_checkpoint", &options.always_save_checkpoint, any,
        "save a checkpoint at every evaluation; false: only when the validation loss is the best so far",

@@ -1,5 +1,6 @@
 #include "models/ops/attention.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -20,6 +21,8 @@
 namespace zoo::ops {
 namespace {
 
+thread_local LogitWatch* watch = nullptr;
+
 at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
                             const AttentionOptions& options) {
   at::Tensor scores = at::matmul(q, k.transpose(-2, -1));  // [B, H, T, S]
@@ -32,6 +35,11 @@ at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const Atte
     scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
   }
   if (mask.bias.defined()) scores = scores + mask.bias;
+  if (watch != nullptr) {
+    const bool hides = mask.hidden_rows.defined();
+    const at::Tensor seen = hides ? scores.masked_fill(mask.hidden_rows, -HUGE_VAL) : scores;
+    watch->maxima.back() = std::max(watch->maxima.back(), seen.max().item<double>());
+  }
   return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
 }
 
@@ -82,6 +90,9 @@ bool is_single_query(const at::Tensor& q, const AttentionMask& mask) {
   return !q.is_cpu() && q.size(2) == 1 && mask.bias.defined() && mask.bias.size(1) == 1 && !mask.causal;
 }
 
+AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          const AttentionMask& mask, const AttentionOptions& given);
+
 // One attention for each document: none of the scores between two documents is computed.
 AttentionOutput attention_within_documents(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                            const AttentionMask& mask, const AttentionOptions& options) {
@@ -100,16 +111,14 @@ AttentionOutput attention_within_documents(const at::Tensor& q, const at::Tensor
     own.relative_keys = square(options.relative_keys, 0);
     own.relative_values = square(options.relative_values, 0);
     const AttentionMask seen{.causal = mask.causal, .bias = square(mask.bias, 2)};
-    outputs.push_back(scaled_dot_product_attention(queries[i], keys[i], values[i], seen, own).output);
+    outputs.push_back(attention(queries[i], keys[i], values[i], seen, own).output);
   }
   return {at::cat(outputs, 2).squeeze(0).unflatten(1, {q.size(0), q.size(2)}).transpose(0, 1), at::Tensor()};
 }
 
-}  // namespace
-
-AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                             const AttentionMask& mask, const AttentionOptions& given) {
-  if (is_only_causal(mask, given)) {
+AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          const AttentionMask& mask, const AttentionOptions& given) {
+  if (is_only_causal(mask, given) && watch == nullptr) {
     const at::Tensor joint = joint_projection(q, k, v);
     if (joint.defined() && kernels::has_short_attention(joint, mask.documents)) {
       const at::Tensor merged =
@@ -123,7 +132,8 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   AttentionOutput result;
   // LibTorch's attention draws dropout on a single CPU thread.
   const bool drops = options.dropout > 0 && q.is_cpu();
-  if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops) {
+  if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops ||
+      watch != nullptr) {
     result = explicit_attention(q, k, v, mask, options);
     if (!options.need_weights) result.weights = at::Tensor();
   } else if (is_single_query(q, mask) && options.dropout == 0) {
@@ -137,6 +147,17 @@ AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tens
   }
   if (mask.hidden_rows.defined()) result.output = result.output.masked_fill(mask.hidden_rows, 0.0);
   return result;
+}
+
+}  // namespace
+
+LogitWatch::LogitWatch() { watch = this; }
+LogitWatch::~LogitWatch() { watch = nullptr; }
+
+AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                             const AttentionMask& mask, const AttentionOptions& options) {
+  if (watch != nullptr) watch->maxima.push_back(-HUGE_VAL);
+  return attention(q, k, v, mask, options);
 }
 
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {

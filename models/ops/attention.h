@@ -47,6 +47,18 @@ struct AttentionOutput {
 
 namespace ops {
 
+/// While it lives, the attentions of its thread compute their scores explicitly, and it keeps the largest one
+/// that each softmax gets of keys that are visible, in the order of the calls.
+class LogitWatch {
+ public:
+  LogitWatch();
+  ~LogitWatch();
+  LogitWatch(const LogitWatch&) = delete;
+  LogitWatch& operator=(const LogitWatch&) = delete;
+
+  std::vector<double> maxima;
+};
+
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
 /// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
 /// kernel runs unless the call asks for weights, keys are relative, scores have a softcap or dropout runs on

@@ -7,6 +7,7 @@ import string
 import tempfile
 import unittest
 
+import unittest.mock
 import tokenizers
 import torch
 import transformers
@@ -35,26 +36,37 @@ class DocumentsTest(unittest.TestCase):
     def check(self, name, documents, *words):
         """documents: the ids and the target of each, as our rows have them; all rows are one batch."""
         torch.manual_seed(1)
+        softmax, logits = torch.nn.functional.softmax, []
+
+        def noting(x, *args, **kwargs):
+            logits.append(x.max().item())
+            return softmax(x, *args, **kwargs)
         model = transformers.AutoModelForCausalLM.from_config(self.configs[name], attn_implementation="eager")
         model.save_pretrained(self.root / name)
         self.tokenizer.save_pretrained(self.root / name)
         out = self.root / f"{name}-run"
         done = tzoo("train", "--init_from", str(self.root / name), "--out_dir", str(out), "--overwrite", "--documents", "pack",
                     "--max_iters", str(UPDATES), "--eval_interval", str(UPDATES), "--log_interval", "1", "--decay_lr", "false",
-                    "--learning_rate", "1e-3", "--weight_decay", "0", "--grad_clip", "0", "--device", "cpu", *words)
+                    "--learning_rate", "1e-3", "--weight_decay", "0", "--grad_clip", "0", "--device", "cpu", "--layer_norms", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
-        ours = [json.loads(line)["train_loss"] for line in (out / "metrics.jsonl").read_text().splitlines()][:UPDATES]
+        ours = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()][:UPDATES]
 
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)
         targets = sum(target != -100 for _, each in documents for target in each)
         model.train()
         for update in range(UPDATES):
-            loss = sum(torch.nn.functional.cross_entropy(model(torch.tensor([ids])).logits[0], torch.tensor(each), reduction="sum")
-                       for ids, each in documents) / targets
+            logits.clear()
+            with unittest.mock.patch("torch.nn.functional.softmax", noting):
+                loss = sum(torch.nn.functional.cross_entropy(model(torch.tensor([ids])).logits[0], torch.tensor(each), reduction="sum")
+                           for ids, each in documents) / targets
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-            self.assertAlmostEqual(ours[update] / float(loss.detach()), 1, delta=1e-5, msg=f"{name}, update {update}")
+            self.assertAlmostEqual(ours[update]["train_loss"] / float(loss.detach()), 1, delta=1e-5, msg=f"{name}, update {update}")
+            self.assertEqual(len(logits), 2 * len(documents))
+            if name != "bloom":  # whose bias counts from the first position there, and from the query here
+                for layer, found in enumerate(ours[update]["attention_logit_maxima"]):
+                    self.assertAlmostEqual(found, max(logits[layer::2]), delta=1e-4, msg=f"{name}, update {update}, layer {layer}")
 
     def write(self, name, rows):
         path = self.root / name

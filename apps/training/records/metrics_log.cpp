@@ -105,6 +105,8 @@ void MetricsLog::write(const Metrics& metrics) {
   for (const LayerNorms& layer : metrics.layers)
     object["layers"][layer.layer] = {
         {"grad_norm", layer.gradient}, {"weight_norm", layer.weight}, {"update_ratio", layer.update_ratio()}};
+  if (!metrics.attention_logit_maxima.empty())
+    object["attention_logit_maxima"] = metrics.attention_logit_maxima;
   if (!metrics.wait_ms.empty()) object["wait_ms"] = metrics.wait_ms;
   file_.append(json_text(object) + "\n");
 }
@@ -139,6 +141,8 @@ void EventFile::write(const Metrics& metrics) {
     add("weight_norm/" + layer.layer, layer.weight);
     add("update_ratio/" + layer.layer, layer.update_ratio());
   }
+  for (std::size_t i = 0; i < metrics.attention_logit_maxima.size(); ++i)
+    add("attention_logit_maximum/" + std::to_string(i), metrics.attention_logit_maxima[i]);
   if (metrics.val_loss) add("val/loss", *metrics.val_loss);
   for (const Score& score : metrics.val_scores) add("val/" + score.name, score.value);
   file_.append(tfrecord(event(metrics.iter, 5, summary.bytes())));

@@ -36,10 +36,11 @@ struct Metrics {
   std::optional<double> loss_scale;     // for float16
   std::optional<std::int64_t> skipped;  // updates left out so far as spikes; written as "skipped_updates"
   std::vector<LayerNorms> layers;       // of this update; written as "layers": {NAME: {…}}
-  std::vector<Score> train_scores;      // since the last logged iteration or evaluation; as "train_NAME"
-  std::optional<double> val_loss;       // if evaluated, before the iteration's update
-  std::vector<Score> val_scores;        // likewise; written as "val_NAME"
-  std::vector<double> wait_ms;  // Ranks::take_waits() since the last logged iteration; empty: one process
+  std::vector<double> attention_logit_maxima;  // before this update, of its first micro step
+  std::vector<Score> train_scores;  // since the last logged iteration or evaluation; as "train_NAME"
+  std::optional<double> val_loss;   // if evaluated, before the iteration's update
+  std::vector<Score> val_scores;    // likewise; written as "val_NAME"
+  std::vector<double> wait_ms;      // Ranks::take_waits() since the last logged iteration; empty: one process
 };
 
 /// True if a metrics.jsonl has a line of this iteration. Throws Error naming the file if it cannot be read.

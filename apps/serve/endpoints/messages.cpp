@@ -77,9 +77,11 @@ struct MessagesAnswer : ChatDialect {
     fields["stop_reason"] = *reason != RowEnd::kLength ? (called ? "tool_use" : "end_turn")
                             : chat->writing.clipped    ? "model_context_window_exceeded"
                                                        : "max_tokens";
-    for (const std::string& text : stops)
-      if (!stopped.empty() && stopped.starts_with(text))
-        fields = {{"stop_reason", "stop_sequence"}, {"stop_sequence", text}};
+    std::string_view found;  // of those that begin alike the shortest, which was complete first
+    for (const std::string_view text : stops)
+      if (stopped.starts_with(text) && !text.empty() && (found.empty() || text.size() < found.size()))
+        found = text;
+    if (!found.empty()) fields = {{"stop_reason", "stop_sequence"}, {"stop_sequence", found}};
     return fields;
   }
 

@@ -39,14 +39,31 @@ std::string_view text_section(std::string_view text, std::string_view name) {
   throw Error("no section '", name, "'");
 }
 
-std::vector<std::string_view> split_tabs(std::string_view line) {
+namespace {
+
+// At least one.
+std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
-    const std::size_t end = line.find('\t');
-    parts.push_back(line.substr(0, end));
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
     if (end == std::string_view::npos) return parts;
-    line.remove_prefix(end + 1);
+    text.remove_prefix(end + 1);
   }
+}
+
+}  // namespace
+
+std::vector<std::string_view> split_tabs(std::string_view line) { return split(line, '\t'); }
+
+std::optional<std::vector<std::int64_t>> numbers_between_commas(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string_view part : split(text, ',')) {
+    const auto number = number_in<std::int64_t>(part);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 std::vector<std::string> split_words(const std::string& text) {

@@ -40,6 +40,9 @@ template <class Number, class... Base> std::optional<Number> number_in(std::stri
   return good ? std::optional<Number>(number) : std::nullopt;
 }
 
+/// The numbers between commas, at least one; nothing for another text.
+std::optional<std::vector<std::int64_t>> numbers_between_commas(std::string_view text);
+
 /// Joins the parts with `separator`.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 

@@ -99,16 +99,12 @@ void bench_generation(const BenchFlags& flags, const std::string& work) {
 }
 
 std::vector<std::int64_t> lengths_of(const BenchFlags& flags, std::int64_t longest) {
-  std::vector<std::int64_t> lengths;
-  std::istringstream words(flags.lengths);
-  for (std::string word; std::getline(words, word, ',');) {
-    const std::int64_t length = number_in<std::int64_t>(word).value_or(0);
-    if (length < 1 || length > longest)
-      throw UsageError("--lengths: expected numbers in [1, ", longest, "], got '", word, "'");
-    lengths.push_back(length);
-  }
-  if (lengths.empty()) throw UsageError("--lengths: expected numbers between commas, got none");
-  return lengths;
+  const auto lengths = numbers_between_commas(flags.lengths);
+  const auto fits = [&](std::int64_t length) { return length >= 1 && length <= longest; };
+  if (!lengths || !std::ranges::all_of(*lengths, fits))
+    throw UsageError("--lengths: expected numbers in [1, ", longest, "] between commas, got '", flags.lengths,
+                     "'");
+  return *lengths;
 }
 
 void bench_encoding(const BenchFlags& flags, const std::string& work) {

@@ -203,16 +203,12 @@ constexpr const char *kModuleList = "modules.json", *kPoolingFolder = "1_Pooling
                      *kTransformerSettings = "sentence_bert_config.json";
 
 std::vector<std::int64_t> sizes_in(const std::string& text) {
-  std::vector<std::int64_t> sizes;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    sizes.push_back(number_in<std::int64_t>(text.substr(begin, end - begin)).value_or(0));
-    if (sizes.back() < 1)
-      throw UsageError("--matryoshka_dims: expected sizes with commas between them, as in 384,128,64; got '",
-                       text, "'");
-    begin = end + 1;
-  }
-  return sizes;
+  if (text.empty()) return {};
+  const auto sizes = numbers_between_commas(text);
+  if (!sizes || std::ranges::any_of(*sizes, [](std::int64_t size) { return size < 1; }))
+    throw UsageError("--matryoshka_dims: expected sizes with commas between them, as in 384,128,64; got '",
+                     text, "'");
+  return *sizes;
 }
 
 // By the data where the flag is not given.

@@ -238,7 +238,9 @@ void ChatFormat::read_gguf(const fs::path& path) {
   for (const RoleKey& role : kRoleKeys) {
     const auto id = keys.find(role.gguf_key);
     if (id == keys.end() || tokens == keys.end()) continue;
-    const bool is_id = id->is_number_unsigned() && id->get<std::size_t>() < tokens->size();
+    const bool is_id = id->is_number_unsigned() && tokens->is_array() &&
+                       id->get<std::size_t>() < tokens->size() &&
+                       (*tokens)[id->get<std::size_t>()].is_string();
     if (!is_id) throw Error(path, ": ", role.gguf_key, " is ", id->dump(), ": expected the id of a token");
     special_tokens_.emplace_back(role.key, (*tokens)[id->get<std::size_t>()].get<std::string>());
   }

@@ -98,6 +98,31 @@ struct SearchShard {
 
 namespace {
 
+bool fits_together(SearchShard& shard, const nlohmann::json& files) {
+  const auto is = [](const at::Tensor& x, at::ScalarType type, at::IntArrayRef sizes) {
+    return x.scalar_type() == type && x.sizes() == sizes;
+  };
+  if (shard.vectors.dim() != 2 || !is(shard.vectors, at::kFloat, shard.vectors.sizes()) ||
+      !is(shard.model.vector, at::kFloat, {shard.vectors.size(1)}) ||
+      !is(shard.passages, at::kLong, {shard.rows(), 2}) || !is(shard.texts, at::kByte, {shard.texts.numel()}))
+    return false;
+  std::int64_t rows = 0;
+  try {
+    for (const nlohmann::json& each : files) {
+      const FileRows& file =
+          shard.files.emplace_back(FileRows{each.at(0).get<FileState>(), each.at(1), each.at(2), each.at(3)});
+      if (file.first < 0 || file.rows < 0 || file.rows > shard.rows() - rows) return false;
+      rows += file.rows;
+    }
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  const at::Tensor bytes = shard.passages.select(1, 1);
+  const at::Tensor outside = bytes.lt(0).logical_or(bytes.gt(shard.texts.numel()));
+  return rows == shard.rows() && !outside.any().item<bool>() &&
+         bytes.sum().item<std::int64_t>() == shard.texts.numel();
+}
+
 SearchShard read_shard(const fs::path& path, bool verify) {
   const SafetensorsFile file(path);
   if (verify) file.verify();
@@ -107,17 +132,7 @@ SearchShard read_shard(const fs::path& path, bool verify) {
                     file.tensor("passages"),
                     file.tensor("texts"),
                     {metadata["settings"], metadata["probe"], file.tensor("probe")}};
-  std::int64_t rows = 0;
-  bool fits = true;
-  for (const nlohmann::json& each : parse_json(metadata["files"])) {
-    shard.files.push_back({each.at(0).get<FileState>(), each.at(1), each.at(2), each.at(3)});
-    fits = fits && shard.files.back().rows >= 0;
-    rows += shard.files.back().rows;
-  }
-  const at::Tensor bytes = shard.passages.view({-1, 2}).select(1, 1);
-  const at::Tensor outside = bytes.lt(0).logical_or(bytes.gt(shard.texts.numel()));
-  if (!fits || shard.vectors.dim() != 2 || rows != shard.rows() || bytes.numel() != rows ||
-      outside.any().item<bool>() || bytes.sum().item<std::int64_t>() != shard.texts.numel())
+  if (!fits_together(shard, parse_json(metadata["files"])))
     throw Error(path, ": its tensors do not fit together");
   return shard;
 }

@@ -41,7 +41,8 @@ struct SuiteEncoder {
     if (const auto limit = tokenizer.limits().max_length) max_length = static_cast<std::int64_t>(*limit);
     if (session.checkpoint.config.takes_positions()) max_length = session.checkpoint.config.max_length();
     for (const char* key : {"n_ctx", "max_position_embeddings", "n_positions"})
-      max_length = config.value(key, max_length);
+      if (const auto found = config.find(key); found != config.end() && found->is_number_integer())
+        max_length = found->get<std::int64_t>();
   }
 
   // With special tokens, unless the text begins with the first of them.

@@ -187,7 +187,7 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
 }
 
 std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
-  std::set<std::string> names;
+  std::set<std::string> names(unknown_.begin(), unknown_.end());
   for (const auto& [path, bytes] : files_) {
     const std::string name = fs::path(path).begin()->string();
     const FileKind kind = kind_of(name).value_or(FileKind::kSentences);

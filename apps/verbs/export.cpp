@@ -104,8 +104,7 @@ void print_text(const ExportFlags& values, const Exported& made) {
   if (made.calibration_tokens)
     std::cout << "rounded by " << *made.calibration_tokens << " tokens of " << values.calibration << "\n";
   for (const std::string& name : made.left_out) std::cout << "left out, of another head: " << name << "\n";
-  if (!made.not_carried.empty())
-    std::cout << "not in a file of this format: " << joined(made.not_carried) << "\n";
+  if (!made.not_carried.empty()) std::cout << "not exported: " << joined(made.not_carried) << "\n";
   if (made.equal_tensors) {
     std::cout << "verified " << *made.equal_tensors << " tensors: equal in every bit\n";
     if (!made.left_out.empty())
@@ -211,12 +210,14 @@ Exported export_onnx_directory(const ExportFlags& values) {
   AtomicDirectory directory(values.output);
   export_onnx(*loaded.model, directory.path());
   Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
-                .type = values.compute.dtype};
+                .type = values.compute.dtype,
+                .not_carried = files.unknown()};
   if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
+  const ModelFiles files(checkpoint);
   for (const auto& entry : fs::directory_iterator(directory.path()))
     made.bytes += static_cast<std::int64_t>(entry.file_size());
   save_config(*loaded.model, *loaded.family, loaded.head, directory.path(), {.dtype = dtype});
-  ModelFiles(checkpoint).write(directory.path());
+  files.write(directory.path());
   directory.commit();
   return made;
 }

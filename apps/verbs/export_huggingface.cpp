@@ -34,12 +34,14 @@ Exported export_huggingface(const ModelPath& source, const fs::path& target,
 
   AtomicDirectory directory(target);
   save_model(*loaded.model, *checkpoint.family, loaded.head, directory.path(), {.dtype = type});
-  ModelFiles(checkpoint).write(directory.path());
+  const ModelFiles files(checkpoint);
+  files.write(directory.path());
   const WeightFiles written(directory.path());
   Exported made{.bytes = written.bytes(),
                 .tensors = static_cast<std::int64_t>(written.names().size()),
                 .type = dtype_word(type),
-                .left_out = inspect_weights(checkpoint).unused};
+                .left_out = inspect_weights(checkpoint).unused,
+                .not_carried = files.unknown()};
   directory.commit();
   return made;
 }

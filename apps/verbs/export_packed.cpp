@@ -82,7 +82,8 @@ Exported export_packed(const ModelPath& source, const fs::path& target, const st
   }
   check_export_target(source, target);
   AtomicDirectory directory(target);
-  ModelFiles(checkpoint).write(directory.path());
+  const ModelFiles files(checkpoint);
+  files.write(directory.path());
   ModelPath named(name_in_header(source));
   if (!source.adapter.empty()) named.adapter = name_in_header(source.adapter);
   save_packed(checkpoint, weight_type_named(weights).value(), named, directory.path(), text);
@@ -92,7 +93,8 @@ Exported export_packed(const ModelPath& source, const fs::path& target, const st
   directory.commit();
   Exported made{.bytes = static_cast<std::int64_t>(fs::file_size(target / PackedParts::kFile)),
                 .tensors = static_cast<std::int64_t>(file.names().size()),
-                .type = weights};
+                .type = weights,
+                .not_carried = files.unknown()};
   for (const TokenIds& sample : text.samples)
     made.calibration_tokens = made.calibration_tokens.value_or(0) + std::ssize(sample);
   return made;

@@ -79,10 +79,14 @@ class TorchScriptTest(ExportTest):
     def test_what_one_file_cannot_hold_is_named(self):
         write_json(self.model, "generation_config.json", {"eos_token_id": 3, "temperature": 0.3, "top_p": 0.8})
         write_json(self.model, "chat_template.jinja", "")
+        write_json(self.model, "scores.json", {})  # which nobody reads
         said = self.succeed(*self.export("torchscript", self.path("model.pt")))
-        self.assertIn("not in a file of this format: chat_template.jinja, generation_config.json (temperature, top_p), tokenizer.json\n", said)
+        self.assertIn("not exported: chat_template.jinja, generation_config.json (temperature, top_p), scores.json, tokenizer.json\n", said)
         said = self.succeed(*self.export("html", self.path("model.html")))
-        self.assertIn("not in a file of this format: chat_template.jinja, generation_config.json (temperature, top_p)\n", said)
+        self.assertIn("not exported: chat_template.jinja, generation_config.json (temperature, top_p), scores.json\n", said)
+        for kind in "huggingface", "packed", "onnx":
+            words = ("--weights", "int8") if kind == "packed" else ()
+            self.assertIn("not exported: scores.json\n", self.succeed(*self.export(kind, self.path(kind), *words)))
 
     def test_bfloat16_takes_half_the_bytes_of_the_weights(self):
         def weights(*words):

@@ -601,7 +601,7 @@ class WriteTest(unittest.TestCase):
         tokenizer.save_pretrained(self.source)
         done = self.export()
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("not in a file of this format: " + ", ".join(f'rules of the token "{name}"' for name in ("<left>", "<right>", "<word>"))
+        self.assertIn("not exported: " + ", ".join(f'rules of the token "{name}"' for name in ("<left>", "<right>", "<word>"))
                       + ', the token "<more>"\n', done.stdout)
         self.assertNotIn('"<plain>"', done.stdout)
         fields = gguf.GGUFReader(self.path).fields
@@ -680,7 +680,7 @@ class WriteTest(unittest.TestCase):
             tokenizer.save_pretrained(self.source, save_jinja_files=not legacy)
             done = self.export()
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("not in a file of this format: generation_config.json (do_sample, temperature)\n", done.stdout)
+            self.assertIn("not exported: generation_config.json (do_sample, temperature)\n", done.stdout)
             reference = gguf.GGUFWriter(os.path.join(self.folder, "reference.gguf"), "llama")
             reference.add_chat_template([{"name": name, "template": text} for name, text in texts.items()])
             reference.write_header_to_file()

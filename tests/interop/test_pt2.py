@@ -72,7 +72,7 @@ class Pt2Test(ExportedCases, unittest.TestCase):
         model = hf.random_model(transformers.GPT2ForSequenceClassification, config, 26)
         run = self.program(model, "--verify").module()
         said = export(self.source, self.target, *FORMAT).stdout
-        self.assertIn("not in a file of this format: batches of several texts, which need a pad_token_id", said)
+        self.assertIn("not exported: batches of several texts, which need a pad_token_id", said)
         ids = torch.arange(14).view(2, 7)
         self.assert_close(run(ids[:1], torch.ones(1, 7, dtype=torch.long)), model(ids[:1]).logits)
         with self.assertRaises(Exception):

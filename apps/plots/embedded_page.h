@@ -10,7 +10,7 @@ struct PageParts {
   std::string_view html, style, script;
 };
 
-extern const PageParts kAttentionPage, kServePage, kFilePage, kPageEngine;
+extern const PageParts kAttentionPage, kServePage, kFilePage, kPageEngine, kGalleryPage;
 
 /// `text` with the first `mark` replaced.
 inline std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {

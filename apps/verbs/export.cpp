@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
@@ -39,6 +40,7 @@ struct ExportFlags {
   bool verify = false, json = false, decoding = false;
   bool dtype_given = false;
   std::string weights, calibration;
+  std::vector<std::string> gallery;
   ComputeOptions compute;
 };
 
@@ -48,6 +50,7 @@ void check_together(ExportFlags& values) {
              html = values.format == "html";
   if (values.verify && (gguf || packed || onnx || html))
     throw UsageError("--verify does not go with --format ", values.format);
+  if (!html && !values.gallery.empty()) throw UsageError("--gallery needs --format html");
   if (values.decoding && values.format != "pt2") throw UsageError("--decoding needs --format pt2");
   if (!values.calibration.empty() && !(packed && values.weights == "int4"))
     throw UsageError("--calibration needs --format packed --weights int4");
@@ -209,11 +212,11 @@ Exported export_onnx_directory(const ExportFlags& values) {
   const LoadedModel loaded = load_model(checkpoint, {.dtype = dtype});
   AtomicDirectory directory(values.output);
   export_onnx(*loaded.model, directory.path());
+  const ModelFiles files(checkpoint);
   Exported made{.tensors = static_cast<std::int64_t>(loaded.model->parameters().size()),
                 .type = values.compute.dtype,
                 .not_carried = files.unknown()};
   if (takes_one_row(*loaded.model)) made.not_carried.emplace_back(kOneText);
-  const ModelFiles files(checkpoint);
   for (const auto& entry : fs::directory_iterator(directory.path()))
     made.bytes += static_cast<std::int64_t>(entry.file_size());
   save_config(*loaded.model, *loaded.family, loaded.head, directory.path(), {.dtype = dtype});
@@ -231,9 +234,37 @@ Exported export_directory(const ExportFlags& values) {
 }
 
 Exported export_page(const ExportFlags& values) {
-  const std::size_t tensors = export_html(values.model, values.output, values.weights);
+  const std::size_t tensors = export_html(values.model, values.output, values.weights).tensors;
   return single_file(values, tensors, values.weights,
                      left_out_of(read_checkpoint_config(values.model), SingleFile::kHtml));
+}
+
+// A page for each model, and their front page.
+Exported export_gallery(const ExportFlags& values) {
+  const fs::path front = values.output / "index.html";
+  std::set<fs::path> taken{front};
+  std::vector<ExportFlags> pages(values.gallery.size(), values);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    pages[i].model = values.gallery[i];
+    pages[i].output = values.output / (model_name(pages[i].model) + ".html");
+    if (!taken.insert(pages[i].output).second)
+      throw UsageError("--gallery ", values.gallery[i], ": another page is called ", pages[i].output);
+    check_export_file(pages[i]);
+  }
+  if (fs::exists(front) && !is_gallery_page(read_file(front)))
+    throw Error("--output: ", front,
+                " exists and is no front page as it was exported; expected another directory");
+  make_directories(values.output);
+  Exported made{.type = values.weights};
+  std::vector<std::string> cards;
+  for (const ExportFlags& page : pages) {
+    const HtmlPage written = export_html(page.model, page.output, page.weights);
+    made.bytes += static_cast<std::int64_t>(fs::file_size(page.output));
+    made.tensors += static_cast<std::int64_t>(written.tensors);
+    cards.push_back(written.card);
+  }
+  write_file(front, gallery_page(cards));
+  return made;
 }
 
 // End tokens beside the tokenizer's, as the two further ones that GGUF has: ends of a turn and of a message.
@@ -308,6 +339,15 @@ int run_export(const Arguments& arguments) {
       "q8_0 or q4_0, and those whose rows "
       "the blocks of 32 do not divide are f16; with --format packed: float32, bfloat16, int8 or int4; with "
       "--format html: float32 or int8 (default)");
+  flags.add(
+      "gallery", values.gallery,
+      "html, in place of --model: directory of a model; give it again for each. --output is a directory, "
+      "which gets a page of each model by its name, and their front page index.html",
+      {.placeholder = "DIR", .meaning = [&values](const std::string& given) {
+         const std::string model = find_model(given);
+         if (values.model.empty()) values.model = model;
+         return model;
+       }});
   flags.add("calibration", values.calibration,
             "int4: a text like those that the model will read, by which the weights are rounded so that its "
             "outputs change least (GPTQ); takes minutes",
@@ -321,9 +361,12 @@ int run_export(const Arguments& arguments) {
   flags.example("tzoo export --model runs/kjv-char/final --output kjv.pt --verify");
   if (!flags.parse(arguments)) return 0;
   values.dtype_given = flags.given("dtype");
+  const bool gallery = !values.gallery.empty();
+  if (gallery && (flags.given("model") || flags.given("adapter")))
+    throw UsageError("--gallery names the models; leave out --model and --adapter");
   check_together(values);
   apply_threads(values.compute);
-  check_export_file(values);
+  if (!gallery) check_export_file(values);
   const Exported made = values.format == "torchscript" ? export_script(values)
                         : values.format == "pt2"       ? export_program(values)
                         : values.format == "onnx"      ? export_onnx_directory(values)
@@ -331,6 +374,7 @@ int run_export(const Arguments& arguments) {
                         : values.format == "gguf-lora" ? export_gguf_lora(values)
                         : values.format == "packed"
                             ? export_packed(values.model, values.output, values.weights, values.calibration)
+                        : gallery                 ? export_gallery(values)
                         : values.format == "html" ? export_page(values)
                                                   : export_directory(values);
   values.json ? print_json(values, made) : print_text(values, made);

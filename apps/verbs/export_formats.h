@@ -46,11 +46,21 @@ Exported export_packed(const ModelPath& source, const std::filesystem::path& tar
 /// The first bytes of a written page.
 inline constexpr const char* kHtmlBegin = "<!DOCTYPE html><!-- tzoo export -->";
 
+struct HtmlPage {
+  std::size_t tensors = 0;
+  std::string card;  // JSON, for gallery_page()
+};
+
 /// Writes the model of `source` with its tokenizer.json as one HTML file (apps/page_engine), atomically. The
 /// rows of matrices are float32, or for the weights "int8" rounded, each by its largest weight / 127; vectors
 /// and tables of positions are float32. Throws Error naming the field of the configuration, the head or the
-/// part of the tokenizer that the page's engine does not know. Returns the number of tensors.
-std::size_t export_html(const ModelPath& source, const std::filesystem::path& target,
-                        const std::string& weights);
+/// part of the tokenizer that the page's engine does not know.
+HtmlPage export_html(const ModelPath& source, const std::filesystem::path& target,
+                     const std::string& weights);
+
+/// The front page of pages that lie in the same folder, by their cards.
+std::string gallery_page(const std::vector<std::string>& cards);
+/// True for what gallery_page() gives; what its editor has saved is another text.
+bool is_gallery_page(std::string_view text);
 
 }  // namespace zoo

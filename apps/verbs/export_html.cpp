@@ -9,6 +9,7 @@
 #include "data/base/atomic_file.h"
 #include "data/base/base64.h"
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
 #include "models/model.h"
@@ -105,12 +106,15 @@ std::string weight_elements(std::string_view weights) {
   return elements;
 }
 
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
 // The head of the page gets the model, and a policy by which it reaches no network.
 std::string page_with(const Json& header, const std::string& weights) {
   using embedded::replaced;
-  const std::string json = header.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   std::string head = replaced(embedded::kPageEngine.html, "/*SCRIPT*/", embedded::kPageEngine.script);
-  head = replaced(head, "/*HEADER*/", embedded::inside_script(json));
+  head = replaced(head, "/*HEADER*/", embedded::inside_script(text_of(header)));
   head = replaced(head, "/*WEIGHTS*/", weight_elements(weights));
   const std::string page = replaced(embedded::whole_page(embedded::kFilePage), "<!DOCTYPE html>", kHtmlBegin);
   return replaced(page, "<meta charset=\"utf-8\">", head);
@@ -118,7 +122,7 @@ std::string page_with(const Json& header, const std::string& weights) {
 
 }  // namespace
 
-std::size_t export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
+HtmlPage export_html(const ModelPath& source, const fs::path& target, const std::string& weights) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   if (!has(known()["heads"], name_of(checkpoint.head)))
     throw Error("--format html: the page has no ", name_of(checkpoint.head), " head");
@@ -158,7 +162,28 @@ std::size_t export_html(const ModelPath& source, const fs::path& target, const s
     if (!entry.key().ends_with("sinusoids"))  // which the page computes
       header["tensors"].push_back(added(entry.key(), entry.value(), false, bytes));
   write_file(target, page_with(header, bytes));
-  return header["tensors"].size();
+  // The card's picture is of the first numbers of the first tokens' embeddings.
+  constexpr std::int64_t kSide = 24;
+  const at::Tensor* table = loaded.model->named_parameters().find("embeddings.token.weight");
+  std::string picture;
+  Json card{{"file", target.filename().string()}, {"header", {{"tensors", Json::array()}}}};
+  card["header"]["tensors"].push_back(
+      added("embeddings.token.weight", table->slice(0, 0, kSide).slice(1, 0, kSide), false, picture));
+  for (const char* key : {"model", "family", "config", "parameters"}) card["header"][key] = header[key];
+  card["weights"] = encode_base64(picture);
+  return {header["tensors"].size(), text_of(card)};
+}
+
+constexpr std::string_view kNoPages = "\"pages\": []";
+
+std::string gallery_page(const std::vector<std::string>& cards) {
+  const std::string pages = "\"pages\": [" + embedded::inside_script(joined(cards)) + "]";
+  return embedded::replaced(embedded::kGalleryPage.html, kNoPages, pages);
+}
+
+bool is_gallery_page(std::string_view text) {
+  const std::string_view page = embedded::kGalleryPage.html;
+  return text.starts_with(page.substr(0, page.find(kNoPages)));
 }
 
 }  // namespace zoo

@@ -4,6 +4,7 @@ import base64
 import json
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -289,12 +290,13 @@ class HtmlPage(unittest.TestCase):
 
     def test_the_gallery(self):
         """A front page is made from the pages' files, saved, and opened again beside them."""
-        pages = []
+        pages, directories = [], []
         for name, weights in (("one", "int8"), ("two <b>", "float32")):
             directory = self.folder / name
             hf.random_model(transformers.GPT2LMHeadModel, transformers.GPT2Config(
                 n_positions=8, n_embd=4, n_layer=1, n_head=1, vocab_size=17, bos_token_id=None, eos_token_id=None), 1).save_pretrained(directory)
             save_words(directory, 17)
+            directories.append(directory)
             pages.append(self.folder / f"{name}.html")
             self.assertEqual(export(directory, pages[-1], "--weights", weights).returncode, 0)
         browser = self.browser
@@ -331,6 +333,30 @@ class HtmlPage(unittest.TestCase):
         browser.all("h2 a")[1].click()
         browser.wait(lambda: browser.all("#bars li") and "two <b>" in browser.one("#about").text)
         self.assertEqual(browser.faults(), [])
+
+        # The same of tzoo itself, from the models.
+        def made(site, *words):
+            return tzoo("export", "--format", "html", "--output", site, "--weights", "float32", *words)
+        site, words = self.folder / "site", [word for each in directories for word in ("--gallery", str(each))]
+        for _ in range(2):  # it replaces its own
+            done = made(site, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(each.name for each in site.iterdir()), ["index.html", "one.html", "two <b>.html"])
+        self.assertEqual((site / "two <b>.html").read_bytes(), pages[1].read_bytes())
+        browser.open((site / "index.html").as_uri())
+        self.assertEqual([each.text for each in browser.all("h2")], ["one", "two <b>"])
+        self.assertIn("gpt2: writes texts. 1 block of 1 head, width 4", browser.one(".about").text)
+        self.assertEqual(browser.all("img")[1].get_attribute("src"), pictures[1])
+        browser.all("h2 a")[1].click()
+        browser.wait(lambda: browser.all("#bars li") and "two <b>" in browser.one("#about").text)
+        self.assertEqual(browser.faults(), [])
+        shutil.copy(self.folder / "index.html", site)  # as somebody has changed it
+        for words, said in [(words, "exists and is no front page"), ((*words, "--gallery", str(directories[0])), "another page is called"),
+                            ((*words, "--model", str(directories[0])), "--gallery names the models"), ((*words, "--format", "onnx"), "needs --format html")]:
+            done = made(site, *words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
+        self.assertEqual((site / "index.html").read_bytes(), (self.folder / "index.html").read_bytes())
 
     def test_a_tokenizer_that_differs_is_an_error(self):
         directory = self.folder / "differs"

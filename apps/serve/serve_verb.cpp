@@ -13,12 +13,15 @@
 #include <sys/stat.h>
 
 #include "apps/command/flags.h"
+#include "apps/command/verbs.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
+#include "data/corpora/sha256.h"
+#include "models/kernels/cpu.h"
 
 namespace zoo {
 namespace {
@@ -117,7 +120,7 @@ std::string api_key_of(const std::string& given, const std::string& file) {
 
 struct ServeFlags {
   std::vector<std::string> models, loras;
-  fs::path adapter;
+  fs::path adapter, cache_file;
   AccessRules rules{.host = "127.0.0.1"};
   std::int64_t port = 8080;
   std::string api_key_file;
@@ -158,6 +161,10 @@ void add_limits(Flags& flags, ServeFlags& values) {
             "megabytes of KV cache, beyond that of --parallel texts, for texts that have ended, so that a "
             "conversation that goes on is not read again; the oldest go first",
             between(0, 1 << 20));
+  flags.add("cache_file", values.cache_file,
+            "file that keeps the KV cache of the one model from one start of the server to the next: written "
+            "at its end, up to --cache_mb and the room of --parallel texts",
+            {.placeholder = "FILE"});
   flags.add("piece", values.options.batch.piece,
             "tokens of prompts that are read between two tokens of the texts in progress", at_least(1));
   flags.add("queue", values.queue, "requests that may wait; further ones are answered 429", at_least(1));
@@ -211,6 +218,8 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
     throw UsageError("--adapter: is of one model, and there are ", values.models.size());
   if (!values.loras.empty() && values.models.size() != 1)
     throw UsageError("--lora: is of one model, and there are ", values.models.size());
+  if (!values.cache_file.empty() && values.models.size() != 1)
+    throw UsageError("--cache_file: is of one model, and there are ", values.models.size());
   values.options.draws_seeds = !flags.given("seed");
   return true;
 }
@@ -277,6 +286,32 @@ void load_models(const ServeFlags& flags, ServerState& state) {
   }
 }
 
+// What the bytes of a model's KV cache depend on. Of the files, their names, sizes and times: contents as
+// large as these would have to be read for seconds.
+std::string cache_mark(const ServeFlags& flags, const ModelPath& model) {
+  const ComputeOptions& compute = flags.options.compute;
+  std::string files;
+  for (const fs::path& place : {fs::path(model), model.adapter}) {
+    std::set<fs::path> all{place};
+    if (fs::is_directory(place)) all = {fs::directory_iterator(place), {}};
+    for (const fs::path& file : all)
+      if (fs::is_regular_file(file))
+        files += file.string() + " " + std::to_string(fs::file_size(file)) + " " +
+                 std::to_string(fs::last_write_time(file).time_since_epoch().count()) + "\n";
+  }
+  std::string mark = version();
+  for (const std::string& each : {std::string(kernels::name_of(kernels::instruction_set())), compute.dtype,
+                                  compute.weights, compute.cache, sha256(files)})
+    mark += " " + each;
+  return mark;
+}
+
+ContinuousBatch& cached_batch(const ServerState& state) {
+  if (!state.models.front()->writing)
+    throw UsageError("--cache_file: ", state.models.front()->name, " writes no texts");
+  return *state.models.front()->writing->batch;
+}
+
 void serve(const ServeFlags& flags, ServerState& state) {
   AccessRules rules = flags.rules;
   rules.body_bytes = static_cast<std::size_t>(flags.max_body_kb) << 10;
@@ -293,6 +328,15 @@ void serve(const ServeFlags& flags, ServerState& state) {
     apply_threads(flags.options.compute);
     load_models(flags, state);
   }).get();
+  std::string mark;
+  if (!flags.cache_file.empty()) {
+    mark = cache_mark(flags, state.models.front()->directory);
+    if (!fs::exists(flags.cache_file))
+      cached_batch(state).save(flags.cache_file, mark);  // what fails is told at once
+    if (!cached_batch(state).load(flags.cache_file, mark))
+      std::cerr << "note: " << flags.cache_file.string()
+                << " is of another model, version or setting; it is not read, and replaced at the end\n";
+  }
   const int port = server.bind(flags.rules.host, static_cast<int>(flags.port));
   // LibTorch's number of threads is each thread's own.
   state.thread.start([&] { apply_threads(flags.options.compute); });
@@ -306,6 +350,7 @@ void serve(const ServeFlags& flags, ServerState& state) {
   server.stop();
   answering.join();
   state.thread.stop();
+  if (!mark.empty()) cached_batch(state).save(flags.cache_file, mark);
 }
 
 }  // namespace

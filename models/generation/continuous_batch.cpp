@@ -1,12 +1,16 @@
 #include "models/generation/continuous_batch.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 
+#include "data/base/atomic_file.h"
+#include "data/base/crc32c.h"
 #include "data/base/field_error.h"
+#include "data/base/mapped_file.h"
 #include "data/base/sizes.h"
 #include "models/generation/decoding_batch.h"
 #include "models/model.h"
@@ -19,6 +23,7 @@ constexpr std::int64_t kPieceAlone = 512;
 constexpr std::int64_t kRequestsOfPiece = 4;
 // Maximum number of logits per row in a step that scores prompts, which computes logits for every token.
 constexpr std::int64_t kScoredLogits = std::int64_t{1} << 21;
+const std::string kCacheFile = "tzoo KV cache 1: ";
 
 }  // namespace
 
@@ -39,6 +44,39 @@ void ContinuousBatch::begin_session() {
   session_ = model_.begin(options_.slots, options_.context);
   session_->hold(options_.held_bytes);
   session_->select({0});
+}
+
+// A line with the mark, what the session writes, and the crc32c of both.
+void ContinuousBatch::save(const std::filesystem::path& path, const std::string& mark) const {
+  if (!session_) return;  // it has failed
+  AtomicFile file(path);
+  std::uint32_t sum = 0;
+  const auto write = [&](const void* bytes, std::size_t size) {
+    file.write(bytes, size);
+    sum = crc32c(bytes, size, sum);
+  };
+  const std::string line = kCacheFile + mark + "\n";
+  write(line.data(), line.size());
+  session_->save(write);
+  file.write(&sum, sizeof sum);
+  using std::filesystem::perms;
+  std::filesystem::permissions(file.written(), perms::owner_read | perms::owner_write);  // texts of clients
+  file.commit();
+}
+
+bool ContinuousBatch::load(const std::filesystem::path& path, const std::string& mark) {
+  session_->load({});  // one that cannot hold says so whatever the file is
+  const MappedFile file(path);
+  const std::string line = kCacheFile + mark + "\n";
+  const std::span<const std::byte> bytes = file.bytes();
+  std::uint32_t sum = 0;
+  if (bytes.size() < line.size() + sizeof sum || std::memcmp(bytes.data(), line.data(), line.size()) != 0)
+    return false;
+  const std::span<const std::byte> content = bytes.first(bytes.size() - sizeof sum);
+  std::memcpy(&sum, bytes.data() + content.size(), sizeof sum);
+  if (crc32c(content.data(), content.size()) != sum) throw Error(path, " is damaged; delete it");
+  session_->load(content.subspan(line.size()));
+  return true;
 }
 
 void ContinuousBatch::check(const BatchRequest& request) const {

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -113,6 +114,13 @@ class ContinuousBatch {
 
   /// Adds a token to each row, or reads a piece of a prompt. False if there is nothing to do.
   bool step();
+
+  /// Writes what the session holds of prompts and answers to a file, and reads it in another process, so that
+  /// they are not read again. `mark` names, in a line, all that it depends on: model, formats, instruction
+  /// set. load() is called before the first step, and gives false for a file with another mark. Both throw
+  /// Error naming the file; load() if it is damaged.
+  void save(const std::filesystem::path& path, const std::string& mark) const;
+  bool load(const std::filesystem::path& path, const std::string& mark);
 
   const Options& options() const { return options_; }
   std::size_t waiting() const;                              // requests that have not entered

@@ -8,8 +8,11 @@
 ///     const at::Tensor logits = session->read({ids});  // [B, V], of the next token
 ///     session->rewind(/*row=*/0, /*length=*/2);        // keeps two tokens
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -82,6 +85,15 @@ class DecodingSession {
   /// For a session that has read nothing: keeps for reuse() what rows that were left out have read, in their
   /// own room and in up to `bytes` more; the oldest go first.
   virtual void hold(std::size_t /*bytes*/) {}
+
+  /// Gives what hold() keeps as bytes, for the load() of a session of the same model in another process, on a
+  /// machine with the same instruction set, with an equal KV cache but for the number of rows and their room.
+  /// load() is for a session that has read nothing. Both throw Error if the session cannot hold.
+  using Write = std::function<void(const void* bytes, std::size_t size)>;
+  virtual void save(const Write&) const { throw Error("this session holds nothing of rows that have ended"); }
+  virtual void load(std::span<const std::byte>) {
+    throw Error("this session holds nothing of rows that have ended");
+  }
 
   /// For a session that has read nothing: takes over what the model's last session with this call has read,
   /// and leaves it, and what this one reads, to the next. The model then holds that memory.

@@ -67,6 +67,18 @@ void PackedCache::clear(std::size_t slot) {
   restart(slot);
 }
 
+void PackedCache::each_part(std::size_t slot, std::size_t length,
+                            const std::function<void(std::byte* data, std::size_t size)>& visit) const {
+  const std::size_t panels = kernels::panel_count(length);
+  for (std::size_t layer = 0; layer < shape_.layers; ++layer) {
+    for (std::size_t h = 0; h < shape_.heads; ++h) {
+      const kernels::HeadCache cache = head(layer, slot, h);
+      visit(cache.keys, panels * keys_);
+      visit(cache.values, panels * values_);
+    }
+  }
+}
+
 bool PackedCache::serves(std::size_t slot, std::size_t length) const {
   return length == 0 || forgotten_[slot] == 0 || forgotten_[slot] + shape_.window <= length + 1;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "models/inference/memory.h"
@@ -35,6 +36,16 @@ class PackedCache {
   void forget(std::size_t slot, std::size_t length);
 
   void clear(std::size_t slot);
+
+  /// Visits the memory of the first `length` positions of a slot, for all layers and heads.
+  void each_part(std::size_t slot, std::size_t length,
+                 const std::function<void(std::byte* data, std::size_t size)>& visit) const;
+  /// Sum of these sizes.
+  std::size_t bytes_of(std::size_t length) const {
+    return kernels::panel_count(length) * (keys_ + values_) * shape_.heads * shape_.layers;
+  }
+  /// True if no layer has dropped positions of a slot.
+  bool is_whole(std::size_t slot) const { return forgotten_[slot] == 0; }
 
   /// Memory of a position of a slot, in all layers.
   std::size_t position_bytes() const { return head_bytes() / shape_.capacity * shape_.heads * shape_.layers; }

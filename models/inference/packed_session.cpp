@@ -8,22 +8,10 @@
 #include <c10/util/Exception.h>
 
 #include "data/base/error.h"
+#include "models/inference/held_slots.h"
 #include "models/inference/packed_decoder.h"
 
 namespace zoo::inference {
-
-struct HeldToken {
-  std::uint64_t writing;  // slots with the same number at a position hold the same keys and values there
-  TokenId id;
-  const PackedAdapter* adapter;  // that it was read with
-};
-
-// The slots of a cache, and the tokens that each has read.
-struct HeldSlots {
-  PackedCache cache;
-  std::vector<std::vector<HeldToken>> tokens;
-  std::uint64_t writings = 0;
-};
 
 // The sequences of a PackedDecoder. Each row has a slot of the cache. Rows that diverge (beams, candidates)
 // get a copy of their common positions, preferably in a free slot that already holds most of them. A slot
@@ -232,6 +220,24 @@ class PackedSession : public DecodingSession {
     if (held_.cache.shape().slots < slots) resize_cache(slots, held_.cache.shape().capacity);
   }
 
+  void save(const Write& write) const override {
+    if (!is_reading_) held_.save(write);
+  }
+
+  void load(std::span<const std::byte> bytes) override {
+    for (std::span<const std::byte> values; !bytes.empty();) {
+      const TokenIds ids = held_.next(bytes, values);
+      if (ids.size() > capacity_) continue;
+      const std::size_t slot = oldest_slot(std::vector<bool>(held_.tokens.size(), false));
+      const CacheShape& shape = held_.cache.shape();
+      if (ids.size() > shape.capacity)
+        resize_cache(shape.slots, std::min(capacity_, std::max(ids.size(), 2 * shape.capacity)));
+      drop(slot);
+      held_.fill(slot, ids, values);
+    }
+    drop_oldest();
+  }
+
   void rewind(std::int64_t row, std::int64_t length) override {
     auto& own = rows_.at(static_cast<std::size_t>(row));
     own.length = std::min(own.length, static_cast<std::size_t>(length));
@@ -285,15 +291,11 @@ class PackedSession : public DecodingSession {
       held.push_back({++held_.writings, read[piece.first + i], row.adapter});
   }
 
-  std::uint64_t last_writing(std::size_t slot) const {
-    return held_.tokens[slot].empty() ? 0 : held_.tokens[slot].back().writing;
-  }
-
   // Free slot that was written least recently; the number of all slots if none is free.
   std::size_t oldest_slot(const std::vector<bool>& taken) const {
     std::size_t oldest = taken.size();
     for (std::size_t slot = 0; slot < taken.size(); ++slot)
-      if (!taken[slot] && (oldest == taken.size() || last_writing(slot) < last_writing(oldest)))
+      if (!taken[slot] && (oldest == taken.size() || held_.last_writing(slot) < held_.last_writing(oldest)))
         oldest = slot;
     return oldest;
   }
@@ -343,7 +345,8 @@ class PackedSession : public DecodingSession {
     for (std::size_t slot = 0; slot < taken.size(); ++slot) {
       if (taken[slot]) continue;
       const std::size_t held = alike(row.slot, slot, row.length);
-      if (best == taken.size() || held > most || (held == most && last_writing(slot) < last_writing(best))) {
+      if (best == taken.size() || held > most ||
+          (held == most && held_.last_writing(slot) < held_.last_writing(best))) {
         best = slot;
         most = held;
       }

@@ -451,6 +451,52 @@ class PackedModels(ServeTest):
         self.assertEqual([text], expected)
 
 
+class KeptCache(ServeTest):
+    def ask(self, *words, prompt, cached, notes=""):
+        """Starts a server, asks it once, and gives the choices when it has ended."""
+        server = Server("--model", self.model, "--cache_file", self.file, *words)
+        found = server.post("/v1/completions", prompt=prompt, temperature=0, max_tokens=9, logprobs=2)
+        self.assertEqual(server.close(), 0)
+        self.assertEqual(found["usage"]["prompt_tokens_details"]["cached_tokens"], cached)
+        self.assertIn(notes, server.notes)
+        return found["choices"]
+
+    def test_from_one_start_to_the_next(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "tiny"), tokenizer=True, n_positions=400)
+        other = tiny_checkpoint.write_checkpoint(os.path.join(folder, "other"), tokenizer=True, n_positions=400, seed=2)
+        self.file = os.path.join(folder, "cache")
+        prompt, longer = "a cat on the mat " * 6, "a cat on the mat " * 7
+        for words in (), ("--weights", "int8", "--cache", "int8"), ("--parallel", "1", "--cache_mb", "0", "--weights", "bfloat16"):
+            with self.subTest(words):
+                cold = self.ask(*words, prompt=prompt, cached=0)
+                self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
+                self.assertEqual(self.ask(*words, prompt=prompt, cached=len(prompt) - 1), cold)
+                warm = self.ask(*words, prompt=longer, cached=len(prompt))
+                self.assertEqual(self.ask("--context", "50", *words, prompt="a cat", cached=0)[0]["finish_reason"], "length")
+                os.unlink(self.file)
+                self.assertEqual(self.ask(*words, prompt=longer, cached=0), warm)
+                os.unlink(self.file)
+
+        self.ask(prompt=prompt, cached=0)
+        with open(self.file, "rb") as file:
+            kept = file.read()
+        self.ask("--cache", "int8", prompt=prompt, cached=0, notes="is of another model, version or setting; it is not read, and replaced")
+        for damaged, said in [(kept[:-9] + b"x" + kept[-8:], "is damaged; delete it"), (kept[:200], "is damaged; delete it")]:
+            with open(self.file, "wb") as file:
+                file.write(damaged)
+            self.assert_one_error(run("serve", "--model", self.model, "--cache_file", self.file, "--port", 0), 1, said)
+            with open(self.file, "rb") as file:
+                self.assertEqual(file.read(), damaged)
+        os.unlink(self.file)
+        self.ask(prompt=prompt, cached=0)
+        os.utime(os.path.join(self.model, "model.safetensors"))
+        self.ask(prompt=prompt, cached=0, notes="is of another model")
+        for words, code, said in [(("--model", other), 2, "is of one model, and there are 2"), (("--cache_file", os.path.join(folder, "none/cache")), 1, "none/cache"),
+                                  (("--weights", "modules"), 1, "holds nothing of rows that have ended")]:
+            self.assert_one_error(run("serve", "--model", self.model, "--cache_file", self.file, "--port", 0, *words), code, said)
+
+
 class SharedPasses(ServeTest):
     def test_texts_of_many_clients_share_passes(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())

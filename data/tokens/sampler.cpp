@@ -63,14 +63,14 @@ std::size_t RandomBlockSampler::offset(std::int64_t step, std::int64_t row) cons
 void RandomBlockSampler::fill_rows(std::int64_t step, std::int64_t first_row, std::span<std::int64_t> inputs,
                                    std::span<std::int64_t> targets) const {
   const auto width = static_cast<std::size_t>(block_size_);
+  std::vector<std::int64_t> ids(width + 1);
   const bool fits = inputs.size() == targets.size() && inputs.size() % width == 0;
   if (!fits) throw std::invalid_argument("the sampler's spans must hold whole rows of block_size tokens");
   for (std::size_t row = 0; row < inputs.size() / width; ++row) {
     const std::int64_t in_batch = first_row + static_cast<std::int64_t>(row);
-    const std::size_t begin = offset(step, in_batch);
-    const TokenFile& tokens = text_of(step, in_batch);
-    tokens.copy(begin, inputs.subspan(row * width, width));
-    tokens.copy(begin + 1, targets.subspan(row * width, width));
+    text_of(step, in_batch).copy(offset(step, in_batch), ids);
+    std::ranges::copy(std::span(ids).first(width), inputs.subspan(row * width).begin());
+    std::ranges::copy(std::span(ids).last(width), targets.subspan(row * width).begin());
   }
 }
 

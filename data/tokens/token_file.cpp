@@ -75,6 +75,7 @@ TokenFile::TokenFile(TokenIds tokens, std::string name) : name_(std::move(name))
 }
 
 void TokenFile::copy(std::size_t begin, std::span<std::int64_t> out) const {
+  if (text_) return text_->read(begin, out);
   if (out.size() > size() || begin > size() - out.size())
     throw std::out_of_range(name_ + ": tokens are read past the end");
   std::visit([&](auto ids) { std::ranges::copy(ids.subspan(begin, out.size()), out.begin()); }, ids_);

@@ -12,9 +12,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "data/base/atomic_file.h"
+#include "data/tokens/text_blocks.h"
 #include "tokenizer/tokenizer.h"
 
 namespace zoo {
@@ -41,8 +43,13 @@ class TokenFile {
   /// Ids in memory; `name` is for error messages.
   TokenFile(TokenIds tokens, std::string name);
 
+  /// Ids that are encoded when they are copied: size() and copy() then count bytes of the text, and it has no
+  /// operator[].
+  TokenFile(std::shared_ptr<const TextBlocks> text, std::string name)
+      : text_(std::move(text)), name_(std::move(name)) {}
+
   std::size_t size() const {
-    return std::visit([](auto ids) { return ids.size(); }, ids_);
+    return text_ ? text_->bytes() : std::visit([](auto ids) { return ids.size(); }, ids_);
   }
   const std::string& name() const { return name_; }
 
@@ -59,6 +66,7 @@ class TokenFile {
 
  private:
   std::shared_ptr<const void> owner_;  // owner of the ids
+  std::shared_ptr<const TextBlocks> text_;
   std::variant<std::span<const std::uint16_t>, std::span<const std::uint32_t>> ids_;
   std::string name_;
 };

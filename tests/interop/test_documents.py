@@ -1,13 +1,14 @@
 """Rows that pack several documents, beside transformers, which reads each document in a pass of its own: losses of ten updates."""
 
 import json
+import math
 import pathlib
 import random
 import string
 import tempfile
 import unittest
-
 import unittest.mock
+
 import tokenizers
 import torch
 import transformers
@@ -35,12 +36,12 @@ class DocumentsTest(unittest.TestCase):
 
     def check(self, name, documents, *words):
         """documents: the ids and the target of each, as our rows have them; all rows are one batch."""
-        torch.manual_seed(1)
         softmax, logits = torch.nn.functional.softmax, []
 
         def noting(x, *args, **kwargs):
             logits.append(x.max().item())
             return softmax(x, *args, **kwargs)
+        torch.manual_seed(1)
         model = transformers.AutoModelForCausalLM.from_config(self.configs[name], attn_implementation="eager")
         model.save_pretrained(self.root / name)
         self.tokenizer.save_pretrained(self.root / name)
@@ -116,6 +117,44 @@ class DocumentsTest(unittest.TestCase):
         for name in ("gpt2", "mistral"):
             self.check(name, documents, "--task", "chat", "--dataset", dataset, "--val_dataset", dataset, "--chat_template", str(template),
                        "--block_size", "96", "--batch_size", "2")
+
+    def test_a_large_file_is_encoded_where_it_is_read(self):
+        name, model = "gpt2", transformers.AutoModelForCausalLM.from_config(self.configs["gpt2"])
+        model.save_pretrained(self.root / name)
+        self.tokenizer.save_pretrained(self.root / name)
+        draw = random.Random(6)
+        texts = ["".join(draw.choices(string.ascii_letters, k=length)) for length in range(1, 2000, 7)]
+        lines = [json.dumps({"text": text}) + "\n" for text in texts]
+        large = self.root / "large.jsonl"
+        large.write_text("".join(lines) * (66_000_000 // sum(map(len, lines)) + 1))
+
+        def train(out, updates, *words, start=name):
+            return tzoo("train", "--init_from", str(self.root / start) if start == name else start, "--dataset", str(large), "--out_dir", str(self.root / out),
+                        "--max_iters", str(updates), "--eval_interval", "2", "--eval_iters", "1", "--log_interval", "1", "--block_size", "32",
+                        "--batch_size", "2", "--device", "cpu", *words)
+
+        for out, steps in ("whole", (4,)), ("halves", (2, 4)):
+            for i, updates in enumerate(steps):
+                done = train(out, updates, "--decay_lr", "false", start="resume" if i else name)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("on disk meanwhile", done.stderr)
+        weights = [(self.root / out / "final/model.safetensors").read_bytes() for out in ("whole", "halves")]
+        self.assertEqual(*weights)
+        metrics = [json.loads(line) for line in (self.root / "whole/metrics.jsonl").read_text().splitlines()]
+        # A byte is a token here, and each text ends in one more; the last 16 MiB at most validate.
+        per_byte = metrics[0]["val_bits_per_byte"] / metrics[0]["val_loss"] * math.log(2)
+        self.assertAlmostEqual(per_byte, 1 + len(texts) / sum(map(len, texts)), delta=1e-4)
+        # A row that cannot be read ends the run while it learns from others.
+        with large.open("r+") as file:
+            begin = large.stat().st_size // 2
+            file.seek(begin)
+            file.readline()
+            begin = file.tell()
+            file.write("[")
+        line = large.read_bytes()[:begin].count(b"\n") + 1
+        done = train("broken", 1_000_000)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"large.jsonl, line {line}: expected a JSON object", done.stderr)
 
 
 if __name__ == "__main__":

@@ -49,26 +49,35 @@ TextEncoder DocumentEncoder::encoder() {
 
 std::size_t DocumentEncoder::validation_begin(std::string_view file) {
   // In a file of few lines the last tenth may begin inside the last one, which then validates.
-  return std::min(after_line(file, file.size() / 10 * 9),
-                  file.rfind('\n', file.find_last_not_of("\r\n")) + 1);
+  const std::size_t tenth = std::min(file.size() / 10, kMostHeldOut);
+  return std::min(after_line(file, file.size() - tenth), file.rfind('\n', file.find_last_not_of("\r\n")) + 1);
+}
+
+// The number of a line costs a look at all before it: an error alone is worth it.
+template <class Read> auto DocumentEncoder::with_lines(std::string_view part, Read read) const {
+  try {
+    return read(1);
+  } catch (const Error&) {
+    read(1 + std::count(file_.data(), part.data(), '\n'));
+    throw;
+  }
+}
+
+void DocumentEncoder::check(std::string_view part) const {
+  FileColumns names{.own = names_.own, .renames = names_.renames};
+  with_lines(part, [&](std::int64_t first_line) {
+    return parse_records(part, name_, kDocuments, names, first_line);
+  });
 }
 
 TokenIds DocumentEncoder::encode(std::string_view part) {
+  if (part.find_first_not_of("\r\n") == std::string_view::npos) return {};
   FileColumns names{.own = names_.own, .renames = names_.renames};
-  // The number of a line costs a look at all before it: an error alone is worth it.
-  const auto documents = [&](std::int64_t first_line) {
+  TokenIds ids = with_lines(part, [&](std::int64_t first_line) {
     const auto records = parse_records(part, name_, kDocuments, names, first_line);
     for (const Record& record : records) text_bytes_ += record.fields[0].size();
     return encode_documents(records, tokenizer_, end_, name_);
-  };
-  TokenIds ids;
-  if (part.find_first_not_of("\r\n") == std::string_view::npos) return ids;
-  try {
-    ids = documents(1);
-  } catch (const Error&) {
-    documents(1 + std::count(file_.data(), part.data(), '\n'));
-    throw;
-  }
+  });
   const std::lock_guard lock(mutex_);
   names_.ignored.merge(names.ignored);
   names_.empty_rows += names.empty_rows;

@@ -13,6 +13,9 @@ namespace zoo {
 /// The columns of a file of documents; wikitext's has rows without a text.
 inline const Columns kDocuments{.required = {"text"}, .skips_empty = true};
 
+/// Bytes of the validation split of a large text, if they are less than its tenth: enough to evaluate on.
+inline constexpr std::size_t kMostHeldOut = std::size_t{16} << 20;
+
 /// The ids of a .jsonl file of documents, one `text` a line: those of each text, then the tokenizer's end
 /// token. Works in parts, so that a file may be larger than the memory.
 class DocumentEncoder {
@@ -30,8 +33,10 @@ class DocumentEncoder {
 
   /// For parts of the file; refers to this object. Throws Error naming file and line as parse_records() does.
   TextEncoder encoder();
+  /// Throws what the encoder would throw for rows that cannot be read.
+  void check(std::string_view part) const;
 
-  /// Where the last tenth of a file begins, at a line.
+  /// Where the last tenth of a file begins, at a line, or its last 16 megabytes if these are less.
   static std::size_t validation_begin(std::string_view file);
 
   /// Bytes of the texts encoded so far.
@@ -40,6 +45,7 @@ class DocumentEncoder {
   const FileColumns& names() const { return names_; }
 
  private:
+  template <class Read> auto with_lines(std::string_view part, Read read) const;
   TokenIds encode(std::string_view part);
 
   std::string_view file_;

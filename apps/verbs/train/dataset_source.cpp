@@ -94,8 +94,15 @@ bool begins_with_list(const Source& source, const FileColumns& names) {
   return false;
 }
 
-TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
-                       const std::string& name) {
+TokenFile encode_part(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
+                      const std::string& name) {
+  if (text.size() <= kLargeText) {
+    TokenIds all;
+    encode_in_parts(text, encoder, 0, [&](std::span<const TokenId> ids, std::size_t) {
+      all.insert(all.end(), ids.begin(), ids.end());
+    });
+    return {std::move(all), name};
+  }
   constexpr std::size_t kMegabyte = 1'000'000;
   const fs::path directory = data_directory();
   std::cerr << "note: the ids of " << name << " are on disk meanwhile, in " << directory
@@ -106,9 +113,18 @@ TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, s
   });
 }
 
+TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder encoder,
+                      std::function<void(std::string_view)> check) {
+  encoder.encode = [owner = source.owner, encode = std::move(encoder.encode)](std::string_view text) {
+    return encode(text);
+  };
+  return {std::make_shared<const TextBlocks>(part, std::move(encoder), source.name, std::move(check)),
+          source.name};
+}
+
 TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
   try {
-    if (text.size() > kLargeText) return encode_large(tokenizer, TextEncoder::of(tokenizer), text, name);
+    if (text.size() > kLargeText) return encode_part(tokenizer, TextEncoder::of(tokenizer), text, name);
     return TokenFile(tokenizer.encode(text), name);
   } catch (const Error& error) {
     throw Error(name, ": ", error.what());

@@ -174,20 +174,29 @@ class DatasetReader {
     set_bytes(bytes);
   }
 
-  // The same of files that memory should not hold.
+  // The same of files that memory should not hold. Rows of complete documents need the lengths of all.
   void read_large_documents(const Tokenizer& tokenizer) {
     std::size_t bytes = 0;  // of the texts encoded last
     const auto encoded = [&](const Source& source, std::string_view part) {
       DocumentEncoder documents(source.text, source.name, tokenizer, names_);
-      const TokenFile tokens = encode_large(tokenizer, documents.encoder(), part, source.name);
+      const TokenFile tokens = encode_part(tokenizer, documents.encoder(), part, source.name);
       names_ = documents.names();
       bytes = documents.text_bytes();
       return tokens;
     };
+    const auto blocks = [&](std::string_view part) {
+      const auto documents = std::make_shared<DocumentEncoder>(source_.text, source_.name, tokenizer, names_);
+      TextEncoder encoder = documents->encoder();
+      encoder.encode = [documents, tokenizer = data_.tokenizer,
+                        encode = encoder.encode](std::string_view text) { return encode(text); };
+      return text_blocks(source_, part, std::move(encoder),
+                         [documents](std::string_view text) { documents->check(text); });
+    };
     const bool divides = !validation_ && !evaluates_;
     const std::string_view text = source_.text;
     const std::size_t end = divides ? DocumentEncoder::validation_begin(text) : text.size();
-    const TokenFile train = encoded(source_, text.substr(0, end));
+    const bool packs = flags_.documents == "pack" || evaluates_;
+    const TokenFile train = packs ? encoded(source_, text.substr(0, end)) : blocks(text.substr(0, end));
     const TokenFile val = evaluates_ ? train
                           : divides  ? encoded(source_, text.substr(end))
                                      : encoded(*validation_, validation_->text);
@@ -201,6 +210,24 @@ class DatasetReader {
       data_.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(data_.tokens->val.size());
   }
 
+  // A text whose parts have the ids that they have in the whole; false for another.
+  bool read_large_text(const Tokenizer& tokenizer) {
+    const std::string_view text = source_.text;
+    const std::size_t held_out = validation_ ? 0 : std::min(text.size() / 10, kMostHeldOut);
+    const std::size_t end = held_out == 0 ? text.size() : tokenizer.division(text, text.size() - held_out);
+    if (tokenizer.division(text, text.size() / 2) == text.size() || (held_out > 0 && end == text.size()))
+      return false;
+    TextEncoder encoder = TextEncoder::of(tokenizer);
+    encoder.encode = [tokenizer = data_.tokenizer](std::string_view part) { return tokenizer->encode(part); };
+    std::string lines;
+    std::string_view val = validation_ ? validation_->text : text.substr(end);
+    if (validation_ && validation_->is_table()) val = lines = lines_of_texts(records_of(*validation_));
+    data_.tokens = TokenDataset{text_blocks(source_, text.substr(0, end), std::move(encoder)),
+                                encode_file(tokenizer, val, val_name())};
+    set_bytes(val.size());
+    return true;
+  }
+
   void read_tokens() {
     std::vector<Record> records;
     std::string lines, other_lines;
@@ -212,17 +239,16 @@ class DatasetReader {
     const auto has_lines = [](const Source& source) { return ending_of(source.name) == ".jsonl"; };
     const bool large = task_ == Task::kLm && text.size() > kLargeText && has_lines(source_) &&
                        (!validation_ || has_lines(*validation_));
-    if (large) {
-      text = lines = DocumentEncoder::sample(source_.text, source_.name, names_);
-    } else if (source_.is_table()) {
-      read_all();
-    }
-    const Tokenizer& tokenizer = choose([&] { return text; });
+    if (source_.is_table() && !large) read_all();
+    const Tokenizer& tokenizer = choose([&] {
+      return large ? text = lines = DocumentEncoder::sample(source_.text, source_.name, names_) : text;
+    });
     if (large && tokenizer.eos_id()) return read_large_documents(tokenizer);
     if (large) read_all();
     if (source_.is_table() && task_ == Task::kLm && tokenizer.eos_id())
       return read_documents(records, tokenizer);
     require_documents(source_);
+    if (!evaluates_ && !source_.is_table() && text.size() > kLargeText && read_large_text(tokenizer)) return;
     if (!evaluates_ && !validation_) {
       data_.tokens = tokenize_file(tokenizer, text, source_.name);
       set_bytes(text.size() - validation_begin(text));

@@ -127,9 +127,14 @@ std::string fingerprint_of_file(const std::filesystem::path& path);
 /// The ids of a larger text would take four times its size in memory, or more.
 inline constexpr std::size_t kLargeText = 64'000'000;
 
-/// Ids of a text that is larger, on disk while the program runs.
-TokenFile encode_large(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
-                       const std::string& name);
+/// Ids of a text, of a larger one on disk while the program runs.
+TokenFile encode_part(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
+                      const std::string& name);
+
+/// A part of a source that is encoded where blocks of it are drawn (TextBlocks). `encoder` and `check` keep
+/// what they need besides the source.
+TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder encoder,
+                      std::function<void(std::string_view)> check = nullptr);
 
 /// Encodes a file's text; an error names the file.
 TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);

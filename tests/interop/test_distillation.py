@@ -1,6 +1,7 @@
 """tzoo train --teacher beside plain PyTorch in double precision, on transformers' GPT-2 and Llama: losses, every gradient and
 the weights after updates, figures, packed teachers, resuming, and what is refused."""
 
+import fcntl
 import json
 import pathlib
 import struct
@@ -22,9 +23,12 @@ CHATS = [{"messages": [{"role": "user", "content": a}, {"role": "assistant", "co
 STEPS, RATE = 20, 0.05
 
 
-def divergence(kind, q, p, temperature):
-    """Mean over the rows, of logits [N, V]."""
+def divergence(kind, q, p, temperature, top_k):
+    """Mean over the rows, of logits [N, V]; of the top k tokens by p and of all others as one, if there is a top k."""
     q, p = ((x / temperature).log_softmax(-1) for x in (q, p))
+    if top_k:
+        ids = p.topk(top_k).indices
+        q, p = (torch.cat([x.gather(1, ids), (1 - x.gather(1, ids).exp().sum(1, keepdim=True)).log()], 1) for x in (q, p))
     return kl_div(q, p, reduction="batchmean", log_target=True) if kind == "forward" else kl_div(p, q, reduction="batchmean", log_target=True)
 
 
@@ -77,23 +81,25 @@ class DistillationTest(SgdTraining, unittest.TestCase):
             targets.append(ids[begin:])
         return torch.cat(logits), torch.cat(targets)
 
-    def loss(self, task, student, teacher, kind="forward", weight=0.5, temperature=1.0):
+    def loss(self, task, student, teacher, kind="forward", weight=0.5, temperature=1.0, top_k=0):
         """The training loss, the cross-entropy and the divergence."""
         q, targets = self.pairs(task, student)
         with torch.no_grad():
             p = self.pairs(task, teacher)[0]
-        kl = divergence(kind, q, p, temperature)
+        kl = divergence(kind, q, p, temperature, top_k)
         text = cross_entropy(q, targets)
         return (1 - weight) * text + weight * temperature ** 2 * kl, text, kl
 
     CASES = [((), {}),
              (("--distillation_weight", "0.8", "--distillation_temperature", "2.5"), {"weight": 0.8, "temperature": 2.5}),
              (("--distillation", "reverse_kl", "--distillation_temperature", "0.7"), {"kind": "reverse", "temperature": 0.7}),
-             (("--distillation", "reverse_kl", "--distillation_weight", "1"), {"kind": "reverse", "weight": 1})]
+             (("--distillation", "reverse_kl", "--distillation_weight", "1"), {"kind": "reverse", "weight": 1}),
+             (("--teacher_top_k", "3", "--distillation_temperature", "1.5"), {"top_k": 3, "temperature": 1.5}),
+             (("--teacher_top_k", "9", "--distillation", "reverse_kl"), {"top_k": 9, "kind": "reverse"})]
 
     def test_losses_and_weights(self):
         for task in "lm", "chat":
-            for teacher, (words, options) in zip(("gpt2", "llama", "gpt2", "llama"), self.CASES):
+            for teacher, (words, options) in zip(("gpt2", "llama") * 3, self.CASES):
                 with self.subTest(task=task, words=words):
                     run = self.trained(task, *words, teacher=teacher)
                     student, start, known = self.load("student"), self.load("student"), self.load(teacher)
@@ -151,6 +157,44 @@ class DistillationTest(SgdTraining, unittest.TestCase):
                 for key in ("train_loss",) if "--processes" in words else ("train_loss", "train_kl", "val_kl"):
                     if key in whole:
                         self.assertAlmostEqual(row[key] / whole[key], 1, delta=1e-5, msg=f"{words} {key}")
+
+    def test_teacher_files(self):
+        """A text is asked for once, whatever run and row it is in; the file says what it is for, and is whole or refused."""
+        file, top = self.root / "answers", ("--teacher_top_k", "5")
+        kept, resume = (*top, "--teacher_file", str(file)), ("--block_size", "60")
+        exact = self.metrics(self.trained("chat", *top, *resume, steps=3))
+        run = self.trained("chat", *kept, *resume, steps=3)
+        answers, written = file.read_bytes(), file.stat().st_mtime_ns
+        targets = len(self.pairs("chat", self.load("gpt2"))[1])
+        self.assertEqual(len(answers), answers.index(b"\n") + 1 + len(CHATS) * 40 + targets * 4 * (5 + 6))
+        done = tzoo("train", "--init_from", "resume", "--out_dir", str(run), "--max_iters", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for found in (run, *(self.trained("chat", *kept, "--block_size", "60", *words, steps=3)
+                             for words in ((), ("--documents", "pack"), ("--batch_size", "2", "--gradient_accumulation_steps", "2")))):
+            for row, wanted in zip(self.metrics(found)[:3], exact):
+                self.assertAlmostEqual(row["train_loss"] / wanted["train_loss"], 1, delta=1e-6)
+        self.trained("chat", *kept, "--init_from", str(self.root / "llama"), steps=1)  # another student
+        self.assertEqual((file.read_bytes(), file.stat().st_mtime_ns), (answers, written))
+
+        file.write_bytes(answers[:-3])  # cut short by a kill
+        self.trained("chat", *kept, steps=1)
+        self.assertEqual(file.read_bytes(), answers)
+        file.write_bytes(answers[:20])
+        self.trained("chat", *kept, steps=1)
+        self.assertEqual(sorted(file.read_bytes()), sorted(answers))
+        file.write_bytes(answers[:-3] + b"abc")
+        for words, said in [((), "is damaged at byte"), (("--distillation_temperature", "2"), "has other answers than these: tzoo teacher 1: 5 tokens by"),
+                            (("--teacher_top_k", "4"), "has other answers than these"), (("--teacher_file", str(self.root)), "Is a directory")]:
+            with self.subTest(said):
+                done, _ = self.train("chat", *kept, *words, steps=1)
+                self.assertEqual((done.returncode, done.stderr.count("error:")), (1, 1), done.stderr)
+                self.assertIn(said, done.stderr)
+        with file.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertIn("is in use by another run", self.train("chat", *kept, steps=1)[0].stderr)
+        file.unlink()
+        self.trained("chat", *kept, "--batch_size", "2", "--processes", "2", steps=1)
+        self.assertTrue((self.root / "answers.rank1").exists())
 
     def test_resuming(self):
         whole, half = self.trained("chat", "--dropout", "0", batch=2, steps=6), self.trained("chat", "--dropout", "0", batch=2, steps=3)
@@ -214,6 +258,10 @@ class DistillationTest(SgdTraining, unittest.TestCase):
                 ("preference", (), "gpt2", "--teacher: only for the task lm or chat or embedding, not preference"),
                 ("chat", ("--distillation", "reverse_kl"), None, "--distillation, its weight and temperature: only with --teacher"),
                 ("chat", ("--distillation_weight", "0.1"), None, "weight and temperature: only with"),
+                ("chat", ("--teacher_top_k", "3"), None, "--teacher_top_k, --teacher_file: only with --teacher for lm and chat"),
+                ("chat", ("--teacher_file", "x"), "gpt2", "--teacher_file: needs --teacher_top_k"),
+                ("lm", ("--teacher_file", "x", "--teacher_top_k", "3"), "gpt2", "for --task lm only with --documents pack"),
+                ("chat", ("--teacher_top_k", str(len(self.tokenizer))), "gpt2", f"the vocabulary has {len(self.tokenizer)} tokens; 0 compares all"),
                 ("chat", ("--distillation_temperature", "2"), None, "temperature: only with --teacher for lm")]:
             with self.subTest(said):
                 done, run = self.train(task, *words, teacher=teacher, steps=1)

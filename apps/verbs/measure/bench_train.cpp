@@ -216,7 +216,7 @@ std::optional<ordered_json> measure(const BenchTrainFlags& parsed, const Paralle
                            : make_batches(flags.data, data, loaded.model->config(), plan,
                                           static_cast<std::uint64_t>(flags.compute.seed), device);
   adapt(flags, checkpoint, loaded);
-  const auto objective = make_objective(flags, loaded, data, *batches);
+  const auto objective = make_objective(flags, loaded, data, plan, *batches);
   const auto ranks = session.ranks_for(*loaded.model);
   const Figures figures = measure(*objective, options, parsed.rounds, ranks.get());
   if (session.rank() > 0) return std::nullopt;

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 // lie elsewhere: require_same_data() compares its content.
 constexpr auto kMayChange = std::to_array<std::string_view>(
     {"out_dir", "init_from", "overwrite", "dry_run", "tokens_per_parameter", "dataset", "val_dataset",
+     "teacher_file",
      // where and how it is computed
      "device", "dtype", "threads", "activation_checkpointing", "mini_batch_size", "shard", "shard_optimizer",
      // how processes are started and connected

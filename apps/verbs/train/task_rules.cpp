@@ -78,7 +78,14 @@ void require_task_flags(const TrainFlags& flags, const std::function<bool(const 
       throw UsageError("--loss ", *embedding.loss, ": of the task ", ranking ? "embedding" : "ranking", "; ",
                        name_of(data.task), " has ", joined(names));
   }
-  if (flags.distillation != DistillationOptions() && (!taught || data.task == kEmbedding))
+  const bool teaches_tokens = taught && data.task != kEmbedding;
+  if ((flags.distillation.top_k > 0 || !flags.teacher_file.empty()) && !teaches_tokens)
+    throw UsageError("--teacher_top_k, --teacher_file: only with --teacher for lm and chat");
+  if (!flags.teacher_file.empty() && flags.distillation.top_k == 0)
+    throw UsageError("--teacher_file: needs --teacher_top_k; all tokens would fill the disk");
+  if (!flags.teacher_file.empty() && data.task == kLm && data.documents != "pack")
+    throw UsageError("--teacher_file: for --task lm only with --documents pack, whose texts come again");
+  if (flags.distillation != DistillationOptions() && !teaches_tokens)
     throw UsageError("--distillation, its weight and temperature: only with --teacher for lm and chat");
   if (taught && (flags.disagreement != Disagreement::kNone || embedding.loss || embedding.scale ||
                  embedding.margin || embedding.symmetric || !embedding.matryoshka_dims.empty()))

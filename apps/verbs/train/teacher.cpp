@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <sstream>
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "apps/training/teacher_file.h"
 #include "apps/verbs/measure/evaluations.h"
 #include "apps/verbs/train/train_parts.h"
 #include "models/tasks/classify.h"
@@ -50,6 +52,9 @@ Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const 
   if (own.vocab_size != config.vocab_size)
     throw Error("--teacher: ", directory, " has a vocabulary of ", own.vocab_size, " tokens, the student of ",
                 config.vocab_size, "; both need the same");
+  if (flags.distillation.top_k >= own.vocab_size)
+    throw Error("--teacher_top_k ", flags.distillation.top_k, ": the vocabulary has ", own.vocab_size,
+                " tokens; 0 compares all");
   if (own.has_position_table() && flags.data.block_size > own.max_length())
     throw Error("--teacher: ", directory, " has ", own.max_length(), " positions, fewer than --block_size ",
                 flags.data.block_size);
@@ -60,6 +65,16 @@ Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const 
     const at::NoGradGuard no_grad;
     return model->forward(inputs).logits;
   };
+}
+
+std::shared_ptr<TeacherFile> open_teacher_file(const TrainFlags& flags, std::int64_t rank) {
+  if (flags.teacher_file.empty()) return nullptr;
+  fs::path path = flags.teacher_file;
+  if (rank > 0) path += ".rank" + std::to_string(rank);
+  std::ostringstream made_by;
+  made_by << fingerprint_of_weights(flags.teacher) << " in " << flags.compute.dtype << " at temperature "
+          << flags.distillation.temperature;
+  return std::make_shared<TeacherFile>(path, made_by.str(), flags.distillation.top_k);
 }
 
 TextTeacher load_text_teacher(const TrainFlags& flags) {

@@ -312,7 +312,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     objective = preference_objective(flags, loaded, data, plan, reference);
   } else {
     batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
-    objective = make_objective(flags, loaded, data, *batches);
+    objective = make_objective(flags, loaded, data, plan, *batches);
   }
   if (flags.dry_run) return dry_run(*objective, options.updater, options.max_iters);
   check_memory(*objective, options.updater, activation_bytes(flags, loaded.model->config()),

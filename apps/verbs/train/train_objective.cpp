@@ -163,7 +163,8 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
 }
 
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
-                                               const TaskData& data, Batches& batches) {
+                                               const TaskData& data, const BatchPlan& plan,
+                                               Batches& batches) {
   LossOptions loss = data.loss;
   if (loss.class_weights.defined())
     loss.class_weights = loss.class_weights.to(loaded.model->parameters().front().device());
@@ -173,7 +174,9 @@ std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const Lo
       std::move(loss));
   if (flags.disagreement != Disagreement::kNone)
     objective->penalize(flags.disagreement, flags.disagreement_weight);
-  if (!flags.teacher.empty()) objective->distill({flags.distillation, load_teacher(flags, loaded, data)});
+  if (!flags.teacher.empty())
+    objective->distill({flags.distillation, load_teacher(flags, loaded, data),
+                        flags.dry_run ? nullptr : open_teacher_file(flags, plan.rank)});
   return objective;
 }
 

@@ -286,6 +286,13 @@ void declare(Flags& flags, TrainFlags& v) {
             between(0, 1));
   flags.add("distillation_temperature", options.temperature,
             "divides the logits of both before they are compared", above(0));
+  flags.add("teacher_top_k", options.top_k,
+            "lm, chat: compare the teacher's K most probable tokens, and all others as one; 0: every token",
+            at_least(0));
+  flags.add("teacher_file", v.teacher_file,
+            "file that keeps these K tokens of each document, so that the teacher reads it only once; with "
+            "several processes, each has its own",
+            {.placeholder = "FILE"});
 
   declare_training(flags, v);
   flags.example("tzoo train --recipe kjv-char --out_dir runs/kjv");

@@ -73,7 +73,7 @@ struct EmbeddingFlags {
 /// Flags of `tzoo train`, with nanoGPT's names.
 struct TrainFlags {
   std::string init_from = "scratch";
-  std::filesystem::path adapter, out_dir, teacher;
+  std::filesystem::path adapter, out_dir, teacher, teacher_file;
   bool overwrite = false, dry_run = false;
   std::optional<std::int64_t> depth;           // see apply_depth()
   std::optional<double> tokens_per_parameter;  // in place of trainer.max_iters

@@ -42,7 +42,7 @@ std::unique_ptr<Batches> make_batches(const DataFlags& flags, TaskData& data, co
                                       const BatchPlan& plan, std::uint64_t seed, c10::Device device);
 
 std::unique_ptr<ModelObjective> make_objective(const TrainFlags& flags, const LoadedModel& loaded,
-                                               const TaskData& data, Batches& batches);
+                                               const TaskData& data, const BatchPlan& plan, Batches& batches);
 
 /// The family of --model_type, or the task's default.
 const Family& family_of(const TrainFlags& flags);
@@ -181,6 +181,10 @@ TextSamples text_samples(const TrainFlags& flags, Model& model, std::shared_ptr<
 /// from packed weights and GGUF files. Throws Error naming the directory unless its vocabulary and tokenizer
 /// are the student's, and it reads as many tokens.
 Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const TaskData& data);
+
+/// --teacher_file, of another rank than 0 with ".rank1" and so on; null without the flag. Throws Error as
+/// TeacherFile does.
+std::shared_ptr<TeacherFile> open_teacher_file(const TrainFlags& flags, std::int64_t rank);
 
 /// The teacher of an embedding model, which reads texts as the verbs embed and rank do.
 struct TextTeacher {

@@ -1,3 +1,5 @@
+cmake_policy(VERSION 3.25)  # an install script has no policies of its own before CMake 4
+
 # Run by `cmake --install`: installs the public headers, whose first comment shows their use, and those that they
 # include, under the paths that other projects include, "zoo/models/registry.h" and "zoo/training/trainer.h". Needs SOURCE,
 # the root of the tree; STAGE, a folder to write to; DESTINATION; HEADERS, paths from the root. MESSAGES may be

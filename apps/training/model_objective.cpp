@@ -1,10 +1,42 @@
 #include "apps/training/model_objective.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/ops/attention.h"
 
 namespace zoo {
+namespace {
+
+// The documents of a batch, without padding and labels but those that a decoder reads.
+std::vector<ModelInputs> documents_of(const ModelInputs& batch, Shape shape) {
+  const std::int64_t rows = batch.input_ids.size(0), width = batch.input_ids.size(1);
+  std::vector<std::int64_t> lengths = batch.documents;
+  if (lengths.empty()) lengths.assign(static_cast<std::size_t>(rows), width);
+  std::vector<ModelInputs> documents;
+  for (std::int64_t begin = 0; const std::int64_t length : lengths) {
+    const std::int64_t row = begin / width;
+    const auto part = [&](const at::Tensor& x, std::int64_t count) {
+      return x.defined() ? x.flatten().slice(0, begin, begin + count).unsqueeze(0) : x;
+    };
+    const std::int64_t count =
+        batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<std::int64_t>() : length;
+    const bool is_padding = !batch.documents.empty() && part(batch.targets, length).lt(0).all().item<bool>();
+    ModelInputs one{.input_ids = part(batch.input_ids, count),
+                    .token_type_ids = part(batch.token_type_ids, count),
+                    .output_activations = true};
+    if (shape == Shape::kEncoderDecoder) {
+      const at::Tensor labels = batch.labels[row];
+      one.labels = labels.masked_select(labels.ge(0)).unsqueeze(0);
+    }
+    if (!is_padding) documents.push_back(std::move(one));
+    begin += length;
+  }
+  return documents;
+}
+
+}  // namespace
 
 ModelObjective::ModelObjective(std::shared_ptr<Model> model, Batches& batches, std::unique_ptr<Metric> metric,
                                LossOptions loss)
@@ -53,11 +85,25 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
 
 std::vector<double> ModelObjective::attention_logit_maxima(std::int64_t micro_step) {
   const at::NoGradGuard no_grad;
-  ops::LogitWatch watch;
-  ModelInputs inputs = batches_.training(micro_step).inputs;
-  inputs.loss_only = true;
-  model_->forward(inputs);
-  return std::move(watch.maxima);
+  std::vector<double> maxima;
+  // Each document by itself: padding has logits, too.
+  for (const ModelInputs& inputs :
+       documents_of(batches_.training(micro_step).inputs, model_->config().shape)) {
+    const ModelOutput output = model_->forward(inputs);
+    std::vector<double> found;
+    for (const auto* layers : {&output.encoder_activations, &output.activations}) {
+      for (const LayerActivations& layer : *layers) {
+        for (const AttentionInputs* in : {&layer.attention_inputs, &layer.cross_attention_inputs}) {
+          if (!in->queries.defined()) continue;
+          found.push_back(
+              ops::attention_logits(in->queries, in->keys, in->mask, in->options).max().item<double>());
+        }
+      }
+    }
+    maxima.resize(found.size(), -HUGE_VAL);
+    std::ranges::transform(maxima, found, maxima.begin(), [](double a, double b) { return std::max(a, b); });
+  }
+  return maxima;
 }
 
 std::optional<std::vector<double*>> ModelObjective::totals() {

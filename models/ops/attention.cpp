@@ -1,6 +1,5 @@
 #include "models/ops/attention.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,38 +20,24 @@
 namespace zoo::ops {
 namespace {
 
-thread_local LogitWatch* watch = nullptr;
+// Keys or values for each head of the queries.
+at::Tensor repeated(const at::Tensor& x, const at::Tensor& q) {
+  const std::int64_t group = q.size(1) / x.size(1);
+  return group == 1 ? x : x.repeat_interleave(group, 1);
+}
 
-at::Tensor explicit_weights(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
-                            const AttentionOptions& options) {
-  at::Tensor scores = at::matmul(q, k.transpose(-2, -1));  // [B, H, T, S]
-  if (options.relative_keys.defined())
-    scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
-  scores = scores * options.scale;
-  scores = softcap(scores, options.softcap);
-  if (mask.causal) {
-    const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
-    scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
-  }
-  if (mask.bias.defined()) scores = scores + mask.bias;
-  if (watch != nullptr) {
-    const bool hides = mask.hidden_rows.defined();
-    const at::Tensor seen = hides ? scores.masked_fill(mask.hidden_rows, -HUGE_VAL) : scores;
-    watch->maxima.back() = std::max(watch->maxima.back(), seen.max().item<double>());
-  }
-  return at::softmax(scores, -1, at::kFloat).to(q.scalar_type());
+double scale_of(const at::Tensor& q, const AttentionOptions& options) {
+  return options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
 }
 
 // Computes the weights explicitly, to return them.
 AttentionOutput explicit_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                    const AttentionMask& mask, const AttentionOptions& options) {
   AttentionOutput result;
-  const std::int64_t group = q.size(1) / k.size(1);
-  const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
-  result.weights = explicit_weights(q, repeated(k), mask, options);
+  result.weights = at::softmax(attention_logits(q, k, mask, options), -1, at::kFloat).to(q.scalar_type());
   if (mask.hidden_rows.defined()) result.weights = result.weights.masked_fill(mask.hidden_rows, 0.0);
   const at::Tensor dropped = ops::dropout(result.weights, options.dropout);
-  result.output = at::matmul(dropped, repeated(v));
+  result.output = at::matmul(dropped, repeated(v, q));
   if (options.relative_values.defined())
     result.output = result.output + at::einsum("bhts,tsd->bhtd", {dropped, options.relative_values});
   return result;
@@ -90,9 +75,6 @@ bool is_single_query(const at::Tensor& q, const AttentionMask& mask) {
   return !q.is_cpu() && q.size(2) == 1 && mask.bias.defined() && mask.bias.size(1) == 1 && !mask.causal;
 }
 
-AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const AttentionMask& mask, const AttentionOptions& given);
-
 // One attention for each document: none of the scores between two documents is computed.
 AttentionOutput attention_within_documents(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                            const AttentionMask& mask, const AttentionOptions& options) {
@@ -111,14 +93,16 @@ AttentionOutput attention_within_documents(const at::Tensor& q, const at::Tensor
     own.relative_keys = square(options.relative_keys, 0);
     own.relative_values = square(options.relative_values, 0);
     const AttentionMask seen{.causal = mask.causal, .bias = square(mask.bias, 2)};
-    outputs.push_back(attention(queries[i], keys[i], values[i], seen, own).output);
+    outputs.push_back(scaled_dot_product_attention(queries[i], keys[i], values[i], seen, own).output);
   }
   return {at::cat(outputs, 2).squeeze(0).unflatten(1, {q.size(0), q.size(2)}).transpose(0, 1), at::Tensor()};
 }
 
-AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const AttentionMask& mask, const AttentionOptions& given) {
-  if (is_only_causal(mask, given) && watch == nullptr) {
+}  // namespace
+
+AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                             const AttentionMask& mask, const AttentionOptions& given) {
+  if (is_only_causal(mask, given)) {
     const at::Tensor joint = joint_projection(q, k, v);
     if (joint.defined() && kernels::has_short_attention(joint, mask.documents)) {
       const at::Tensor merged =
@@ -128,12 +112,11 @@ AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Te
   }
   if (!mask.documents.empty()) return attention_within_documents(q, k, v, mask, given);
   AttentionOptions options = given;
-  if (options.scale == 0) options.scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  options.scale = scale_of(q, given);
   AttentionOutput result;
   // LibTorch's attention draws dropout on a single CPU thread.
   const bool drops = options.dropout > 0 && q.is_cpu();
-  if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops ||
-      watch != nullptr) {
+  if (options.need_weights || options.relative_keys.defined() || options.softcap > 0 || drops) {
     result = explicit_attention(q, k, v, mask, options);
     if (!options.need_weights) result.weights = at::Tensor();
   } else if (is_single_query(q, mask) && options.dropout == 0) {
@@ -149,15 +132,18 @@ AttentionOutput attention(const at::Tensor& q, const at::Tensor& k, const at::Te
   return result;
 }
 
-}  // namespace
-
-LogitWatch::LogitWatch() { watch = this; }
-LogitWatch::~LogitWatch() { watch = nullptr; }
-
-AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                             const AttentionMask& mask, const AttentionOptions& options) {
-  if (watch != nullptr) watch->maxima.push_back(-HUGE_VAL);
-  return attention(q, k, v, mask, options);
+at::Tensor attention_logits(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
+                            const AttentionOptions& options) {
+  at::Tensor scores = at::matmul(q, repeated(k, q).transpose(-2, -1));
+  if (options.relative_keys.defined())
+    scores = scores + at::einsum("bhtd,tsd->bhts", {q, options.relative_keys});
+  scores = scores * scale_of(q, options);
+  scores = softcap(scores, options.softcap);
+  if (mask.causal) {
+    const at::Tensor future = at::ones_like(scores.select(0, 0).select(0, 0), at::kBool).triu(1);
+    scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());
+  }
+  return mask.bias.defined() ? scores + mask.bias : scores;
 }
 
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {

@@ -47,24 +47,16 @@ struct AttentionOutput {
 
 namespace ops {
 
-/// While it lives, the attentions of its thread compute their scores explicitly, and it keeps the largest one
-/// that each softmax gets of keys that are visible, in the order of the calls.
-class LogitWatch {
- public:
-  LogitWatch();
-  ~LogitWatch();
-  LogitWatch(const LogitWatch&) = delete;
-  LogitWatch& operator=(const LogitWatch&) = delete;
-
-  std::vector<double> maxima;
-};
-
 /// softmax(q k^T scale + bias) v (Vaswani et al., 2017, section 3.2.1). q [B, H, T, D], k and v [B, Hkv, S,
 /// D] with H a multiple of Hkv. A row whose keys are all hidden gives zeros, in output and weights. A fused
 /// kernel runs unless the call asks for weights, keys are relative, scores have a softcap or dropout runs on
 /// a CPU. Throws c10::Error for the weights of rows of several documents.
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
+
+/// What the softmax of that gets [B, H, T, S]: -inf where a key is hidden, but for rows in which all are.
+at::Tensor attention_logits(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
+                            const AttentionOptions& options);
 
 /// Rotary positions (Su et al., 2021): turns the pairs (x[i], x[i + D / 2]) of heads [B, H, T, D] by the
 /// angles of their tokens, whose cosines and sines are [T, D] or [B, 1, T, D], with equal halves.

@@ -23,6 +23,8 @@ constexpr std::array kVerbs{
     Verb{"lens", "Models", "show what a model would answer after each layer (logit lens)", run_lens},
     Verb{"patch", "Models", "find where a model holds an answer: states of one text patched into another",
          run_patch},
+    Verb{"steer", "Models", "add the direction from one set of texts to another, and see what a model writes",
+         run_steer},
     Verb{"ablate", "Models", "switch heads, sublayers or layers off and see the answer change", run_ablate},
     Verb{"data", "Text", "list, fetch and generate datasets; turn text into token files", run_data},
     Verb{"tokenizer", "Text", "train a tokenizer; convert text to token ids and back", run_tokenizer},

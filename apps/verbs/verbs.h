@@ -15,6 +15,7 @@ int run_forward(const Arguments& arguments);
 int run_attention(const Arguments& arguments);
 int run_lens(const Arguments& arguments);
 int run_patch(const Arguments& arguments);
+int run_steer(const Arguments& arguments);
 int run_ablate(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);

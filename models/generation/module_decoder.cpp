@@ -47,8 +47,10 @@ struct Source {
 
 class ModuleSession : public DecodingSession {
  public:
-  ModuleSession(Model& model, std::int64_t rows, std::int64_t capacity)
+  ModuleSession(Model& model, const std::vector<Intervention>& interventions, std::int64_t rows,
+                std::int64_t capacity)
       : model_(model),
+        interventions_(interventions),
         weight_options_(model.parameters().front().options().requires_grad(false)),
         capacity_(capacity),
         begins_(static_cast<std::size_t>(rows), 0),
@@ -56,8 +58,9 @@ class ModuleSession : public DecodingSession {
         cache_(model.config(), rows, std::min(capacity, DecodingModel::kFirstCapacity), weight_options_),
         graphed_(model, cache_) {}
 
-  ModuleSession(Model& model, const std::vector<TokenIds>& sources, std::int64_t capacity)
-      : ModuleSession(model, static_cast<std::int64_t>(sources.size()), capacity) {
+  ModuleSession(Model& model, const std::vector<Intervention>& interventions,
+                const std::vector<TokenIds>& sources, std::int64_t capacity)
+      : ModuleSession(model, interventions, std::ssize(sources), capacity) {
     source_.ids = pad(sources, Side::kRight).to(device());
     source_.rows = indices_below<std::int64_t>(sources.size());
     std::vector<TokenIds> ones;
@@ -207,7 +210,7 @@ class ModuleSession : public DecodingSession {
   at::Tensor forward(const std::vector<TokenIds>& tokens, Side side, bool last_only) {
     const at::Tensor ids = pad(tokens, side);
     const std::int64_t past = cache_.length(), end = past + ids.size(1);
-    ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only};
+    ModelInputs inputs{.cache = &cache_, .last_logits_only = last_only, .interventions = interventions_};
     const at::Tensor mask = mask_.defined() ? mask_.slice(1, 0, end) : at::Tensor();
     const TransformerConfig& config = model_.config();
     if (config.takes_positions() && (mask.defined() || config.rope_scaling.depends_on_length())) {
@@ -234,7 +237,7 @@ class ModuleSession : public DecodingSession {
 
   // [B, V] of one token after each row's others; undefined where the step has to take the usual way.
   at::Tensor graphed_step(const std::vector<TokenIds>& tokens) {
-    if (!graphed_.possible()) return {};
+    if (!graphed_.possible() || !interventions_.empty()) return {};
     if (std::ranges::min(lengths_) == 0) return {};
     TokenIds ids;
     for (const TokenIds& row : tokens) {
@@ -246,7 +249,8 @@ class ModuleSession : public DecodingSession {
   }
 
   Model& model_;
-  at::TensorOptions weight_options_;  // stored, because a query walks over all modules
+  const std::vector<Intervention>& interventions_;  // of the decoder
+  at::TensorOptions weight_options_;                // stored, because a query walks over all modules
   std::int64_t capacity_;
   // Row b is at [begins_[b], begins_[b] + lengths_[b]) of the cache; read() first moves all rows to its end.
   std::vector<std::int64_t> begins_, lengths_;
@@ -261,14 +265,14 @@ class ModuleSession : public DecodingSession {
 std::unique_ptr<DecodingSession> ModuleDecoder::begin(std::int64_t rows, std::int64_t capacity) {
   TORCH_CHECK(config().shape == Shape::kDecoder, "an encoder-decoder needs sources to begin with");
   const c10::InferenceMode inference;
-  return std::make_unique<ModuleSession>(model_, rows, capacity);
+  return std::make_unique<ModuleSession>(model_, interventions_, rows, capacity);
 }
 
 std::unique_ptr<DecodingSession> ModuleDecoder::begin(const std::vector<TokenIds>& sources,
                                                       std::int64_t capacity) {
   TORCH_CHECK(config().shape == Shape::kEncoderDecoder, "only an encoder-decoder has sources");
   const c10::InferenceMode inference;
-  return std::make_unique<ModuleSession>(model_, sources, capacity);
+  return std::make_unique<ModuleSession>(model_, interventions_, sources, capacity);
 }
 
 }  // namespace zoo

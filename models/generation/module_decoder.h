@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "models/generation/decoding_session.h"
 #include "models/model.h"
@@ -21,8 +22,9 @@ namespace zoo {
 /// index: a mask hides the padding before a shorter row, and positions count the row's own tokens.
 class ModuleDecoder : public DecodingModel {
  public:
-  /// `model` must outlive it.
-  explicit ModuleDecoder(Model& model) : model_(model), evaluation_(model) {}
+  /// `model` must outlive it. Each pass has the interventions, at all positions.
+  explicit ModuleDecoder(Model& model, std::vector<Intervention> interventions = {})
+      : model_(model), evaluation_(model), interventions_(std::move(interventions)) {}
   explicit ModuleDecoder(std::shared_ptr<Model> model)
       : held_(std::move(model)), model_(*held_), evaluation_(*held_) {}
 
@@ -35,6 +37,7 @@ class ModuleDecoder : public DecodingModel {
   std::shared_ptr<Model> held_;  // null: somebody else holds the model
   Model& model_;
   EvaluationMode evaluation_;
+  std::vector<Intervention> interventions_;
 };
 
 }  // namespace zoo

@@ -20,15 +20,18 @@ bool is_attention(LayerPart part) {
 at::Tensor replaced(const at::Tensor& output, const Intervention& change, const at::Tensor& off) {
   const bool everywhere = change.positions.empty();
   const at::Tensor value = change.value.defined() ? change.value.to(output.options()) : at::Tensor();
+  if (change.adds && everywhere) return output + value;
   if (everywhere) return (value.defined() ? value.expand_as(output) : off).contiguous();
   const at::Tensor positions =
       at::tensor(change.positions, at::TensorOptions().dtype(at::kLong).device(output.device()));
   at::Tensor rows = off.index_select(1, positions);
-  if (value.defined()) rows = value.expand_as(rows);
+  if (change.adds) rows = output.index_select(1, positions) + value;
+  else if (value.defined()) rows = value.expand_as(rows);
   return output.index_copy(1, positions, rows);
 }
 
 void check_value(const Intervention& change, at::IntArrayRef expected) {
+  TORCH_CHECK(change.value.defined() || !change.adds, "an intervention has no value to add");
   if (!change.value.defined()) return;
   const at::IntArrayRef sizes = change.value.sizes();
   bool fits = sizes.size() <= expected.size();

@@ -38,6 +38,7 @@ struct Intervention {
   /// head or sublayer then gives zeros; a layer (kResidual) gives its input.
   at::Tensor value;
   std::vector<std::int64_t> positions;  // ascending, in [0, T); empty: all
+  bool adds = false;                    // the value to the output, instead of replacing it
 };
 
 /// What an attention of kind kFull computes from; see ops::scaled_dot_product_attention().

@@ -54,6 +54,26 @@ class LookVerbs(CommandTest):
             shown = re.findall(r"\d\.\d\d", line)
             self.assertEqual(shown, [f"{cell['answers'][0]['probability']:.2f}" for cell in layer["positions"]])
 
+    def test_steering(self):
+        toward, away = self.folder / "toward", self.folder / "away"
+        toward.write_text("a cab\nbad\n")
+        away.write_text("cob\n")
+        words = ("steer", self.model, "--toward", toward, "--away", away, "--prompt", "a", "--max_new_tokens", 3)
+        table = [line.split() for line in self.succeed(*words, "--top_k", 2).splitlines()]
+        self.assertEqual([row[0] for row in (table[0], table[3])], ["without:", "with:"])
+        found = json.loads(self.succeed(*words, "--json"))
+        self.assertEqual(table[-1][1:], [f"{found['first_tokens'][1][name]:.4f}" for name in ("without", "with")])
+        # Without strength nothing changes; the other way round, the direction is the other one.
+        same = json.loads(self.succeed(*words, "--json", "--strength", 0))
+        self.assertEqual([each["with"] for each in same["first_tokens"]], [each["without"] for each in same["first_tokens"]])
+        back = json.loads(self.succeed("steer", self.model, "--toward", away, "--away", toward, "--prompt", "a", "--max_new_tokens", 3, "--json", "--strength", -1))
+        self.assertEqual(back["with"], found["with"])
+        away.write_text("\n\n")
+        self.assert_one_error(run(*words), 1, "away", "expected a text in each line, got none")
+        away.write_text("a" * 99 + "\n")
+        self.assert_one_error(run(*words), 2, "away", "line 1")
+        self.assert_one_error(run(*words, "--layer", 3), 2, "--layer 3", "from 0 to 2")
+
     def test_position_chooses_the_row_that_is_listed(self):
         self.assertIn("position 2, c:", self.look("lens", "--position", 2).out)
         self.assert_one_error(self.look("lens", "--position", 5), 2, "--position 5", "from 0 to 4")

@@ -1,4 +1,4 @@
-"""tzoo lens, patch, ablate and attention --rollout beside transformers with PyTorch's hooks, computing in float64."""
+"""tzoo lens, patch, ablate, steer and attention --rollout beside transformers with PyTorch's hooks, computing in float64."""
 
 import itertools
 import json
@@ -307,6 +307,38 @@ def parity(make):
                         for head in range(reference.heads):
                             expected = share(reference.projected(part, layer, head, seen))
                             self.assert_close(found[name][layer][head], expected, name, largest)
+
+        def test_steering(self):
+            reference, layer, strength = self.reference, 1, 2.5
+            sets = {"toward": ["the cat sat", "a dog ran on"], "away": ["on a mat", "the mat", "dog"]}
+            words = ["--prompt", CLEAN, "--layer", str(layer), "--strength", str(strength), "--top_k", "99", "--max_new_tokens", "4", "--json"]
+            for name, texts in sets.items():
+                (self.directory / name).write_text("\n".join(texts) + "\n\n")
+                words += [f"--{name}", str(self.directory / name)]
+            done = subprocess.run([os.environ["TZOO"], "steer", self.directory, *words], capture_output=True, text=True, timeout=300)
+            if reference.target or "MaskedLM" in type(reference.model).__name__:
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("expected causal-lm", done.stderr)
+                return
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(done.stdout)
+            toward, away = (torch.stack([reference.run(text)[1]["residual", layer][0, -1] for text in texts]).mean(0) for texts in sets.values())
+            direction = toward - away
+            self.assert_close(found["direction"], direction, "direction")
+            self.assert_close(found["length"], direction.norm(), "length")
+            steered = [(("residual", layer), lambda of: of + strength * direction)]
+            for name, changes in ("without", ()), ("with", steered):
+                first_tokens = {each["id"]: each[name] for each in found["first_tokens"]}
+                self.assert_close([first_tokens[i] for i in range(len(WORDS))], self.answer(CLEAN, changes).softmax(-1), name)
+                text = CLEAN
+                for _ in range(4):
+                    best = self.answer(text, changes).argmax().item()
+                    if best == IDS["eos_token_id"]:
+                        break
+                    text += " " + WORDS[best]
+                special = ("[PAD]", "[MASK]", "[SEP]")
+                self.assertEqual(found[name].split(), [word for word in text.split()[len(CLEAN.split()):] if word not in special], name)
+            self.assertGreater((self.answer(CLEAN, steered) - self.answer(CLEAN)).abs().max().item(), 1e-2)
 
         def test_rollout(self):
             out = self.tzoo("attention", "--text", CLEAN, "--rollout")

@@ -145,6 +145,8 @@ class BenchTest(CommandTest):
             self.assertGreater(self.figures("encode", "--model", self.model, "--lengths", "3,9", "--weights", kind)["sentences_per_second"], 0)
 
     def test_what_does_not_fit_is_said(self):
+        for lengths in ("3,", "3;9", "0", "3,99999"):
+            self.assert_one_error(run("bench", "encode", "--model", self.model, "--lengths", lengths), 2, "--lengths: expected numbers in [1, ", lengths)
         done = run("bench", "encode", "--model", GOLDEN / "t5" / "base")
         self.assert_one_error(done, 1, "is an encoder-decoder; use bench t5")
         for weights in ("auto", "int8"):

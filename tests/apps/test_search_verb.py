@@ -98,6 +98,17 @@ class SearchVerb(CommandTest):
             file.seek(-1, os.SEEK_END)
             file.write(b"!")
         self.assert_one_error(run(*self.words(index=True)), 1, "vectors-000000.safetensors", "damaged")
+        # Tensors of other types and shapes than those of an index, in a whole file.
+        tensors, files = {"vectors": ("F32", [1, 2], 8), "passages": ("I64", [1, 2], 16), "texts": ("U8", [0], 0), "probe": ("F32", [2], 8)}, [[["a", 1, 1], 1, 0, 1]]
+        for name, tensor, listed in [("passages", ("F32", [1, 4], 16), files), ("vectors", ("I64", [1, 1], 8), files), ("texts", ("F32", [0], 0), files),
+                                     ("probe", ("F32", [2, 1], 8), files), ("probe", tensors["probe"], [[1, 2, 3, 4]]), ("probe", tensors["probe"], [[["a", 1, 1], 1, -1, 1]])]:
+            header, at = {"__metadata__": {"files": json.dumps(listed), "settings": "", "probe": ""}}, 0
+            for key, (kind, shape, size) in {**tensors, name: tensor}.items():
+                header[key] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + size]}
+                at += size
+            text = json.dumps(header).encode()
+            (self.folder / "index/vectors-000000.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(at))
+            self.assert_one_error(run(*self.words(index=True)), 1, "vectors-000000.safetensors", "do not fit together")
 
     def test_what_is_no_text_is_passed_over_in_a_folder(self):
         found = self.search()

@@ -121,6 +121,9 @@ class AnthropicTest(ServeTest):
         stop = text[5:8]
         for found in (self.create(stop_sequences=["never in it", stop]), self.streamed(stop_sequences=["never in it", stop])[0]):
             self.assertEqual((found.stop_reason, found.stop_sequence, found.content[0].text), ("stop_sequence", stop, text.split(stop)[0]))
+        # Of two that begin alike the shorter one is complete first; an empty one stops nothing.
+        found = self.create(stop_sequences=["", stop[:1], stop])
+        self.assertEqual((found.stop_sequence, found.content[0].text), (stop[:1], text.split(stop[:1])[0]))
 
     def test_tools_and_the_turn_after(self):
         for choice, of_chat in [({"type": "any"}, "required"), ({"type": "tool", "name": "time", "disable_parallel_tool_use": True},

@@ -305,7 +305,7 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
                 (SCORED, ("--symmetric",), "--symmetric: only for --loss multiple_negatives_ranking"),
                 (SCORED, ("--loss", "cosine", "--scale", "2"), "--scale"),
                 (PAIRS, ("--matryoshka_dims", "8,17"), "--matryoshka_dims 17: the model's vectors have only 16"),
-                (PAIRS, ("--matryoshka_dims", "8;4"), "--matryoshka_dims: expected sizes"),
+                (PAIRS, ("--matryoshka_dims", "8;4"), "--matryoshka_dims: expected sizes"), (PAIRS, ("--matryoshka_dims", "8,"), "--matryoshka_dims: expected sizes"),
                 (PAIRS, ("--query_prompt_name", "query"), "there is no prompt 'query'"),
                 (PAIRS, ("--label_smoothing", "0.1"), "--label_smoothing: not for the task embedding"),
                 (PAIRS, ("--disagreement", "positions"), "--disagreement: not for the task embedding"),

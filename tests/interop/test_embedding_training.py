@@ -22,7 +22,7 @@ PAIRS = [{"anchor": a, "positive": p} for a, p in zip(TEXTS, POSITIVES)]
 TRIPLETS = [pair | {"negative": n} for pair, n in zip(PAIRS, NEGATIVES)]
 SCORED = [{"sentence1": a, "sentence2": p, "score": s} for a, p, s in zip(TEXTS, POSITIVES, SCORES)]
 LABELLED = [{"text": text, "label": label} for text, label in zip(TEXTS, ("a", "b", "a", 3, "b"))]
-STEPS, RATE = 5, 0.02
+STEPS, RATE = 20, 0.005  # a larger rate is chaotic: PyTorch in float32 is then no nearer to float64
 
 
 def cosines(a, b):
@@ -129,8 +129,8 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
         for records, flags, loss, *rate in [
                 (PAIRS, (), ranking()), (TRIPLETS, ("--scale", "7"), ranking(7)), (TRIPLETS, ("--symmetric",), ranking(symmetric=True)),
                 (SCORED, (), cosent()), (SCORED, ("--loss", "cosent", "--scale", "3"), cosent(3)), (SCORED, ("--loss", "cosine"), cosine),
-                (TRIPLETS, ("--matryoshka_dims", "16,8,3"), matryoshka(ranking(), (16, 8, 3)), 0.005),
-                (SCORED, ("--matryoshka_dims", "4"), matryoshka(cosent(), (4,))),
+                (TRIPLETS, ("--matryoshka_dims", "16,8,3"), matryoshka(ranking(), (16, 8, 3)), 0.0005),
+                (SCORED, ("--matryoshka_dims", "4"), matryoshka(cosent(), (4,)), 0.001),
                 (LABELLED, (), triplets()), (LABELLED, ("--margin", "2", "--matryoshka_dims", "16,5"), matryoshka(triplets(2), (16, 5)))]:
             with self.subTest(flags=flags, columns=list(records[0])):
                 rate = {"rate": rate[0]} if rate else {}
@@ -171,7 +171,7 @@ class EmbeddingTrainingTest(SgdTraining, unittest.TestCase):
 
     def test_modules_and_prompts(self):
         dense = self.sentence_directory()
-        words, rate = ("--query_prompt_name", "query", "--document_prompt_name", "document"), 0.005
+        words, rate = ("--query_prompt_name", "query", "--document_prompt_name", "document"), 0.001
         run = self.trained(PAIRS, *words, model="sentences", rate=rate)
         prompted = [{"prompt": prompt, "skip": True} for prompt in ("god said: ", "earth ")]
         losses, model = self.reference(PAIRS, ranking(), query=prompted[0], document=prompted[1],

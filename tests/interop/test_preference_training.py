@@ -20,7 +20,7 @@ PAIRS = [{"prompt": "the end?", "chosen": "and in the", "rejected": "no"}, {"pro
          {"prompt": "2+2", "chosen": "four", "rejected": "in the end five"}, {"prompt": "x", "chosen": "y", "rejected": "zz"}]
 LABELLED = [{"prompt": pair["prompt"], "completion": pair[key], "label": key == "chosen"}
             for pair, key in zip(PAIRS, ("chosen", "rejected", "rejected", "chosen"))]
-STEPS, RATE = 6, 0.05
+STEPS, RATE = 20, 0.01
 
 
 def messages(row, key):

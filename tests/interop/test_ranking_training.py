@@ -19,7 +19,7 @@ QUERIES = ["let there be light", "the earth", "let there be light", "the earth",
 LABELS = [1, 0, 0.25, 1, 0]
 PAIRS = [{"query": q, "document": d, "label": label} for q, d, label in zip(QUERIES, TEXTS, LABELS)]
 LISTS = [{"query": QUERIES[i], "positive": TEXTS[i], "negatives": [TEXTS[(i + j) % 5] for j in range(1, 3 + i % 2)]} for i in (0, 1, 4)]
-STEPS, RATE = 5, 0.15
+STEPS, RATE = 20, 0.15
 
 
 class RankingTrainingTest(SgdTraining, unittest.TestCase):

@@ -10,11 +10,13 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/training/batches/encode_examples.h"
+#include "apps/verbs/measure/evaluations.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
 #include "data/corpora/text_file.h"
 #include "models/analysis/steering.h"
+#include "models/generation/generate.h"
 #include "models/generation/module_decoder.h"
 #include "models/tasks/look_texts.h"
 

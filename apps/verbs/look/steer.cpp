@@ -54,18 +54,19 @@ struct Steered {
   at::Tensor probabilities;  // [V] of the first token
 };
 
-Steered continued(const SteerFlags& flags, const LookedModel& loaded, std::vector<Intervention> interventions) {
+Steered continued(const SteerFlags& flags, const LookedModel& loaded,
+                  std::vector<Intervention> interventions) {
   const TextModel& model = loaded.model;
   ModelInputs inputs = read_texts(model, {.text = flags.prompt}, loaded.defaults, "prompt").inputs;
   const TokenIds prompt = rows_of(inputs.input_ids.cpu())[0];
   inputs.interventions = interventions;
   const at::Tensor logits = model.model->forward(inputs).logits[0][-1];
   ModuleDecoder decoder(*model.model, std::move(interventions));
-  const GenerationResult written =
-      generate(decoder, {prompt},
-               {.max_new_tokens = flags.max_new_tokens,
-                .sampling = {.temperature = flags.temperature, .seed = flags.compute.seed},
-                .eos_token_ids = defaults_of(loaded.defaults).eos_token_ids});
+  const GenerationResult written = generate(
+      decoder, {prompt},
+      {.max_new_tokens = flags.max_new_tokens,
+       .sampling = {.temperature = flags.temperature, .seed = static_cast<std::uint64_t>(flags.compute.seed)},
+       .eos_token_ids = defaults_of(loaded.defaults).eos_token_ids});
   return {model.tokenizer->decode(written.ids[0]), at::softmax(logits.to(at::kFloat), -1).cpu()};
 }
 
@@ -110,7 +111,8 @@ int run_steer(const Arguments& arguments) {
   const at::Tensor direction = analysis::steering_direction(model, texts_in(loaded, values.toward),
                                                             texts_in(loaded, values.away), layer);
   const Steered without = continued(values, loaded, {}),
-                with = continued(values, loaded, {analysis::steering(model, direction, layer, values.strength)});
+                with =
+                    continued(values, loaded, {analysis::steering(model, direction, layer, values.strength)});
   const auto best = std::get<1>(with.probabilities.topk(std::min(values.top_k, with.probabilities.size(0))));
   if (values.json) {
     Json json{

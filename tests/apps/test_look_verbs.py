@@ -71,7 +71,7 @@ class LookVerbs(CommandTest):
         away.write_text("\n\n")
         self.assert_one_error(run(*words), 1, "away", "expected a text in each line, got none")
         away.write_text("a" * 99 + "\n")
-        self.assert_one_error(run(*words), 2, "away", "line 1")
+        self.assert_one_error(run(*words), 1, "away", "line 1", "99 tokens")
         self.assert_one_error(run(*words, "--layer", 3), 2, "--layer 3", "from 0 to 2")
 
     def test_position_chooses_the_row_that_is_listed(self):

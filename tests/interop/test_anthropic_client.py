@@ -122,7 +122,7 @@ class AnthropicTest(ServeTest):
         for found in (self.create(stop_sequences=["never in it", stop]), self.streamed(stop_sequences=["never in it", stop])[0]):
             self.assertEqual((found.stop_reason, found.stop_sequence, found.content[0].text), ("stop_sequence", stop, text.split(stop)[0]))
         # Of two that begin alike the shorter one is complete first; an empty one stops nothing.
-        found = self.create(stop_sequences=["", stop[:1], stop])
+        found = self.create(stop_sequences=[stop, stop[:1], ""])
         self.assertEqual((found.stop_sequence, found.content[0].text), (stop[:1], text.split(stop[:1])[0]))
 
     def test_tools_and_the_turn_after(self):

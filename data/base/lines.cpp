@@ -11,20 +11,24 @@
 
 namespace zoo {
 
-std::vector<Line> every_line(std::string_view text) {
+std::ostream& operator<<(std::ostream& out, const Line& line) {
+  return out << line.file << ", line " << line.number;
+}
+
+std::vector<Line> every_line(std::string_view text, std::string_view file) {
   std::vector<Line> lines;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back({number, line});
+    lines.push_back({number, line, file});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
 }
 
-std::vector<Line> lines_of(std::string_view text) {
-  std::vector<Line> lines = every_line(text);
+std::vector<Line> lines_of(std::string_view text, std::string_view file) {
+  std::vector<Line> lines = every_line(text, file);
   while (!lines.empty() && lines.back().text.empty()) lines.pop_back();
   return lines;
 }
@@ -77,25 +81,23 @@ std::string joined(std::span<const std::string> parts, std::string_view separato
   return text;
 }
 
-nlohmann::json parse_object(const Line& line, const std::string& name) {
+nlohmann::json parse_object(const Line& line) {
   nlohmann::json object = parse_json(line.text);
-  if (!object.is_object()) throw Error(name, ", line ", line.number, ": expected a JSON object");
+  if (!object.is_object()) throw Error(line, ": expected a JSON object");
   return object;
 }
 
-std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line,
-                       const std::string& name) {
+std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return "";
   if (found->is_string()) return found->get<std::string>();
-  throw Error(name, ", line ", line.number, ": '", key, "' must be a text, found ", found->type_name());
+  throw Error(line, ": '", key, "' must be a text, found ", found->type_name());
 }
 
-std::string label_under(const nlohmann::json& object, const std::string& key, const Line& line,
-                        const std::string& name) {
+std::string label_under(const nlohmann::json& object, const std::string& key, const Line& line) {
   const auto found = object.find(key);
   const bool is_value = found != object.end() && (found->is_number() || found->is_boolean());
-  return is_value ? found->dump() : text_under(object, key, line, name);
+  return is_value ? found->dump() : text_under(object, key, line);
 }
 
 }  // namespace zoo

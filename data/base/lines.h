@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,16 +13,18 @@
 
 namespace zoo {
 
-/// A line of a file without its line end, "\n" or "\r\n".
+/// A line of a file without its line end, "\n" or "\r\n"; in a message "FILE, line 3".
 struct Line {
   std::int64_t number;  // counted from 1
   std::string_view text;
+  std::string_view file = {};
 };
+std::ostream& operator<<(std::ostream& out, const Line& line);
 
 /// The lines of a text.
-std::vector<Line> every_line(std::string_view text);
+std::vector<Line> every_line(std::string_view text, std::string_view file = {});
 /// The same without empty ones at its end.
-std::vector<Line> lines_of(std::string_view text);
+std::vector<Line> lines_of(std::string_view text, std::string_view file = {});
 
 /// The lines of a text after the line "#: NAME", up to the next such line. Throws Error if there is none.
 std::string_view text_section(std::string_view text, std::string_view name);
@@ -47,13 +50,11 @@ std::optional<std::vector<std::int64_t>> numbers_between_commas(std::string_view
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 
 /// The object in a line of a .jsonl file. Throws Error naming file and line.
-nlohmann::json parse_object(const Line& line, const std::string& name);
+nlohmann::json parse_object(const Line& line);
 
 /// The text of a key; "" if it is absent or null. Throws Error naming file, line and key for other types.
-std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line,
-                       const std::string& name);
+std::string text_under(const nlohmann::json& object, const std::string& key, const Line& line);
 /// The same of a label, which may be a number or a boolean.
-std::string label_under(const nlohmann::json& object, const std::string& key, const Line& line,
-                        const std::string& name);
+std::string label_under(const nlohmann::json& object, const std::string& key, const Line& line);
 
 }  // namespace zoo

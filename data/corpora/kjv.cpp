@@ -34,7 +34,7 @@ void append_words(std::string_view text, std::string& out) {
 
 std::string lay_out_kjv(std::string_view printed) {
   std::string text;
-  for (const auto& [number, line] : lines_of(printed)) {
+  for (const auto& [number, line, file] : lines_of(printed)) {
     if (line.empty()) continue;
     if (line[0] != ' ') {
       if (!text.empty()) text += '\n';
@@ -62,7 +62,7 @@ std::string label_kjv(std::string_view text, ChapterSet set) {
   std::string_view group;
   int chapter = 0;
   bool heading_next = true, after_heading = false;
-  for (const auto& [number, line] : lines_of(text)) {
+  for (const auto& [number, line, file] : lines_of(text)) {
     if (line.empty()) {
       // Empty lines follow a heading and the last verse of a chapter.
       heading_next = !after_heading;

@@ -29,9 +29,8 @@ constexpr RoleNames kRoles[]{{"human", "user"},          {"user", "user"},     {
 // A line's object, and what its messages report.
 class LineReader {
  public:
-  LineReader(const Line& line, const std::string& name, FileColumns& names,
-             const std::vector<std::string>& keys)
-      : line_(line), name_(name), object_(names.read_ordered_object(line, name, keys)) {}
+  LineReader(const Line& line, FileColumns& names, const std::vector<std::string>& keys)
+      : line_(line), object_(names.read_ordered_object(line, keys)) {}
 
   ConversationRecord read() {
     ordered_json messages = ordered_json::array();
@@ -126,14 +125,12 @@ class LineReader {
     return messages;
   }
 
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(name_, ", line ", line_.number, ": ", why);
-  }
+  [[noreturn]] void refuse(const std::string& why) const { throw Error(line_, ": ", why); }
 
   std::string text(const std::string& key) const {
     if (!has(key.c_str()))
-      throw FieldError(name_, ", line ", line_.number, ": '", key, "' is missing; ", Field{"columns"}, " ",
-                       key, "=NAME says what the file calls it");
+      throw FieldError(line_, ": '", key, "' is missing; ", Field{"columns"}, " ", key,
+                       "=NAME says what the file calls it");
     if (!object_[key].is_string()) refuse("'" + key + "' must be a text");
     return object_[key].get<std::string>();
   }
@@ -183,7 +180,6 @@ class LineReader {
   }
 
   const Line& line_;
-  const std::string& name_;
   const ordered_json object_;
 };
 
@@ -194,8 +190,8 @@ std::vector<ConversationRecord> parse_conversations(std::string_view text, const
   if (ending_of(name) != ".jsonl")
     throw FieldError(name, ": conversations are read from a .jsonl file; ", Field{"task"}, " lm reads texts");
   std::vector<ConversationRecord> conversations;
-  for (const Line& line : lines_of(text))
-    conversations.push_back(LineReader(line, name, names, kKeys).read());
+  for (const Line& line : lines_of(text, name))
+    conversations.push_back(LineReader(line, names, kKeys).read());
   if (conversations.empty()) throw Error(name, " is empty: expected conversations");
   return conversations;
 }
@@ -205,10 +201,10 @@ std::vector<Preference> parse_preferences(std::string_view text, const std::stri
   if (ending_of(name) != ".jsonl") throw Error(name, ": preferences are read from a .jsonl file");
   std::vector<Preference> all;
   const auto is_pair = [](const Preference& each) { return each.chosen && each.rejected; };
-  for (const Line& line : lines_of(text)) {
-    all.push_back(LineReader(line, name, names, kPreferenceKeys).read_preference());
+  for (const Line& line : lines_of(text, name)) {
+    all.push_back(LineReader(line, names, kPreferenceKeys).read_preference());
     if (is_pair(all.back()) != is_pair(all.front()))
-      throw Error(name, ", line ", line.number, ": expected the shape of the first line, ",
+      throw Error(line, ": expected the shape of the first line, ",
                   is_pair(all.front()) ? "'chosen' and 'rejected'" : "'completion' and 'label'");
   }
   if (all.empty()) throw Error(name, " is empty: expected prompts with chosen and rejected answers");

@@ -70,7 +70,7 @@ std::string FileColumns::ours(std::string_view theirs) const {
 }
 
 void FileColumns::check(std::span<const std::string> found, std::span<const std::string> known,
-                        const Line& line, const std::string& file) {
+                        const Line& line) {
   const auto has = [](std::span<const std::string> names, const std::string& name) {
     return std::ranges::count(names, name) > 0;
   };
@@ -86,40 +86,37 @@ void FileColumns::check(std::span<const std::string> found, std::span<const std:
     if (has(known, name)) continue;
     const std::string near = nearest(name, absent);
     if (!near.empty() && !renames)
-      throw Error(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near, "'?");
+      throw Error(line, ": unknown name '", name, "'; did you mean '", near, "'?");
     if (!near.empty())
-      throw FieldError(file, ", line ", line.number, ": unknown name '", name, "'; did you mean '", near,
+      throw FieldError(line, ": unknown name '", name, "'; did you mean '", near,
                        "'? Otherwise rename it or say ", Field{"columns"}, " ", near, "=NAME");
     ignored.insert(name);
   }
 }
 
 template <class Json>
-Json FileColumns::renamed(const Json& theirs, const Line& line, const std::string& file,
-                          std::span<const std::string> known) {
+Json FileColumns::renamed(const Json& theirs, const Line& line, std::span<const std::string> known) {
   Json object = Json::object();
   std::vector<std::string> found;
   for (const auto& [key, value] : theirs.items()) {
     found.push_back(ours(key));
     if (object.contains(found.back()))
-      throw FieldError(file, ", line ", line.number, ": two keys are '", found.back(), "' by ",
-                       Field{"columns"});
+      throw FieldError(line, ": two keys are '", found.back(), "' by ", Field{"columns"});
     object[found.back()] = value;
   }
-  check(found, known, line, file);
+  check(found, known, line);
   return object;
 }
 
-nlohmann::json FileColumns::read_object(const Line& line, const std::string& file,
-                                        std::span<const std::string> known) {
-  return renamed(parse_object(line, file), line, file, known);
+nlohmann::json FileColumns::read_object(const Line& line, std::span<const std::string> known) {
+  return renamed(parse_object(line), line, known);
 }
 
-nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line, const std::string& file,
+nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line,
                                                         std::span<const std::string> known) {
   const nlohmann::ordered_json theirs = parse_ordered_json(line.text);
-  if (!theirs.is_object()) throw Error(file, ", line ", line.number, ": expected a JSON object");
-  return renamed(theirs, line, file, known);
+  if (!theirs.is_object()) throw Error(line, ": expected a JSON object");
+  return renamed(theirs, line, known);
 }
 
 bool looks_like_names(std::span<const std::string_view> parts) {

@@ -28,19 +28,16 @@ struct FileColumns {
 
   /// Adds names of `found` (ours) that are not in `known` to `ignored`. Throws Error naming file and line if
   /// one resembles a known name that `found` lacks, or if a name of `own` is not in `known`.
-  void check(std::span<const std::string> found, std::span<const std::string> known, const Line& line,
-             const std::string& file);
+  void check(std::span<const std::string> found, std::span<const std::string> known, const Line& line);
 
   /// The object in a line of a .jsonl file, with our names for its keys, after check().
-  nlohmann::json read_object(const Line& line, const std::string& file, std::span<const std::string> known);
+  nlohmann::json read_object(const Line& line, std::span<const std::string> known);
   /// The same with the keys in the file's order.
-  nlohmann::ordered_json read_ordered_object(const Line& line, const std::string& file,
-                                             std::span<const std::string> known);
+  nlohmann::ordered_json read_ordered_object(const Line& line, std::span<const std::string> known);
 
  private:
   template <class Json>
-  Json renamed(const Json& theirs, const Line& line, const std::string& file,
-               std::span<const std::string> known);
+  Json renamed(const Json& theirs, const Line& line, std::span<const std::string> known);
 };
 
 /// True for usual names of columns, for example "sentence1" and "label".

@@ -27,21 +27,20 @@ void require_fields(const Record& record, const Columns& columns, const std::str
   }
 }
 
-Record read_record(const Line& line, const std::string& name, const Columns& columns, FileColumns& names) {
+Record read_record(const Line& line, const Columns& columns, FileColumns& names) {
   const std::vector<std::string> all = columns.names();
-  const nlohmann::json object = names.read_object(line, name, all);
+  const nlohmann::json object = names.read_object(line, all);
   Record record{line.number, {}};
   record.is_empty = object.value(all[0], nlohmann::json()) == "";
   for (const std::string& key : all) {
     const auto text = [&](const nlohmann::json& from) {
-      return (names_a_label(key) ? label_under : text_under)(from, key, line, name);
+      return (names_a_label(key) ? label_under : text_under)(from, key, line);
     };
     if (key != columns.list) {
       record.fields.push_back(text(object));
       continue;
     }
-    if (!object.contains(key))
-      throw Error(name, ", line ", line.number, ": '", key, "' is missing; an example without any has []");
+    if (!object.contains(key)) throw Error(line, ": '", key, "' is missing; an example without any has []");
     const nlohmann::json& value = object[key];
     for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value}))
       record.list.push_back(text({{key, each}}));
@@ -95,12 +94,12 @@ std::string proposed(const std::vector<std::string_view>& parts, const std::vect
 }
 
 // What a first row says that looks like names and does not give the required ones.
-FieldError unknown_header(const std::string& where, const std::vector<std::string_view>& parts,
+FieldError unknown_header(const Line& line, const std::vector<std::string_view>& parts,
                           const Columns& columns, bool has_commas) {
   const std::vector<std::string> names = columns.names();
   const std::string between = has_commas ? "," : "\t";
   const std::vector<std::string> row(parts.begin(), parts.end());
-  return FieldError(where, ": '", joined(row, between), "' looks like the names of columns, but ",
+  return FieldError(line, ": '", joined(row, between), "' looks like the names of columns, but ",
                     joined(columns.required), " are not all there; name them by ", Field{"columns"}, " ",
                     proposed(parts, names), ", or put a line '", joined(names, has_commas ? "," : "<TAB>"),
                     "' above it if it is an example");
@@ -129,10 +128,9 @@ bool begins_with_names(const std::vector<Record>& records, const std::vector<std
 
 bool has_commas(const std::string& name) { return ending_of(name) == ".csv"; }
 
-// A row of a table, which begins on a line.
+// A row of a table, which may go on after its line.
 struct Row {
-  std::int64_t number;
-  std::string_view text;
+  Line line;
   std::vector<std::string_view> parts;
 };
 
@@ -147,19 +145,21 @@ class CsvRows {
   bool going() const { return at_ < text_.size(); }
 
   Row next() {
-    Row row{line_, {}, {}};
+    Row row{here(), {}};
     const std::size_t begin = at_;
     fields_.clear();
     do fields_.push_back(field());
     while (at_ < text_.size() && text_[at_++] == ',');
-    row.text = text_.substr(begin, at_ - begin);
-    row.text = row.text.substr(0, row.text.find_last_not_of("\r\n") + 1);
+    row.line.text = text_.substr(begin, at_ - begin);
+    row.line.text = row.line.text.substr(0, row.line.text.find_last_not_of("\r\n") + 1);
     row.parts.assign(fields_.begin(), fields_.end());
     ++line_;
     return row;
   }
 
  private:
+  Line here() const { return {line_, {}, name_}; }
+
   // Ends at a comma, a line's end or the text's end.
   std::string field() {
     if (at_ == text_.size() || text_[at_] != '"') {
@@ -168,10 +168,10 @@ class CsvRows {
       const bool in_line = at_ > begin && text_[at_ - 1] == '\r' && text_.substr(at_).starts_with('\n');
       return std::string(text_.substr(begin, at_ - begin - (in_line ? 1 : 0)));
     }
-    const std::int64_t line = line_;
+    const Line line = here();
     std::string field;
     for (++at_;; ++at_) {
-      if (at_ == text_.size()) throw Error(name_, ", line ", line, ": a quote is not closed");
+      if (at_ == text_.size()) throw Error(line, ": a quote is not closed");
       if (text_[at_] == '"' && !text_.substr(at_ + 1).starts_with('"')) break;
       if (text_[at_] == '"') ++at_;
       line_ += text_[at_] == '\n' ? 1 : 0;
@@ -180,7 +180,7 @@ class CsvRows {
     ++at_;
     if (text_.substr(at_).starts_with("\r\n")) ++at_;
     if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n')
-      throw Error(name_, ", line ", line_, ": expected a comma or the line's end after the closing quote");
+      throw Error(here(), ": expected a comma or the line's end after the closing quote");
     return field;
   }
 
@@ -191,9 +191,9 @@ class CsvRows {
   std::vector<std::string> fields_;
 };
 
-ColumnPositions find_columns(const Row& first, const std::string& name, const Columns& columns,
+ColumnPositions find_columns(const Row& first, bool with_commas, const Columns& columns,
                              FileColumns& in_file) {
-  const std::vector<std::string_view>& parts = first.parts;
+  const auto& [line, parts] = first;
   const std::vector<std::string> names = columns.names();
   std::vector<std::string> ours;
   for (const std::string_view part : parts) ours.push_back(in_file.ours(part));
@@ -201,39 +201,35 @@ ColumnPositions find_columns(const Row& first, const std::string& name, const Co
   for (const std::string& column : names) {
     const auto found = std::ranges::find(ours, column);
     if (!in_file.own.empty() && std::ranges::count(ours, column) > 1)
-      throw FieldError(name, ", line ", first.number, ": two columns are '", column, "' by ",
-                       Field{"columns"});
+      throw FieldError(line, ": two columns are '", column, "' by ", Field{"columns"});
     places.of_column.push_back(found == ours.end() ? -1 : found - ours.begin());
   }
   const auto required = places.of_column.begin() + static_cast<std::ptrdiff_t>(columns.required.size());
   places.has_header = std::find(places.of_column.begin(), required, -1) == required;
   if (places.has_header) {
-    in_file.check(ours, names, {first.number, first.text}, name);
+    in_file.check(ours, names, line);
     return places;
   }
   if (!in_file.own.empty())
-    throw FieldError(name, ", line ", first.number, ": ", Field{"columns"}, " does not make its names '",
-                     first.text, "' to ", joined(columns.required));
+    throw FieldError(line, ": ", Field{"columns"}, " does not make its names '", line.text, "' to ",
+                     joined(columns.required));
   if (looks_like_names(parts) && !in_file.renames)
-    throw Error(name, ", line ", first.number, ": '", first.text, "' looks like the names of columns, but ",
-                joined(columns.required), " are not all there");
-  if (looks_like_names(parts))
-    throw unknown_header(name + ", line " + std::to_string(first.number), parts, columns, has_commas(name));
+    throw Error(line, ": '", line.text, "' looks like the names of columns, but ", joined(columns.required),
+                " are not all there");
+  if (looks_like_names(parts)) throw unknown_header(line, parts, columns, with_commas);
   if (parts.size() < columns.required.size() || parts.size() > names.size())
-    throw Error(name, ", line ", first.number, ": expected the columns ", joined(names),
-                has_commas(name) ? " with commas" : " with tabs", " between them, found ", parts.size(),
-                parts.size() == 1 ? " column" : " columns");
+    throw Error(line, ": expected the columns ", joined(names), with_commas ? " with commas" : " with tabs",
+                " between them, found ", parts.size(), parts.size() == 1 ? " column" : " columns");
   for (std::size_t i = 0; i < names.size(); ++i)
     places.of_column[i] = i < parts.size() ? static_cast<std::int64_t>(i) : -1;
   return places;
 }
 
-Record read_columns(const Row& row, const std::string& name, const ColumnPositions& places) {
-  const std::vector<std::string_view>& parts = row.parts;
+Record read_columns(const Row& row, const ColumnPositions& places) {
+  const auto& [line, parts] = row;
   if (parts.size() != places.width)
-    throw Error(name, ", line ", row.number, ": expected ", places.width,
-                " columns as in the first line, found ", parts.size());
-  Record record{row.number, {}};
+    throw Error(line, ": expected ", places.width, " columns as in the first line, found ", parts.size());
+  Record record{line.number, {}};
   for (const std::int64_t place : places.of_column)
     record.fields.emplace_back(place < 0 ? std::string_view() : parts[static_cast<std::size_t>(place)]);
   record.is_empty = record.fields[0].empty();
@@ -244,14 +240,14 @@ Record read_columns(const Row& row, const std::string& name, const ColumnPositio
 
 std::vector<std::string> first_names(std::string_view text, const std::string& name) {
   std::vector<std::string> names;
-  const std::vector<Line> lines = lines_of(text);
+  const std::vector<Line> lines = lines_of(text, name);
   if (lines.empty()) return names;
   if (ending_of(name) == ".jsonl") {
-    const nlohmann::json first = parse_object(lines[0], name);
+    const nlohmann::json first = parse_object(lines[0]);
     for (const auto& [key, value] : first.items()) names.push_back(key);
   } else {
     CsvRows rows(text, name, 1);
-    const Row row = has_commas(name) ? rows.next() : Row{1, lines[0].text, split_tabs(lines[0].text)};
+    const Row row = has_commas(name) ? rows.next() : Row{lines[0], split_tabs(lines[0].text)};
     names.assign(row.parts.begin(), row.parts.end());
   }
   return names;
@@ -279,26 +275,25 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   std::optional<ColumnPositions> places;
   const auto add_row = [&](const Row& row) {
     const bool is_first = !places;
-    if (is_first) places = find_columns(row, name, columns, names);
-    if (!is_first || !places->has_header) add(read_columns(row, name, *places));
+    if (is_first) places = find_columns(row, has_commas(name), columns, names);
+    if (!is_first || !places->has_header) add(read_columns(row, *places));
   };
   if (has_commas(name)) {
     for (CsvRows rows(text, name, first_line); rows.going();) add_row(rows.next());
   } else {
-    for (Line line : lines_of(text)) {
+    for (Line line : lines_of(text, name)) {
       line.number += first_line - 1;
       if (ending_of(name) == ".jsonl") {
-        add(read_record(line, name, columns, names));
+        add(read_record(line, columns, names));
       } else {
-        add_row({line.number, line.text, split_tabs(line.text)});
+        add_row({line, split_tabs(line.text)});
       }
     }
   }
   if (places && !places->has_header && names.renames && begins_with_names(records, columns.names())) {
     std::vector<std::string_view> parts(records[0].fields.begin(), records[0].fields.end());
     std::erase(parts, "");
-    throw unknown_header(name + ", line " + std::to_string(records[0].line), parts, columns,
-                         has_commas(name));
+    throw unknown_header({records[0].line, {}, name}, parts, columns, has_commas(name));
   }
   names.empty_rows += skipped;
   if (records.empty() && skipped == 0)

@@ -90,12 +90,11 @@ std::vector<SentenceExample> read_table(std::string_view text, const std::string
 }
 
 // Adds a text, or each of a list.
-void add_negatives(const nlohmann::json& value, const Line& line, const std::string& name,
-                   std::vector<std::string>& texts) {
+void add_negatives(const nlohmann::json& value, const Line& line, std::vector<std::string>& texts) {
   if (value.is_null()) return;
   for (const nlohmann::json& each : value.is_array() ? value : nlohmann::json::array({value})) {
     if (!each.is_string() || each.get<std::string>().empty())
-      throw Error(name, ", line ", line.number, ": negatives must be texts, found ", each.dump());
+      throw Error(line, ": negatives must be texts, found ", each.dump());
     texts.push_back(each.get<std::string>());
   }
 }
@@ -105,22 +104,21 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
   require_utf8(text, name);
   std::vector<SentenceExample> examples;
   Shape shape;
-  for (const Line& line : lines_of(text)) {
+  for (const Line& line : lines_of(text, name)) {
     if (examples.empty()) {
       shape = shape_of(first_names(text, name), names);
       shape.negatives.push_back("negatives");
     }
     const Columns columns = shape.columns();
-    const nlohmann::json object = names.read_object(line, name, columns.names());
+    const nlohmann::json object = names.read_object(line, columns.names());
     Record record{line.number, {}};
     for (const std::string& key : columns.required) {
-      record.fields.push_back((names_a_label(key) ? label_under : text_under)(object, key, line, name));
-      if (record.fields.back().empty())
-        throw Error(name, ", line ", line.number, ": '", key, "' is missing or empty");
+      record.fields.push_back((names_a_label(key) ? label_under : text_under)(object, key, line));
+      if (record.fields.back().empty()) throw Error(line, ": '", key, "' is missing or empty");
     }
     examples.push_back(example_of(std::move(record), shape.score(), name));
     for (const std::string& key : columns.optional)
-      add_negatives(object.value(key, nlohmann::json()), line, name, examples.back().texts);
+      add_negatives(object.value(key, nlohmann::json()), line, examples.back().texts);
   }
   if (examples.empty())
     throw Error(name, ": holds no example; expected objects with anchor and positive, or with ",

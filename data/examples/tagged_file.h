@@ -25,8 +25,7 @@ struct TaggedSentence {
 };
 
 /// The texts or whole numbers in a list under a key. Throws Error naming file, line and key.
-std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line,
-                                     const std::string& name);
+std::vector<std::string> texts_under(const nlohmann::json& object, const char* key, const Line& line);
 
 /// Reads the sentences of a text. If `name` ends in .jsonl, a line is an object with two lists of texts or
 /// whole numbers, "tokens" and "labels". Otherwise a line is a word, a tab and its label, and an empty line

@@ -30,7 +30,7 @@ std::string read_text_file(const fs::path& path) {
 MergePairs read_merges_txt(const fs::path& path) {
   MergePairs merges;
   const std::string text = read_text_file(path);
-  for (const auto& [number, line] : every_line(text)) {
+  for (const auto& [number, line, file] : every_line(text)) {
     if (line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
     if (space == line.npos || line.find(' ', space + 1) != line.npos)
@@ -58,7 +58,7 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSetting
   if (!is_mpnet) settings.use_class("BertTokenizer");
   Pipeline pipeline;
   const std::string text = read_text_file(path);
-  for (const auto& [number, line] : every_line(text))
+  for (const auto& [number, line, file] : every_line(text))
     pipeline.vocabulary.push_back({std::string(line), static_cast<TokenId>(number - 1)});
   if (pipeline.vocabulary.empty()) throw Error(path, ": is empty: expected a token a line");
 

@@ -122,24 +122,21 @@ std::vector<std::string> TextInput::next(std::size_t most) {
 }
 
 Record TextInput::read_line(const std::string& line) {
-  if (const auto fault = invalid_utf8_at(line))
-    throw Error(name_, ", line ", line_, ": not UTF-8 at byte ", *fault);
-  const auto number = static_cast<std::int64_t>(line_);
-  if (line.empty() && !takes_empty_) throw Error(name_, ", line ", line_, ": the text is empty");
-  if (!objects_) return {number, {line, ""}};
-  const Line numbered{number, line};
-  const nlohmann::json object = parse_object(numbered, name_);
+  const Line numbered{static_cast<std::int64_t>(line_), line, name_};
+  if (const auto fault = invalid_utf8_at(line)) throw Error(numbered, ": not UTF-8 at byte ", *fault);
+  if (line.empty() && !takes_empty_) throw Error(numbered, ": the text is empty");
+  if (!objects_) return {numbered.number, {line, ""}};
+  const nlohmann::json object = parse_object(numbered);
   const std::vector<std::string> known = columns_.names();
   const std::string key = object.contains(known[0]) ? known[0] : "text";
   std::vector<std::string> found;
   for (const auto& [name, value] : object.items()) found.push_back(name == key ? known[0] : name);
-  names_.check(found, known, numbered, name_);
+  names_.check(found, known, numbered);
   note_ignored();
   if (!object.contains(key) || object[key].is_null())
-    throw Error(name_, ", line ", line_, ": expected an object with a '", known[0], "', got '", line, "'");
-  if (key == "tokens") return {number, {joined(texts_under(object, "tokens", numbered, name_), " "), ""}};
-  return {number,
-          {text_under(object, key, numbered, name_), text_under(object, "text_pair", numbered, name_)}};
+    throw Error(numbered, ": expected an object with a '", known[0], "', got '", line, "'");
+  if (key == "tokens") return {numbered.number, {joined(texts_under(object, "tokens", numbered), " "), ""}};
+  return {numbered.number, {text_under(object, key, numbered), text_under(object, "text_pair", numbered)}};
 }
 
 RunPass CutTexts::run() {

@@ -88,7 +88,7 @@ std::string evaluated_part(const std::string& dataset) {
 bool begins_with_list(const Source& source, const FileColumns& names) {
   if (ending_of(source.name) != ".jsonl") return false;
   const std::string_view first_line = std::string_view(source.text).substr(0, source.text.find('\n'));
-  const nlohmann::json first = parse_object({1, first_line}, source.name);
+  const nlohmann::json first = parse_object({1, first_line, source.name});
   for (const auto& [key, value] : first.items())
     if (names.ours(key) == "label") return value.is_array();
   return false;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <link.h>
 #ifdef __GLIBC__
@@ -34,40 +35,33 @@ int give_back_code(dl_phdr_info* library, std::size_t, void*) {
   return 0;
 }
 
-// Bytes of "KEY:   123 kB" in a file of /proc; -1 if it is missing.
-std::int64_t proc_bytes(const char* file, const std::string& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
-  return -1;
-}
-
-// A file's only number; nothing if it has none ("max").
-std::optional<std::int64_t> number_in(const char* file) {
+// The number after a word of a file, or else at its beginning; nothing if there is none ("max").
+std::optional<std::int64_t> number_in(const char* file, std::string_view after = "") {
+  std::ifstream words(file);
+  std::string word;
+  while (word != after && words >> word) continue;
   std::int64_t number = 0;
-  return std::ifstream(file) >> number ? std::optional(number) : std::nullopt;
+  return words >> number ? std::optional(number) : std::nullopt;
 }
 
-// Bytes that the control group uses for cached files, which give way to other uses.
-std::int64_t page_cache() {
-  std::ifstream lines("/sys/fs/cgroup/memory.stat");
-  std::int64_t bytes = 0;
-  for (std::string key; lines >> key >> bytes;)
-    if (key == "file") return bytes;
-  return 0;
+// Bytes of "KEY:   123 kB" in a file of /proc; -1 if it is missing.
+std::int64_t proc_bytes(const char* file, std::string_view key) {
+  const auto kilobytes = number_in(file, key);
+  return kilobytes ? 1024 * *kilobytes : -1;
 }
 
 }  // namespace
 
 std::int64_t available_memory() {
-  const std::int64_t machine = proc_bytes("/proc/meminfo", "MemAvailable");
+  const std::int64_t machine = proc_bytes("/proc/meminfo", "MemAvailable:");
   const auto limit = number_in("/sys/fs/cgroup/memory.max"),
              used = number_in("/sys/fs/cgroup/memory.current");
   if (machine < 0 || !limit || !used) return machine;
-  return std::min(machine, *limit - *used + page_cache());
+  // Cached files give way to other uses.
+  return std::min(machine, *limit - *used + number_in("/sys/fs/cgroup/memory.stat", "file").value_or(0));
 }
 
-std::int64_t peak_memory() { return proc_bytes("/proc/self/status", "VmHWM"); }
+std::int64_t peak_memory() { return proc_bytes("/proc/self/status", "VmHWM:"); }
 
 void give_back_idle_memory() {
   ::dl_iterate_phdr(give_back_code, nullptr);

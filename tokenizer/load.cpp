@@ -10,30 +10,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file of mBART, mBART-50 and M2M-100.
-std::unique_ptr<Tokenizer> read_language_pieces(const fs::path& path, TokenizerSettings settings) {
-  const bool is_mbart = settings.tokenizer_class.starts_with("MBart");
-  return is_mbart ? read_shifted_pieces(path, std::move(settings)) : read_m2m_100(path, std::move(settings));
-}
-
-std::unique_ptr<Tokenizer> read_pieces(const fs::path& path, TokenizerSettings settings) {
-  const bool shifted = settings.tokenizer_class == "PegasusTokenizer";
-  return shifted ? read_shifted_pieces(path, std::move(settings))
-                 : read_sentencepiece(path, std::move(settings));
-}
-
 struct Format {
-  const char* file;
+  std::string_view file;
   std::unique_ptr<Tokenizer> (*read)(const fs::path& path, TokenizerSettings settings);
+  std::string_view shifted = "";  // the beginning of the classes whose file read_shifted_pieces() reads
+
+  std::unique_ptr<Tokenizer> read_in(const fs::path& directory, const TokenizerSettings& settings) const {
+    const bool shifts = !shifted.empty() && settings.tokenizer_class.starts_with(shifted);
+    return (shifts ? read_shifted_pieces : read)(directory / file, settings);
+  }
 };
 
 // In transformers' order of preference.
 constexpr Format kFormats[] = {{"tokenizer.json", read_tokenizer_json},
-                               {"spiece.model", read_pieces},
+                               {"spiece.model", read_sentencepiece, "PegasusTokenizer"},
                                {"tokenizer.model", read_sentencepiece},
                                {"spm.model", read_shifted_pieces},
                                {"source.spm", read_marian},
-                               {"sentencepiece.bpe.model", read_language_pieces},
+                               {"sentencepiece.bpe.model", read_m2m_100, "MBart"},
                                {"vocab.txt", read_vocab_txt},
                                {"vocab.json", read_vocab_json}};
 
@@ -70,11 +64,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const ModelPath& model, const nlohmann
                 "sentencepiece.bpe.model (M2M-100's with vocab.json)");
   TokenizerSettings settings = TokenizerSettings::read(directory, config);
   // Without a pipeline, the named class of transformers 5 loads its vocabulary, as in transformers 4.
-  const bool has_pipeline = std::string_view(format->file) == "tokenizer.json";
+  const bool has_pipeline = format->file == "tokenizer.json";
   if (!has_pipeline && settings.tokenizer_class.empty()) settings.use_class(settings.named_class);
   constexpr std::array kWithSegments{"BertTokenizer",    "DebertaTokenizer", "DebertaV2Tokenizer",
                                      "ElectraTokenizer", "FNetTokenizer",    "MobileBertTokenizer"};
-  auto tokenizer = format->read(directory / format->file, settings);
+  auto tokenizer = format->read_in(directory, settings);
   TextLimits limits = tokenizer->limits();
   limits.max_length = settings.max_length;
   limits.truncates_left = settings.truncates_left.value_or(limits.truncates_left);

@@ -12,11 +12,8 @@
 namespace zoo {
 namespace {
 
-using PairKey = std::uint64_t;  // left id in the high bits: ordered as pairs are
+using PairKey = std::uint64_t;  // pair_key()
 
-PairKey key_of(TokenId left, TokenId right) {
-  return static_cast<PairKey>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
-}
 TokenId left_of(PairKey pair) { return static_cast<TokenId>(pair >> 32); }
 TokenId right_of(PairKey pair) { return static_cast<TokenId>(pair & 0xFFFFFFFFu); }
 
@@ -131,7 +128,7 @@ class MergeLearner {
     for (std::uint32_t i = 0; i < words_.size(); ++i) {
       const auto [begin, size, count] = words_[i];
       for (std::size_t at = begin; at + 1 < begin + size; ++at) {
-        const PairKey pair = key_of(symbols_[at], symbols_[at + 1]);
+        const PairKey pair = pair_key(symbols_[at], symbols_[at + 1]);
         counts_[pair] += count;
         add_new_pair(pair, i);
       }
@@ -141,7 +138,7 @@ class MergeLearner {
 
   void add_new_pair(PairKey pair, std::uint32_t word) {
     if (new_pairs_.find(pair) == nullptr) {
-      new_pairs_.insert(pair, static_cast<std::uint32_t>(words_of_.size()));
+      new_pairs_[pair] = static_cast<std::uint32_t>(words_of_.size());
       new_pair_list_.push_back(pair);
       words_of_.emplace_back();
     }
@@ -166,18 +163,18 @@ class MergeLearner {
     std::uint32_t out = 0;
     for (std::uint32_t in = 0; in < place.size; ++in, ++out) {
       symbols[out] = symbols[in];
-      if (in + 1 == place.size || key_of(symbols[in], symbols[in + 1]) != pair) continue;
+      if (in + 1 == place.size || pair_key(symbols[in], symbols[in + 1]) != pair) continue;
       symbols[out] = merged;
       ++in;
       if (out > 0) {
-        counts_[key_of(symbols[out - 1], left_of(pair))] -= place.count;
-        counts_[key_of(symbols[out - 1], merged)] += place.count;
-        add_new_pair(key_of(symbols[out - 1], merged), word);
+        counts_[pair_key(symbols[out - 1], left_of(pair))] -= place.count;
+        counts_[pair_key(symbols[out - 1], merged)] += place.count;
+        add_new_pair(pair_key(symbols[out - 1], merged), word);
       }
       if (in + 1 < place.size) {
-        counts_[key_of(right_of(pair), symbols[in + 1])] -= place.count;
-        counts_[key_of(merged, symbols[in + 1])] += place.count;
-        add_new_pair(key_of(merged, symbols[in + 1]), word);
+        counts_[pair_key(right_of(pair), symbols[in + 1])] -= place.count;
+        counts_[pair_key(merged, symbols[in + 1])] += place.count;
+        add_new_pair(pair_key(merged, symbols[in + 1]), word);
       }
     }
     place.size = out;

@@ -27,19 +27,14 @@ class BpeMerges {
     TokenId id;          // the merged token
   };
 
-  void insert(TokenId left, TokenId right, Merge merge) { merges_.insert(key(left, right), merge); }
-  const Merge* find(TokenId left, TokenId right) const { return merges_.find(key(left, right)); }
+  void insert(TokenId left, TokenId right, Merge merge) { merges_[pair_key(left, right)] = merge; }
+  const Merge* find(TokenId left, TokenId right) const { return merges_.find(pair_key(left, right)); }
 
   /// Merges neighbours of `symbols` until no merge applies: the lowest rank first, of equal ranks the
   /// leftmost. O(n log n) in the number of symbols. Returns the number of pairs examined.
   std::size_t apply(std::vector<BpeSymbol>& symbols) const;
 
  private:
-  static std::uint64_t key(TokenId left, TokenId right) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
-           static_cast<std::uint32_t>(right);
-  }
-
   std::size_t apply_by_scanning(std::vector<BpeSymbol>& symbols) const;
   std::size_t apply_by_queue(std::vector<BpeSymbol>& symbols) const;
 

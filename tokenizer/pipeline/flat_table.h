@@ -20,9 +20,6 @@ template <class Value> class FlatTable {
  public:
   FlatTable() { rebuild(0); }
 
-  /// Replaces the value of a known key.
-  void insert(std::uint64_t key, const Value& value) { (*this)[key] = value; }
-
   /// The value of a key; Value() if it is new. The reference is valid until the next insertion.
   Value& operator[](std::uint64_t key) {
     Slot* slot = &slots_[place_of(key)];
@@ -71,6 +68,12 @@ template <class Value> class FlatTable {
   std::size_t size_ = 0;
   int shift_ = 0;
 };
+
+/// Two ids as a key; keys are ordered as pairs are.
+inline std::uint64_t pair_key(TokenId left, TokenId right) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+         static_cast<std::uint32_t>(right);
+}
 
 struct TextHash {
   using is_transparent = void;

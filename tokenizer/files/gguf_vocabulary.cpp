@@ -248,14 +248,12 @@ GgufTokenizer gguf_tokenizer_of(const Tokenizer& tokenizer, const json& config, 
   GgufMetadata metadata{{"tokenizer.ggml.model", tokens.model},
                         {"tokenizer.ggml.pre", tokens.splitting},
                         {"tokenizer.ggml.tokens", tokens.texts}};
-  for (const auto& [key, role] : {std::pair("bos", SpecialToken::bos),
-                                  {"eos", SpecialToken::eos},
-                                  {"unknown", SpecialToken::unk},
-                                  {"padding", SpecialToken::pad}}) {
+  for (const auto& [role, key, gguf_key] : kRoleKeys) {
     const auto id = tokenizer.special_id(role);
-    if (!id || *id >= vocab_size) continue;
-    metadata.emplace_back("tokenizer.ggml." + std::string(key) + "_token_id",
-                          static_cast<std::uint32_t>(*id));
+    const bool is_of_bert =
+        role == SpecialToken::sep || role == SpecialToken::cls || role == SpecialToken::mask;
+    if (is_of_bert || !id || *id >= vocab_size) continue;
+    metadata.emplace_back(gguf_key, static_cast<std::uint32_t>(*id));
     if (role == SpecialToken::unk && tokens.model == "llama")
       tokens.types[static_cast<std::size_t>(*id)] = kUnknown;
   }

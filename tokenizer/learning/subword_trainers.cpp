@@ -59,7 +59,7 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
       for (const std::string& word : of_line) ++words[word];
       return;
     }
-    SplitText split{AlignedText(line, 0, /*tracks=*/false), {}};
+    SplitText split{AlignedText(line, /*tracks=*/false), {}};
     normalize(split.text);
     split.words = {{0, static_cast<std::uint32_t>(split.text.text.size())}};
     pre_tokenize(split);

@@ -18,7 +18,7 @@ namespace {
 std::string normalized(const Pipeline& pipeline, const std::string& content) {
   if (!pipeline.normalizer) return content;
   const TextWork work(content.size());
-  AlignedText text(content, 0, false);
+  AlignedText text(content, /*tracks=*/false);
   pipeline.normalizer(text);
   return text.text;
 }
@@ -148,7 +148,7 @@ std::size_t PipelineTokenizer::division(std::string_view text, std::size_t from)
 bool PipelineTokenizer::encode_streaming(std::string_view text, TokenIds& ids) const {
   if (!streams()) return false;
   if (!raw_tokens_.may_find(text)) return encode_part(text, ids);
-  SplitText parts{AlignedText(text, 0, false), {{0, static_cast<std::uint32_t>(text.size())}}};
+  SplitText parts{AlignedText(text, /*tracks=*/false), {{0, static_cast<std::uint32_t>(text.size())}}};
   raw_tokens_.split(parts);
   return std::ranges::all_of(parts.words, [&](const Word& part) {
     if (!part.is_token()) return encode_part(parts.view(part), ids);
@@ -168,7 +168,7 @@ SplitText PipelineTokenizer::split(std::string_view text, bool with_offsets) con
   TextWork work(text.size());
   SplitText result;
   // Metaspace's first mark depends on a word's position in the original text, even without offsets.
-  result.text = AlignedText(text, 0, with_offsets || pipeline_.needs_source);
+  result.text = AlignedText(text, with_offsets || pipeline_.needs_source);
   if (!text.empty()) result.words.push_back({0, static_cast<std::uint32_t>(text.size())});
   raw_tokens_.split(result);
   if (pipeline_.normalizer) normalize(result);

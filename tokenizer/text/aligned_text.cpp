@@ -7,14 +7,12 @@
 
 namespace zoo {
 
-AlignedText::AlignedText(std::string_view part, std::uint32_t begin, bool tracks) : text(part), begin(begin) {
+AlignedText::AlignedText(std::string_view original, bool tracks) : text(original) {
   if (!tracks) return;
-  source.reserve(part.size());
-  for (std::size_t at = 0; at < part.size();) {
-    const std::size_t size = character_end(part, at) - at;
-    const auto from = static_cast<std::uint32_t>(begin + at);
-    source.insert(source.end(), size, {from, from + static_cast<std::uint32_t>(size)});
-    at += size;
+  source.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); at = source.size()) {
+    const std::size_t end = character_end(text, at);
+    source.resize(end, {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end)});
   }
 }
 

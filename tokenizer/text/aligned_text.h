@@ -16,8 +16,8 @@ struct AlignedText {
   std::uint32_t begin = 0;  // of the original
 
   AlignedText() = default;
-  /// Bytes [begin, begin + part.size()) of the original.
-  AlignedText(std::string_view part, std::uint32_t begin, bool tracks);
+  /// The original itself.
+  AlignedText(std::string_view original, bool tracks);
 
   bool tracks() const { return !source.empty(); }
   /// The bytes of the original for a range of the text; for an empty range an empty range at its position.

@@ -20,9 +20,7 @@ Encoding Tokenizer::checked(Encoding encoding) const {
 }
 
 TokenIds Tokenizer::encode(std::string_view text) const {
-  TokenIds ids = tokenize(text, {.with_offsets = false}, false).ids;
-  require_rows(ids);
-  return ids;
+  return checked(tokenize(text, {.with_offsets = false}, false)).ids;
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

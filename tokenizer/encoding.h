@@ -82,8 +82,7 @@ Encoding assemble(std::span<const EncodingTemplate::Piece> pieces, Encoding firs
                   const EncodeOptions& options);
 
 /// Combines `first` with each part of `second` that still fits; neighbouring parts share `stride` tokens.
-/// With options.truncates_left, the first part is the last of the text. Throws Error if not more than
-/// `stride` tokens of `second` fit.
+/// With truncates_left, the last part comes first. Throws Error if not more than `stride` tokens of it fit.
 std::vector<Encoding> assemble_windows(std::span<const EncodingTemplate::Piece> pieces, const Encoding& first,
                                        const Encoding& second, std::size_t stride,
                                        const EncodeOptions& options);

@@ -46,8 +46,7 @@ class Tokenizer {
   virtual std::string_view kind() const = 0;
   virtual std::int64_t vocab_size() const = 0;
 
-  /// The ids without special tokens. Throws Error with the position if the text is not UTF-8 or has a
-  /// character that the vocabulary cannot encode.
+  /// The ids without special tokens. Throws Error with the position of what is not UTF-8 or has no id.
   TokenIds encode(std::string_view text) const;
 
   /// The first position from `from` on where a UTF-8 text can be divided without other ids; else its end.
@@ -94,9 +93,8 @@ class Tokenizer {
   /// Number of ids that a text may contain.
   std::int64_t id_count() const { return std::min(id_count_, vocab_size()); }
 
-  /// Lowercases each text before its normalization, unless that includes such a step: "do_lower_case" of
-  /// Sentence-Transformers. Special tokens in the text keep their case. Throws Error if this kind of
-  /// tokenizer has no normalization.
+  /// Lowercases each text except its special tokens, unless the normalization does: "do_lower_case" of
+  /// Sentence-Transformers. Throws Error if this kind of tokenizer has no normalization.
   virtual void lowercase_texts();
 
   /// Writes the files that load_tokenizer and Hugging Face read into an existing directory.

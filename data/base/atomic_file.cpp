@@ -45,8 +45,7 @@ bool is_other_than(fs::file_type wanted, const fs::path& path) {
   return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;
 }
 
-// Removes temporary files of killed processes for this target. Recognises a live process of this machine by
-// its number, one of another machine by its lock.
+// Removes files of killed processes for this target: of this machine by their number, else by their lock.
 void remove_leftovers(const fs::path& target) {
   const std::string begin = "." + target.filename().string() + ".tmp-";
   std::vector<fs::path> leftovers;

@@ -57,10 +57,9 @@ std::string read_model_file(const std::filesystem::path& path, std::size_t most 
 /// The content of a small text file. Throws Error naming the path, also for a pipe or device above 256 MiB.
 std::string read_file(const std::filesystem::path& path);
 
-/// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the target
-/// in one step. Where the file system cannot exchange names (NFS), a kill may leave none under the name, and
-/// the next AtomicDirectory or put_back_replaced() puts the old one back. Leftovers of killed processes for
-/// the same target are removed first.
+/// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the
+/// target. Where the file system cannot exchange names (NFS), a kill may leave none under the name; the next
+/// AtomicDirectory or put_back_replaced() puts the old one back. Removes leftovers of killed processes first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);

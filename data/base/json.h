@@ -10,8 +10,7 @@
 
 namespace zoo {
 
-/// Reads a JSON object from a model's file of at most `most` bytes. Throws Error naming the file, and the
-/// line and column of a syntax error.
+/// A JSON object in a model's file of at most `most` bytes. Throws Error naming file, line and column.
 nlohmann::json read_json(const std::filesystem::path& path, std::size_t most = kMostSettings);
 
 /// The same from the text of the file `path`.

@@ -34,8 +34,7 @@ class MappedFile {
   /// The path of the mapped file with this address; null if there is none. A signal handler may call it.
   static const char* path_at(const void* address) noexcept;
 
-  /// Asks for large pages for these bytes, which save address translation. The system grants them when it
-  /// reads the file, if the file system supports them.
+  /// Asks for large pages, which save address translation; granted if the file system supports them.
   static void prefer_large_pages(const void* data, std::size_t size);
 
  private:

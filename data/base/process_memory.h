@@ -4,8 +4,7 @@
 
 namespace zoo {
 
-/// Bytes that this process can still get: of the machine, or of its control group if that has less; -1 if
-/// unknown.
+/// Bytes that this process can still get of the machine or, if less, its control group; -1 if unknown.
 std::int64_t available_memory();
 
 /// The most bytes that this process has had in memory; -1 if unknown.

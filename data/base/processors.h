@@ -10,9 +10,8 @@ namespace zoo {
 /// group's share of time (`docker run --cpus`) rounded up. At least 1.
 std::int64_t usable_processors();
 
-/// Processors that a quota leaves to the groups in `groups`, a file such as /proc/self/cgroup, and to the
-/// groups above them; `root` is version 2's directory, with version 1's controllers below it. Nothing without
-/// a quota.
+/// Processors that a quota leaves to the groups in `groups`, a file such as /proc/self/cgroup, and to those
+/// above them; `root` is version 2's directory, with version 1's controllers below. Nothing without a quota.
 std::optional<double> processor_quota(const std::filesystem::path& groups, const std::filesystem::path& root);
 
 }  // namespace zoo

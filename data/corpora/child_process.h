@@ -15,9 +15,8 @@ struct ChildResult {
   std::string reason() const;
 };
 
-/// Runs a program from PATH without a shell and with empty standard input, and waits for it. Its output goes
-/// to the end of the file `file`, if there is one. Returns nothing if there is no such program. Throws Error
-/// if it cannot be started for another reason.
+/// Runs a program from PATH without a shell, with empty standard input and its output at the end of `file`,
+/// if given; waits for it. Nothing if there is no such program. Throws Error if it cannot be started.
 std::optional<ChildResult> run_program(const std::vector<std::string>& arguments,
                                        const std::filesystem::path& file = {});
 

@@ -51,9 +51,8 @@ struct TokenCounts {
 
 /// The ids of both splits as meta.json, val.bin and finally train.bin in `directory`, each file written
 /// atomically; creates the directory and first removes an older dataset. The validation split begins at the
-/// byte `validation`. Encodes on this many threads (0: one per processor); few ids are in memory at a time.
-/// progress(bytes) receives the amount encoded so far. Throws as tokenize_dataset() does; the directory then
-/// holds no dataset.
+/// byte `validation`. Encodes on this many threads (0: one per processor), with few ids in memory at a time.
+/// progress(bytes) gets the amount encoded so far. Throws as tokenize_dataset(), leaving no dataset.
 TokenCounts write_text_as_tokens(const std::filesystem::path& directory, std::string_view text,
                                  std::size_t validation, const Tokenizer& tokenizer,
                                  const TextEncoder& encoder, std::size_t threads,

@@ -83,8 +83,7 @@ class ChatFormat {
   /// that has none. Its turns end in eos_token. Throws Error if the model has no eos_token.
   void use_plain_template();
 
-  /// The template for conversations with or without tools. Throws Error as ChatTemplate, and if there is
-  /// none.
+  /// The template with or without tools. Throws Error as ChatTemplate, and if there is none.
   ChatTemplate choose(bool with_tools) const;
 
   /// The same prompt as apply_chat_template's. `request` is an object with `messages`, and optionally

@@ -41,8 +41,7 @@ class ByteAutomaton {
   std::vector<Row> states_;
 };
 
-/// The steps of each node of a graph to the nearest of `ends`; kUnreachable if none leads there. forward[n]
-/// are the successors of n.
+/// The steps of each node to the nearest of `ends`, or kUnreachable. forward[n] are the successors of n.
 std::vector<std::int64_t> distances_to(std::vector<std::int32_t> ends,
                                        const std::vector<std::vector<std::int32_t>>& forward);
 inline constexpr std::int64_t kUnreachable = std::numeric_limits<std::int64_t>::max();

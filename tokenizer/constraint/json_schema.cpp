@@ -142,8 +142,7 @@ class SchemaReader {
     properties_ += properties.size();
     if (properties_ > kMostProperties)
       refuse_schema(place, "more than " + std::to_string(kMostProperties) + " properties inside one another");
-    // From the last property to the first: the continuation if a property was written before, and if none
-    // was.
+    // From the last property to the first: what follows if a property was written before, and if none was.
     PatternPtr rest = literal(""), first = literal("");
     for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
       const std::string key = property.key();

@@ -30,9 +30,8 @@ struct GgufTokenizer {
   std::vector<std::string> lost;  // rules of added tokens, and others, that GGUF has no keys for
 };
 
-/// Has `vocab_size` tokens, as the model has rows; `config` is its config.json. Throws Error if GGUF cannot
-/// describe the tokenizer: expected byte-level BPE or sentencepiece's BPE with byte fallback. The metadata
-/// are read again and their ids compared.
+/// Has `vocab_size` tokens, as the model has rows; `config` is its config.json. Reads the metadata again to
+/// compare ids. Throws Error for others than byte-level BPE and sentencepiece's BPE with byte fallback.
 GgufTokenizer gguf_tokenizer_of(const Tokenizer& tokenizer, const nlohmann::json& config,
                                 std::int64_t vocab_size);
 

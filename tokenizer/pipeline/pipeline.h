@@ -88,8 +88,7 @@ struct Pipeline {
   /// Excludes spaces from the offsets of a token: a ByteLevel or RoBERTa post-processor.
   struct OffsetTrimming {
     bool add_prefix_space = true;  // the first token's space, if single, was added and is not in the text
-    /// An earlier post-processor has put a special token before the first, or the second, text: none of its
-    /// tokens is the first.
+    /// An earlier post-processor has put a special token before the first, or second, text's first token.
     bool follows_special = false, second_follows_special = false;
   };
   using Roles = std::map<SpecialToken, TokenId>;
@@ -122,8 +121,7 @@ struct Pipeline {
   std::shared_ptr<const Tokenizer> target;
 };
 
-/// The ids of the vocabulary and the added tokens, by text. New ones get ids as in `tokenizers`. The pipeline
-/// must outlive it.
+/// The ids of vocabulary and added tokens by text; new ones as in `tokenizers`. The pipeline must outlive it.
 class TokenRegistry {
  public:
   explicit TokenRegistry(Pipeline& pipeline);

@@ -216,8 +216,7 @@ void PipelineTokenizer::append_word(std::string_view original, const SplitText& 
   encoding.words.resize(encoding.ids.size(), static_cast<std::int32_t>(&word - text.words.data()));
 }
 
-// `tokenizers` counts the spaces in the token, which the normalizer may have changed, and moves the offsets
-// by this number of characters of the text.
+// `tokenizers` counts the spaces of the normalized token and moves by as many characters of the text.
 ByteRange PipelineTokenizer::trimmed(std::string_view text, std::string_view token, ByteRange range,
                                      bool is_first) const {
   auto [leading, trailing] = spaces_of(token);

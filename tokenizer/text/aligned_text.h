@@ -20,8 +20,7 @@ struct AlignedText {
   AlignedText(std::string_view original, bool tracks);
 
   bool tracks() const { return !source.empty(); }
-  /// The bytes of the original for a range of the text; for an empty range an empty range at its position.
-  /// Without tracking, the range itself.
+  /// The original's bytes for a range, for an empty one those at its position; if not tracked, the range.
   ByteRange source_of(ByteRange range) const;
 
   /// Appends `size` bytes of another text, from byte `from`, with their sources.

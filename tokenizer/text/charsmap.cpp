@@ -120,8 +120,7 @@ Charsmap::Charsmap(std::string_view map) {
   }
 }
 
-// Calls visit(size, replacement) for each rule that matches at the beginning of the text, shortest first,
-// while it returns true.
+// Calls visit(size, replacement) for the rules that begin the text, shortest first, while it returns true.
 template <class Visit> void Charsmap::visit_rules(std::string_view text, Visit visit) const {
   std::size_t at = first_child(units_, 0);
   for (std::size_t size = 1; size <= text.size(); ++size) {

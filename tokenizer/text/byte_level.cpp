@@ -1,27 +1,11 @@
 #include "tokenizer/text/byte_level.h"
 
-#include <array>
-#include <cstdint>
 #include <cstdio>
 
 #include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
-
-constexpr std::size_t kAlphabetEnd = 0x144;  // after the last character, U+0143
-
-// The byte of each character below kAlphabetEnd; -1 if there is none.
-std::array<std::int16_t, kAlphabetEnd> inverse_alphabet() {
-  std::array<std::int16_t, kAlphabetEnd> bytes;
-  bytes.fill(-1);
-  for (int byte = 0; byte < 256; ++byte)
-    bytes[byte_level_character(static_cast<unsigned char>(byte))] = static_cast<std::int16_t>(byte);
-  return bytes;
-}
-
-}  // namespace
 
 char32_t byte_level_character(unsigned char byte) {
   // The bytes without a glyph: 0-32, 127-160 and 173 (the soft hyphen).
@@ -32,9 +16,12 @@ char32_t byte_level_character(unsigned char byte) {
 }
 
 std::optional<unsigned char> byte_level_byte(char32_t character) {
-  static const auto bytes = inverse_alphabet();
-  if (character >= kAlphabetEnd || bytes[character] < 0) return std::nullopt;
-  return static_cast<unsigned char>(bytes[character]);
+  const char32_t found = character < 0x100   ? character
+                         : character < 0x121 ? character - 0x100
+                         : character < 0x143 ? character - 0x121 + 0x7F
+                                             : 0xAD;
+  const auto byte = static_cast<unsigned char>(found);
+  return byte_level_character(byte) == character ? std::optional(byte) : std::nullopt;
 }
 
 std::vector<std::string> byte_level_alphabet() {

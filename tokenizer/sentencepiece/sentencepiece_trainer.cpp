@@ -50,23 +50,16 @@ std::vector<std::string_view> training_lines(std::string_view text) {
 
 class Lines final : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const std::vector<std::string_view>& lines) : lines_(lines) { read(); }
+  explicit Lines(const std::vector<std::string_view>& lines) : lines_(lines) {}
   bool done() const override { return at_ >= lines_.size(); }
-  void Next() override {
-    ++at_;
-    read();
-  }
-  const std::string& value() const override { return value_; }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return value_ = lines_[at_]; }
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
-  void read() {
-    if (!done()) value_ = lines_[at_];
-  }
-
   const std::vector<std::string_view>& lines_;
   std::size_t at_ = 0;
-  std::string value_;
+  mutable std::string value_;
 };
 
 std::string run(const Arguments& arguments, const std::vector<std::string_view>& lines) {

@@ -11,10 +11,6 @@
 
 namespace zoo {
 
-std::ostream& operator<<(std::ostream& out, const Line& line) {
-  return out << line.file << ", line " << line.number;
-}
-
 std::vector<Line> every_line(std::string_view text, std::string_view file) {
   std::vector<Line> lines;
   for (std::int64_t number = 1; !text.empty(); ++number) {

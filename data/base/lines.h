@@ -2,8 +2,8 @@
 
 #include <charconv>
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +18,11 @@ struct Line {
   std::int64_t number;  // counted from 1
   std::string_view text;
   std::string_view file = {};
+
+  friend std::ostream& operator<<(std::ostream& out, const Line& line) {
+    return out << line.file << ", line " << line.number;
+  }
 };
-std::ostream& operator<<(std::ostream& out, const Line& line);
 
 /// The lines of a text.
 std::vector<Line> every_line(std::string_view text, std::string_view file = {});

@@ -26,38 +26,20 @@ std::size_t first_child(const Units& units, std::size_t at) {
   return at ^ (units[at] >> 10 << (units[at] >> 6 & 8));
 }
 
-// The most values on a path from the root, by depth-first search; a cycle counts as too many.
-int deepest_nesting(const Units& units) {
-  constexpr int kUnseen = -1, kOpen = -2;
-  struct Visit {
-    std::size_t at = 0;
-    unsigned label = 0;
-    int below = 0;
-  };
-  std::vector<int> nesting(units.size(), kUnseen);
-  std::vector<Visit> path(1);
-  nesting[0] = kOpen;
-  while (true) {
-    Visit& here = path.back();
-    if (here.label == 256) {
-      const Visit done = here;
-      nesting[done.at] = done.below + (has_value(units[done.at]) ? 1 : 0);
-      path.pop_back();
-      if (path.empty()) return done.below;
-      path.back().below = std::max(path.back().below, nesting[done.at]);
-      continue;
-    }
-    const unsigned label = here.label++;
-    const std::size_t child = first_child(units, here.at) ^ label;
-    if (is_value(units[child]) || (units[child] & 0xFF) != label) continue;
-    if (nesting[child] == kOpen) return kMaxNestedRules + 1;
-    if (nesting[child] == kUnseen) {
-      nesting[child] = kOpen;
-      path.push_back({child});
-    } else {
-      here.below = std::max(here.below, nesting[child]);
-    }
+// The most values on a path from a unit on. A cycle counts as too many, and so does a path longer than rules
+// are, which would overflow the stack. `known` has the results, -1 where there is none yet.
+int deepest_nesting(const Units& units, std::size_t at, std::vector<int>& known, int depth = 0) {
+  constexpr int kLongestRule = 1000;
+  if (known[at] >= 0) return known[at];
+  known[at] = kMaxNestedRules + 1;  // for a path that comes back
+  if (depth > kLongestRule) return known[at];
+  int below = 0;
+  for (unsigned label = 0; label < 256; ++label) {
+    const std::size_t child = first_child(units, at) ^ label;
+    if (!is_value(units[child]) && (units[child] & 0xFF) == label)
+      below = std::max(below, deepest_nesting(units, child, known, depth + 1));
   }
+  return known[at] = below + (has_value(units[at]) ? 1 : 0);
 }
 
 bool is_valid(const Units& units, std::size_t num_values) {
@@ -68,7 +50,8 @@ bool is_valid(const Units& units, std::size_t num_values) {
     if ((children | 0xFF) >= units.size()) return false;
     if (at != 0 && has_value(units[at]) && (units[children] & 0x7FFFFFFF) >= num_values) return false;
   }
-  return deepest_nesting(units) <= kMaxNestedRules;
+  std::vector<int> known(units.size(), -1);
+  return deepest_nesting(units, 0, known) <= kMaxNestedRules;
 }
 
 // The trie and the replacements of a table; nothing if it is damaged.

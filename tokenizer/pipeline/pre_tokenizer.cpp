@@ -17,13 +17,15 @@ using Parts = std::vector<Part>;
 
 std::uint32_t index(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
-void merge_forward(Parts& parts, bool contiguous) {
+// Joins matches with the part before them in the list or, if contiguous, parts of a kind.
+void merge_parts(Parts& parts, bool contiguous) {
   Parts merged;
   bool previous = false;
   for (const Part& part : parts) {
     const bool joins = contiguous ? part.is_match == previous : part.is_match && !previous;
     if (joins && !merged.empty()) {
-      merged.back().end = part.end;
+      Part& last = merged.back();
+      last = {std::min(last.begin, part.begin), std::max(last.end, part.end), false};
     } else {
       merged.push_back({part.begin, part.end, false});
     }
@@ -32,27 +34,16 @@ void merge_forward(Parts& parts, bool contiguous) {
   parts = std::move(merged);
 }
 
-void merge_with_next(Parts& parts) {
-  Parts merged;
-  bool next = false;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if (part->is_match && !next && !merged.empty()) {
-      merged.back().begin = part->begin;
-    } else {
-      merged.push_back({part->begin, part->end, false});
-    }
-    next = part->is_match;
-  }
-  parts.assign(merged.rbegin(), merged.rend());
-}
-
 void apply(SplitBehavior behavior, Parts& parts) {
   switch (behavior) {
     case SplitBehavior::removed: std::erase_if(parts, [](const Part& part) { return part.is_match; }); return;
     case SplitBehavior::isolated: return;
-    case SplitBehavior::contiguous: return merge_forward(parts, true);
-    case SplitBehavior::merged_with_previous: return merge_forward(parts, false);
-    case SplitBehavior::merged_with_next: return merge_with_next(parts);
+    case SplitBehavior::contiguous: return merge_parts(parts, true);
+    case SplitBehavior::merged_with_previous: return merge_parts(parts, false);
+    case SplitBehavior::merged_with_next:
+      std::ranges::reverse(parts);
+      merge_parts(parts, false);
+      std::ranges::reverse(parts);
   }
 }
 

@@ -11,13 +11,11 @@ constexpr const char* kInstall = "install it with: apt-get install bible-kjv";
 
 constexpr int kHeldOutEvery = 10;
 
-struct Group {
-  std::string_view first_chapter, name;
-};
-
-constexpr Group kGroups[] = {{"Genesis 1", "law"},     {"Joshua 1", "history"},       {"Job 1", "poetry"},
-                             {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
-                             {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
+// Of books, by the first chapter.
+constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
+    {"Genesis 1", "law"},     {"Joshua 1", "history"},       {"Job 1", "poetry"},
+    {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
+    {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
 
 // Separates words by one space: the source has three stray blanks.
 void append_words(std::string_view text, std::string& out) {
@@ -68,8 +66,8 @@ std::string label_kjv(std::string_view text, ChapterSet set) {
       heading_next = !after_heading;
       after_heading = false;
     } else if (heading_next) {
-      for (const Group& candidate : kGroups)
-        if (line == candidate.first_chapter) group = candidate.name;
+      for (const auto& [first_chapter, name] : kGroups)
+        if (line == first_chapter) group = name;
       ++chapter;
       heading_next = false;
       after_heading = true;

@@ -34,20 +34,16 @@ std::vector<AddedToken> tokens_to_find(const Pipeline& pipeline, bool in_normali
   return tokens;
 }
 
-// Spaces at the ends of a token; in a byte-level alphabet, \u0120.
-struct Spaces {
+// How many spaces begin and end a token; in a byte-level alphabet, \u0120.
+std::pair<std::size_t, std::size_t> spaces_of(std::string_view token) {
   std::size_t leading = 0, trailing = 0;
-};
-
-Spaces spaces_of(std::string_view token) {
-  Spaces spaces;
   for (std::size_t at = 0, count = 0; at < token.size(); ++count) {
     const char32_t c = next_code_point(token, at);
     const bool space = c == U'\u0120' || is_white_space(c);
-    if (space && spaces.leading == count) ++spaces.leading;
-    spaces.trailing = space ? spaces.trailing + 1 : 0;
+    if (space && leading == count) ++leading;
+    trailing = space ? trailing + 1 : 0;
   }
-  return spaces;
+  return {leading, trailing};
 }
 
 }  // namespace

@@ -100,14 +100,9 @@ std::size_t signed_word_end(const CharacterClasses& classes, std::string_view te
   return end < text.size() ? contraction_end(text, end, /*any_case=*/true) : end;
 }
 
-struct Spelling {
-  SplitPattern pattern;
-  std::string_view expression;
-};
-
 // The first spelling of each pattern is written to files; the others are tiktoken's, which are
 // equivalent (that of its cl100k since 0.9 is not: a line end with spaces at the end of a text is one word).
-constexpr Spelling kSpellings[] = {
+constexpr std::pair<SplitPattern, std::string_view> kSpellings[] = {
     {SplitPattern::gpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
     {SplitPattern::gpt2,
      R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)"},
@@ -167,14 +162,14 @@ std::optional<SplitPattern> split_pattern_named(std::string_view name) {
 }
 
 std::optional<SplitPattern> split_pattern_of(std::string_view expression) {
-  for (const Spelling& spelling : kSpellings)
-    if (spelling.expression == expression) return spelling.pattern;
+  for (const auto& [pattern, spelling] : kSpellings)
+    if (spelling == expression) return pattern;
   return std::nullopt;
 }
 
 std::string_view expression_of(SplitPattern pattern) {
-  for (const Spelling& spelling : kSpellings)
-    if (spelling.pattern == pattern) return spelling.expression;
+  for (const auto& [known, spelling] : kSpellings)
+    if (known == pattern) return spelling;
   return "";
 }
 

@@ -181,8 +181,7 @@ std::unique_ptr<Tokenizer> read_m2m_100(const fs::path& path, TokenizerSettings 
              {SpecialToken::unk, "<unk>"},
              {SpecialToken::pad, "<pad>"}},
             vocabulary);
-  const nlohmann::json source = json.value("src_lang", nlohmann::json());
-  vocabulary.language = "__" + (source.is_string() ? source.get<std::string>() : "en") + "__";
+  vocabulary.language = "__" + settings.src_lang.value_or("en") + "__";
   return tokenizer_of(mapped(path, std::move(vocabulary)), settings, path, {"vocab.json"});
 }
 

@@ -63,9 +63,8 @@ std::unique_ptr<Tokenizer> read_vocab_txt(const fs::path& path, TokenizerSetting
   if (pipeline.vocabulary.empty()) throw Error(path, ": is empty: expected a token a line");
 
   set_class_parts(settings, path, pipeline);
-  WordPieceOptions options;
-  options.unk_token = settings.roles.at(SpecialToken::unk).content;
-  pipeline.model = std::make_shared<WordPieceModel>(pipeline.vocabulary, options);
+  pipeline.model = std::make_shared<WordPieceModel>(
+      pipeline.vocabulary, WordPieceOptions{.unk_token = settings.roles.at(SpecialToken::unk).content});
   pipeline.marks_subwords = true;
   apply_settings(settings, pipeline);
   set_class_template(settings, pipeline, path);

@@ -59,11 +59,9 @@ Pipeline bpe(const SentencePieceFile& file, const TokenizerSettings& settings, c
   set_class_parts(settings, path, pipeline);
   for (const SentencePieceFile::Piece& piece : file.pieces)
     pipeline.vocabulary.push_back({piece.text, static_cast<TokenId>(pipeline.vocabulary.size())});
-  BpeOptions options;
-  const bool is_gemma = settings.tokenizer_class == "GemmaTokenizer";
-  if (is_gemma) options.unk_token = settings.roles.at(SpecialToken::unk).content;
-  options.fuse_unk = true;
-  options.byte_fallback = true;
+  BpeOptions options{.fuse_unk = true, .byte_fallback = true};
+  if (settings.tokenizer_class == "GemmaTokenizer")
+    options.unk_token = settings.roles.at(SpecialToken::unk).content;
   pipeline.model = std::make_shared<BpeModel>(pipeline.vocabulary, merges_of(pipeline.vocabulary), options);
   apply_settings(settings, pipeline);
   pipeline.kind = "sentencepiece";

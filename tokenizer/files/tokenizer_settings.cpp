@@ -70,11 +70,9 @@ void read_added_tokens_json(const JsonSection& section, TokenizerSettings& setti
   for (const auto& [text, id] : section.object().items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 4'000'000)
       section.fail(text, "is ", id.is_structured() ? id.type_name() : id.dump(), ": expected an id");
-    AddedToken token;
-    token.content = text;
-    token.special = is_special(text);
-    token.normalized = !token.special;
-    settings.added_tokens_decoder[id.get<TokenId>()] = std::move(token);
+    const bool special = is_special(text);
+    settings.added_tokens_decoder[id.get<TokenId>()] = {
+        .content = text, .normalized = !special, .special = special};
   }
 }
 

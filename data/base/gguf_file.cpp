@@ -82,59 +82,50 @@ class Reader {
     return std::string(bytes(length, what));
   }
 
-  std::size_t at() const { return at_; }
-
- private:
-  const MappedFile& file_;
-  std::size_t at_ = 0;
-};
-
-class MetadataReader {
- public:
-  explicit MetadataReader(Reader& reader) : reader_(reader) {}
-
-  json read(std::uint64_t count) {
+  json metadata(std::uint64_t count) {
     json metadata = json::object();
     for (std::uint64_t i = 0; i < count; ++i) {
       key_ = "key " + std::to_string(i + 1) + " of " + std::to_string(count);
-      const std::string name = utf8(reader_.text(kLongestKey, key_));
+      const std::string name = utf8(text(kLongestKey, key_));
       key_ = "'" + name + "'";
       json value = this->value(type());
-      if (!metadata.emplace(name, std::move(value)).second) reader_.fail("the key ", key_, " is there twice");
+      if (!metadata.emplace(name, std::move(value)).second) fail("the key ", key_, " is there twice");
     }
     return metadata;
   }
 
+  std::size_t at() const { return at_; }
+
  private:
-  Value type() { return static_cast<Value>(reader_.number<std::uint32_t>(key_)); }
+  Value type() { return static_cast<Value>(number<std::uint32_t>(key_)); }
 
   // The JSON library throws for such bytes when it prints a value.
   std::string utf8(std::string text) const {
     try {
       json(text).dump();
     } catch (const json::exception&) {
-      reader_.fail(key_, " is not UTF-8");
+      fail(key_, " is not UTF-8");
     }
     return text;
   }
 
   template <class T> json real() {
-    const T value = reader_.number<T>(key_);
-    if (!std::isfinite(value)) reader_.fail(key_, " is not a finite number");
+    const T value = number<T>(key_);
+    if (!std::isfinite(value)) fail(key_, " is not a finite number");
     return value;
   }
 
   json boolean() {
-    const auto value = reader_.number<std::uint8_t>(key_);
-    if (value > 1) reader_.fail(key_, " is ", int{value}, ", not a boolean");
+    const auto value = number<std::uint8_t>(key_);
+    if (value > 1) fail(key_, " is ", int{value}, ", not a boolean");
     return value == 1;
   }
 
   json list() {
     const Value element = type();
-    if (element == Value::kList) reader_.fail(key_, " is a list of lists, which the zoo does not read");
-    const auto count = reader_.number<std::uint64_t>(key_);
-    if (count > kMostElements) reader_.fail(key_, " claims ", count, " elements, more than ", kMostElements);
+    if (element == Value::kList) fail(key_, " is a list of lists, which the zoo does not read");
+    const auto count = number<std::uint64_t>(key_);
+    if (count > kMostElements) fail(key_, " claims ", count, " elements, more than ", kMostElements);
     json list = json::array();
     for (std::uint64_t i = 0; i < count; ++i) list.push_back(value(element));
     return list;
@@ -142,26 +133,26 @@ class MetadataReader {
 
   json value(Value type) {
     switch (type) {
-      case Value::kUint8: return reader_.number<std::uint8_t>(key_);
-      case Value::kInt8: return reader_.number<std::int8_t>(key_);
-      case Value::kUint16: return reader_.number<std::uint16_t>(key_);
-      case Value::kInt16: return reader_.number<std::int16_t>(key_);
-      case Value::kUint32: return reader_.number<std::uint32_t>(key_);
-      case Value::kInt32: return reader_.number<std::int32_t>(key_);
-      case Value::kUint64: return reader_.number<std::uint64_t>(key_);
-      case Value::kInt64: return reader_.number<std::int64_t>(key_);
+      case Value::kUint8: return number<std::uint8_t>(key_);
+      case Value::kInt8: return number<std::int8_t>(key_);
+      case Value::kUint16: return number<std::uint16_t>(key_);
+      case Value::kInt16: return number<std::int16_t>(key_);
+      case Value::kUint32: return number<std::uint32_t>(key_);
+      case Value::kInt32: return number<std::int32_t>(key_);
+      case Value::kUint64: return number<std::uint64_t>(key_);
+      case Value::kInt64: return number<std::int64_t>(key_);
       case Value::kFloat32: return real<float>();
       case Value::kFloat64: return real<double>();
       case Value::kBool: return boolean();
-      case Value::kText: return utf8(reader_.text(std::numeric_limits<std::uint64_t>::max(), key_));
+      case Value::kText: return utf8(text(std::numeric_limits<std::uint64_t>::max(), key_));
       case Value::kList: return list();
     }
-    reader_.fail(key_, " has a value of type ", static_cast<std::uint32_t>(type),
-                 ", which GGUF does not have");
+    fail(key_, " has a value of type ", static_cast<std::uint32_t>(type), ", which GGUF does not have");
   }
 
-  Reader& reader_;
-  std::string key_;  // in messages
+  const MappedFile& file_;
+  std::size_t at_ = 0;
+  std::string key_;  // of the metadata, in messages
 };
 
 const GgufType* type_of(std::uint32_t id, const std::string& what, const Reader& reader) {
@@ -262,7 +253,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(std::make_shared<M
                         : "GGUF of version " + std::to_string(version) + "; the zoo reads versions 2 and 3");
   }
   const auto tensors = reader.number<std::uint64_t>("the header");
-  metadata_ = std::make_shared<json>(MetadataReader(reader).read(reader.number<std::uint64_t>("the header")));
+  metadata_ = std::make_shared<json>(reader.metadata(reader.number<std::uint64_t>("the header")));
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < tensors; ++i) {
     tensors_.push_back(

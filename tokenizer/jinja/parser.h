@@ -10,7 +10,7 @@ namespace zoo::chat {
 /// Reads expressions from tokens.
 class ExpressionParser {
  public:
-  explicit ExpressionParser(const std::vector<Token>& tokens) : tokens_(tokens) {}
+  explicit ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   const Token& current() const { return tokens_[at_]; }
   const Token& next() { return tokens_[at_++]; }
@@ -62,7 +62,7 @@ class ExpressionParser {
   ExpressionPtr test(ExpressionPtr value);
   void arguments(Expression& expression);
 
-  const std::vector<Token>& tokens_;
+  const std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int nesting_ = 0;
 };

@@ -17,15 +17,9 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"Isaiah 1", "prophets"}, {"Matthew 1", "gospels"},      {"Acts 1", "acts"},
     {"Romans 1", "letters"},  {"Revelation 1", "revelation"}};
 
-// Separates words by one space: the source has three stray blanks.
-void append_words(std::string_view text, std::string& out) {
-  const std::size_t start = out.size();
-  for (const char c : text) {
-    const bool repeated = c == ' ' && (out.size() == start || out.back() == ' ');
-    if (!repeated) out += c;
-  }
-  if (out.size() > start && out.back() == ' ') out.pop_back();
-  out += '\n';
+// A line of the words alone: the source has three stray blanks.
+std::string line_of_words(std::string_view text) {
+  return joined(split_words(std::string(text)), " ") + "\n";
 }
 
 }  // namespace
@@ -36,11 +30,10 @@ std::string lay_out_kjv(std::string_view printed) {
     if (line.empty()) continue;
     if (line[0] != ' ') {
       if (!text.empty()) text += '\n';
-      append_words(line, text);
-      text += '\n';
+      text += line_of_words(line) + "\n";
     } else {
       const std::size_t words = line.find_first_not_of(" 0123456789");
-      if (words != std::string_view::npos) append_words(line.substr(words), text);
+      if (words != std::string_view::npos) text += line_of_words(line.substr(words));
     }
   }
   return text;

@@ -173,9 +173,8 @@ using NodeSet = std::vector<std::int32_t>;  // sorted, without repeats
 
 struct NodeSetHash {
   std::size_t operator()(const NodeSet& set) const {
-    std::uint64_t hash = 14695981039346656037U;  // FNV-1a, over integers
-    for (const std::int32_t node : set) hash = (hash ^ static_cast<std::uint32_t>(node)) * 1099511628211U;
-    return hash;
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(set.data()), set.size() * sizeof(std::int32_t)});
   }
 };
 

@@ -65,26 +65,25 @@ class ShiftedPieces {
       mark_special(unused);
     }
     add_pieces_from(2);
-    const auto unknown = find_unknown(pieces_.begin() + 1);
-    if (unknown == pieces_.end()) throw Error(path_, ": has no piece ", role_text(SpecialToken::unk));
-    return made(static_cast<TokenId>(unknown - pieces_.begin()));
+    const auto unknown = find_unknown(1);
+    if (!unknown) throw Error(path_, ": has no piece ", role_text(SpecialToken::unk));
+    return made(*unknown);
   }
 
   // He et al., 2023: pieces keep their ids, and the mask comes after them.
   Pipeline deberta() {
     add_pieces_from(0);
     mark_special(role_text(SpecialToken::mask));
-    const auto unknown = find_unknown(pieces_.begin());
-    return made(unknown == pieces_.end() ? 1 : static_cast<TokenId>(unknown - pieces_.begin()));
+    return made(find_unknown(0).value_or(1));
   }
 
  private:
-  // The unknown token's piece, from `begin` on.
-  std::vector<UnigramPiece>::const_iterator find_unknown(
-      std::vector<UnigramPiece>::const_iterator begin) const {
-    return std::find_if(begin, pieces_.end(), [&](const UnigramPiece& piece) {
-      return piece.text == role_text(SpecialToken::unk) && piece.score == 0;
-    });
+  // The unknown token's piece, from `first` on.
+  std::optional<TokenId> find_unknown(std::size_t first) const {
+    for (std::size_t id = first; id < pieces_.size(); ++id)
+      if (pieces_[id].text == role_text(SpecialToken::unk) && pieces_[id].score == 0)
+        return static_cast<TokenId>(id);
+    return std::nullopt;
   }
 
   std::string text_of(const char* key, const std::string& absent) const {

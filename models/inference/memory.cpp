@@ -11,18 +11,6 @@
 
 namespace zoo::inference {
 
-namespace {
-
-constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20, kBlock = std::size_t{1} << 30;
-
-std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
-
-void free_pages(std::uintptr_t first, std::uintptr_t last) {
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
-
-}  // namespace
-
 // Memory mapped from the system, handed out in consecutive parts.
 struct MemoryBlock {
   // `data` is null if the system refuses.
@@ -45,6 +33,14 @@ struct MemoryBlock {
 };
 
 namespace {
+
+constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20, kBlock = std::size_t{1} << 30;
+
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+void free_pages(std::uintptr_t first, std::uintptr_t last) {
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
 
 // Block of `bytes` in large pages, if the system grants them.
 std::shared_ptr<MemoryBlock> block_of_huge_pages(std::size_t bytes) {

@@ -26,6 +26,14 @@ TokenId language_token(const Tokenizer& tokenizer, const char* field, const std:
   throw UnfitField(Field{field}, ": the tokenizer has no token of a language '", language, "'");
 }
 
+GenerationOptions options_of(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
+  const GenerationConfig config = read_generation_config(checkpoint.directory, checkpoint.json);
+  GenerationSettings settings = translation_settings();
+  apply_generation_config(settings, config, [](std::string_view) { return false; });
+  settings.options.sampling.seed = static_cast<std::uint64_t>(compute.seed);
+  return translation_options(settings, checkpoint, config);
+}
+
 }  // namespace
 
 Languages languages_of(const Tokenizer& tokenizer, const std::string& source, const std::string& target) {
@@ -83,18 +91,6 @@ std::string translated_text(const TextModel& model, const TokenIds& ids) {
   }
   return replace_invalid_utf8(model.tokenizer->decode(known));
 }
-
-namespace {
-
-GenerationOptions options_of(const CheckpointConfig& checkpoint, const ComputeOptions& compute) {
-  const GenerationConfig config = read_generation_config(checkpoint.directory, checkpoint.json);
-  GenerationSettings settings = translation_settings();
-  apply_generation_config(settings, config, [](std::string_view) { return false; });
-  settings.options.sampling.seed = static_cast<std::uint64_t>(compute.seed);
-  return translation_options(settings, checkpoint, config);
-}
-
-}  // namespace
 
 TextTranslator::TextTranslator(const std::filesystem::path& model, const ComputeOptions& compute)
     : TextTranslator(read_writing_checkpoint(model), compute) {}

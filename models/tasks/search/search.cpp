@@ -29,33 +29,9 @@
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
-namespace {
-
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t kProbeBytes = 64;
-constexpr std::int64_t kMostAtOnce = 4096;
-// Seconds: of work that a kill loses, and until a caller may stop it.
-constexpr double kLongestPause = 60, kSlow = 4;
-constexpr double kSameVector = 1e-4;  // relative: other weights, prompts and number formats differ more
 
 // A file with its size in bytes, -1 if it cannot be read, and time of modification in nanoseconds.
 using FileState = std::tuple<std::string, std::int64_t, std::int64_t>;
-
-FileState state_of(const fs::path& file) {
-  std::error_code error;
-  const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
-  const auto modified = fs::last_write_time(file, error).time_since_epoch();
-  return {replace_invalid_utf8(fs::absolute(file).lexically_normal().string()), error ? -1 : size,
-          std::chrono::duration_cast<std::chrono::nanoseconds>(modified).count()};
-}
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 // `rows` of the `passages` of a file, from its passage `first` on.
 struct FileRows {
@@ -97,6 +73,27 @@ struct SearchShard {
 };
 
 namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kProbeBytes = 64;
+constexpr std::int64_t kMostAtOnce = 4096;
+// Seconds: of work that a kill loses, and until a caller may stop it.
+constexpr double kLongestPause = 60, kSlow = 4;
+constexpr double kSameVector = 1e-4;  // relative: other weights, prompts and number formats differ more
+
+FileState state_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
+  const auto modified = fs::last_write_time(file, error).time_since_epoch();
+  return {replace_invalid_utf8(fs::absolute(file).lexically_normal().string()), error ? -1 : size,
+          std::chrono::duration_cast<std::chrono::nanoseconds>(modified).count()};
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 bool fits_together(SearchShard& shard, const nlohmann::json& files) {
   const auto is = [](const at::Tensor& x, at::ScalarType type, at::IntArrayRef sizes) {

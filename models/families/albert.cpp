@@ -15,14 +15,6 @@ C base() {
   return config;
 }
 
-ConfigKey embedding_size_key() {
-  return then_read(required_key("embedding_size", &C::embedding_size),
-                   [](const ConfigReader& reader, C& config) {
-                     if (config.embedding_size <= 0)
-                       reader.refuse("embedding_size", "expected a positive number");
-                   });
-}
-
 WeightTable weights(const C& config) {
   // The block that all layers share.
   const std::string layer = "encoder.albert_layer_groups.0.albert_layers.0.";
@@ -76,7 +68,8 @@ Family family() {
       .base = base(),
       .keys = {"ALBERT", concatenated(bert_keys(),
                                       {
-                                          embedding_size_key(),
+                                          required_key("embedding_size", &C::embedding_size),
+                                          positive_key("embedding_size", &C::embedding_size),
                                           optional_key("classifier_dropout_prob",
                                                        {&C::classifier_dropout, &C::token_dropout}),
                                           expected_key("num_hidden_groups", 1),

@@ -26,15 +26,14 @@ ConfigKey logits_scaling_key() {
   return {"logits_scaling", read, write};
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
-        double residual) {
-  C config = of_size(base(), {49155, hidden, layers, heads, 8192, kv_heads});
+C granite_2b() {
+  C config = of_size(base(), {49155, 2048, 40, 32, 8192, 8});
   config.max_positions = 4096;
   config.rope_theta = 1e4;
   config.layer_norm_eps = 1e-5;
   config.tie_word_embeddings = true;
   config.embedding_scale = 12;
-  config.residual_scale = residual;
+  config.residual_scale = 0.22;
   config.attention_scale = 0.015625;
   config.logits_scale = 1.0 / 8;
   return config;
@@ -53,7 +52,7 @@ Family family() {
                              positive_key("embedding_multiplier", &C::embedding_scale),
                              positive_key("attention_multiplier", &C::attention_scale),
                              positive_key("residual_multiplier", &C::residual_scale), logits_scaling_key()})},
-      .presets = {{"granite-3.0-2b", "Granite 3.0 2B", sized(2048, 40, 32, 8, 0.22)}},
+      .presets = {{"granite-3.0-2b", "Granite 3.0 2B", granite_2b()}},
       .weight_table = llama_weights,
   };
 }

@@ -61,10 +61,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
-  return of_size(base(), {50432, hidden, layers, heads});
-}
-
 Family family() {
   return {
       .model_type = "mpt",
@@ -89,7 +85,7 @@ Family family() {
                                                "resid_pdrop", "tokenizer_name", "verbose"}),
                              },
                              usual_end_keys()})},
-      .presets = {{"mpt-7b", "MPT 7B", sized(4096, 32, 32)}},
+      .presets = {{"mpt-7b", "MPT 7B", of_size(base(), {50432, 4096, 32, 32})}},
       .weight_table = weights,
   };
 }

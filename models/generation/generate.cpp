@@ -126,11 +126,7 @@ struct GenerationRun::State {
 
 GenerationRun::GenerationRun(DecodingModel& model, std::vector<TokenIds> prompts, GenerationOptions options,
                              TokenCallback on_token)
-    : state_(new State{.task = {.model = model,
-                                .prompts = std::move(prompts),
-                                .options = std::move(options),
-                                .on_token = std::move(on_token),
-                                .result = {}},
+    : state_(new State{.task = {model, std::move(prompts), std::move(options), std::move(on_token), {}},
                        .loop = nullptr}) {
   const c10::InferenceMode inference;
   GenerationTask& task = state_->task;

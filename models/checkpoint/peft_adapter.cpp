@@ -101,7 +101,6 @@ struct Change {
   std::shared_ptr<const WeightFiles> files;
   std::string source;
   Delta delta;
-  TensorEntry entry{};
 
   at::Tensor tensor() const { return delta.added_to(files->tensor(source)); }
 };
@@ -113,21 +112,17 @@ class MergedTensors : public TensorFile {
 
   void add(const std::string& name, Change change) {
     const TensorEntry& entry = change.files->entry(change.source);
-    change.entry = {change.delta.left.defined() ? at::kFloat : entry.dtype, entry.shape};
+    TensorFile::add(name, {change.delta.left.defined() ? at::kFloat : entry.dtype, entry.shape});
     changes_.emplace(name, std::move(change));
-    names_.push_back(name);
   }
 
-  const std::vector<std::string>& names() const override { return names_; }
-  bool contains(const std::string& name) const override { return changes_.contains(name); }
-  const TensorEntry& entry(const std::string& name) const override { return changes_.at(name).entry; }
   at::Tensor tensor(const std::string& name) const override { return changes_.at(name).tensor(); }
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const auto& [files, source, delta, entry] = changes_.at(name);
+    const auto& [files, source, delta] = changes_.at(name);
     return delta.rows(begin, end).added_to(files->rows(source, begin, end));
   }
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const auto& [files, source, delta, entry] = changes_.at(name);
+    const auto& [files, source, delta] = changes_.at(name);
     return delta.transposed().rows(begin, end).added_to(files->file_of(source).columns(source, begin, end));
   }
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
@@ -139,7 +134,6 @@ class MergedTensors : public TensorFile {
  private:
   fs::path path_;
   std::map<std::string, Change> changes_;
-  std::vector<std::string> names_;
 };
 
 }  // namespace

@@ -109,8 +109,7 @@ std::optional<std::size_t> byte_count(const std::vector<std::int64_t>& shape, st
   return std::ranges::find(shape, 0) != shape.end() ? 0 : bytes;
 }
 
-SafetensorsFile::Entry parse_entry(const std::filesystem::path& path, const std::string& name,
-                                   const json& value) {
+TensorEntry parse_entry(const std::filesystem::path& path, const std::string& name, const json& value) {
   const auto fault = [&](const auto&... what) { return Error(path, ": tensor '", name, "' ", what...); };
   const auto list_of = [&](const char* key) -> const json& {
     const auto found = value.find(key);
@@ -131,7 +130,7 @@ SafetensorsFile::Entry parse_entry(const std::filesystem::path& path, const std:
   const auto* const type = std::ranges::find_if(
       kTypes, [&](const auto& each) { return dtype->get_ref<const std::string&>() == each.second; });
   if (type == std::end(kTypes)) throw fault("has the dtype ", dtype->dump(), ", which the zoo does not know");
-  SafetensorsFile::Entry entry{.dtype = type->first, .shape = {}};
+  TensorEntry entry{.dtype = type->first, .shape = {}};
   for (const json& size : list_of("shape")) {
     const std::size_t number = number_of(size, "shape");
     if (number > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
@@ -165,6 +164,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
                 "changed it; to open it all the same, remove '",
                 kChecksums, "' from its __metadata__");
   const json header = parse_header(text, path);
+  std::vector<std::pair<std::string, TensorEntry>> entries;
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") {
       if (!value.is_object()) throw Error(path, ": '__metadata__' must be an object");
@@ -174,42 +174,32 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
       }
       continue;
     }
-    entries_.emplace(name, parse_entry(path, name, value));
-    names_.push_back(name);
+    entries.emplace_back(name, parse_entry(path, name, value));
   }
-  const auto position = [&](const std::string& name) {
-    const Entry& entry = entries_.at(name);
-    return std::pair(entry.begin, entry.end);
-  };
-  std::ranges::sort(names_, {}, position);
+  std::ranges::sort(entries, {},
+                    [](const auto& each) { return std::pair(each.second.begin, each.second.end); });
 
   // The format requires that tensors cover the data part without gaps or overlaps.
   std::size_t expected = 0;
-  for (const std::string& name : names_) {
-    const auto [begin, end] = position(name);
-    if (begin < expected) throw Error(path, ": tensor '", name, "' overlaps the one before it");
-    if (begin > expected)
-      throw Error(path, ": ", begin - expected, " unused bytes before tensor '", name, "'");
-    expected = end;
+  for (auto& [name, entry] : entries) {
+    if (entry.begin < expected) throw Error(path, ": tensor '", name, "' overlaps the one before it");
+    if (entry.begin > expected)
+      throw Error(path, ": ", entry.begin - expected, " unused bytes before tensor '", name, "'");
+    expected = entry.end;
+    add(name, std::move(entry));
   }
   if (const auto found = metadata_.extract(kChecksums)) checksums_ = std::move(found.mapped());
-  if (!checksums_.empty() && checksums_.size() != kChecksumDigits * (1 + names_.size()))
+  if (!checksums_.empty() && checksums_.size() != kChecksumDigits * (1 + entries.size()))
     throw Error(path, ": '", kChecksums, "' in its __metadata__ is not of as many tensors as it has");
   const std::size_t present = file_->bytes().size() - data_start_;
   if (present < expected)
-    throw Error(path, ": truncated: tensor '", names_.back(), "' ends at byte ", expected,
+    throw Error(path, ": truncated: tensor '", names().back(), "' ends at byte ", expected,
                 " of the data, which has ", present);
   if (present > expected)
     throw Error(path, ": ", present - expected, " bytes more than the header describes");
 }
 
-const SafetensorsFile::Entry& SafetensorsFile::entry(const std::string& name) const {
-  const auto found = entries_.find(name);
-  if (found == entries_.end()) throw Error(path(), ": there is no tensor '", name, "'");
-  return found->second;
-}
-
-std::span<std::byte> SafetensorsFile::bytes_of_rows(const Entry& entry, std::int64_t begin,
+std::span<std::byte> SafetensorsFile::bytes_of_rows(const TensorEntry& entry, std::int64_t begin,
                                                     std::int64_t end) const {
   const std::int64_t rows = entry.shape.empty() ? 1 : std::max<std::int64_t>(entry.shape.front(), 1);
   const std::size_t row = (entry.end - entry.begin) / static_cast<std::size_t>(rows);
@@ -217,7 +207,7 @@ std::span<std::byte> SafetensorsFile::bytes_of_rows(const Entry& entry, std::int
           static_cast<std::size_t>(end - begin) * row};
 }
 
-at::Tensor SafetensorsFile::numbers_in(std::span<std::byte> bytes, const Entry& entry,
+at::Tensor SafetensorsFile::numbers_in(std::span<std::byte> bytes, const TensorEntry& entry,
                                        const std::vector<std::int64_t>& shape) const {
   if (bytes.empty()) return at::empty(shape, entry.dtype);
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % c10::elementSize(entry.dtype) != 0) {
@@ -230,13 +220,13 @@ at::Tensor SafetensorsFile::numbers_in(std::span<std::byte> bytes, const Entry& 
 }
 
 at::Tensor SafetensorsFile::tensor(const std::string& name) const {
-  const Entry& entry = this->entry(name);
+  const TensorEntry& entry = this->entry(name);
   std::byte* data = file_->data() + data_start_ + entry.begin;
   return numbers_in({data, entry.end - entry.begin}, entry, entry.shape);
 }
 
 at::Tensor SafetensorsFile::rows(const std::string& name, std::int64_t begin, std::int64_t end) const {
-  const Entry& entry = this->entry(name);
+  const TensorEntry& entry = this->entry(name);
   std::vector<std::int64_t> shape = entry.shape;
   shape.at(0) = end - begin;
   return numbers_in(bytes_of_rows(entry, begin, end), entry, shape);
@@ -250,8 +240,8 @@ void SafetensorsFile::give_back(const std::string& name, std::int64_t begin, std
 bool SafetensorsFile::verify() const {
   if (checksums_.empty()) return false;
   std::size_t place = kChecksumDigits;  // after the header's
-  for (const std::string& name : names_) {
-    const Entry& one = entry(name);
+  for (const std::string& name : names()) {
+    const TensorEntry& one = entry(name);
     const std::byte* bytes = file_->data() + data_start_ + one.begin;
     if (checksums_.substr(place, kChecksumDigits) != checksum_text(crc32c(bytes, one.end - one.begin)))
       throw Error(path(), ": tensor '", name, "' differs from its checksum: the file is damaged");

@@ -36,14 +36,8 @@ namespace zoo {
 /// nothing to check.
 class SafetensorsFile : public TensorFile {
  public:
-  using Entry = TensorEntry;  // its bytes are counted in the data part
-
   /// Throws Error naming the file, the tensor and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
-
-  const std::vector<std::string>& names() const override { return names_; }
-  bool contains(const std::string& name) const override { return entries_.count(name) != 0; }
-  const Entry& entry(const std::string& name) const override;
 
   /// Returns a view of the mapped bytes, which stay mapped while it lives; copies only bytes that are not
   /// aligned. Writing to it changes this process's memory, never the file.
@@ -58,14 +52,12 @@ class SafetensorsFile : public TensorFile {
   const std::filesystem::path& path() const override { return file_->path(); }
 
  private:
-  std::span<std::byte> bytes_of_rows(const Entry& entry, std::int64_t begin, std::int64_t end) const;
-  at::Tensor numbers_in(std::span<std::byte> bytes, const Entry& entry,
+  std::span<std::byte> bytes_of_rows(const TensorEntry& entry, std::int64_t begin, std::int64_t end) const;
+  at::Tensor numbers_in(std::span<std::byte> bytes, const TensorEntry& entry,
                         const std::vector<std::int64_t>& shape) const;
 
   std::shared_ptr<MappedFile> file_;
   std::size_t data_start_ = 0;
-  std::vector<std::string> names_;
-  std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> metadata_;
   std::string checksums_;  // of the header and the tensors; empty: none
 };

@@ -2,17 +2,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "data/base/error.h"
 
 namespace zoo {
 
 struct TensorEntry {
   at::ScalarType dtype;
   std::vector<std::int64_t> shape;
-  std::size_t begin = 0, end = 0;   // in the file
+  std::size_t begin = 0, end = 0;   // in a safetensors file, counted in its data part
   const char* quantized = nullptr;  // the file's own type, if it is none of PyTorch's
 };
 
@@ -30,9 +34,14 @@ class TensorFile {
   virtual ~TensorFile() = default;
 
   /// Tensor names in the order of their bytes in the file.
-  virtual const std::vector<std::string>& names() const = 0;
-  virtual bool contains(const std::string& name) const = 0;
-  virtual const TensorEntry& entry(const std::string& name) const = 0;
+  const std::vector<std::string>& names() const { return names_; }
+  bool contains(const std::string& name) const { return entries_.contains(name); }
+  /// Throws Error naming the file if it has no such tensor.
+  const TensorEntry& entry(const std::string& name) const {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) throw Error(path(), ": there is no tensor '", name, "'");
+    return found->second;
+  }
   virtual at::Tensor tensor(const std::string& name) const = 0;
   /// Rows [begin, end) of the first dimension of a matrix. May be called from several threads.
   virtual at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
@@ -53,6 +62,16 @@ class TensorFile {
   /// Releases the memory of these rows' pages, which the next access reads from the file again.
   virtual void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const = 0;
   virtual const std::filesystem::path& path() const = 0;
+
+ protected:
+  void add(const std::string& name, TensorEntry entry) {
+    names_.push_back(name);
+    entries_.emplace(name, std::move(entry));
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, TensorEntry> entries_;
 };
 
 }  // namespace zoo

@@ -63,12 +63,10 @@ nlohmann::json config_of(const GgufFile& file);
 /// The divisors of `count` rotary frequencies that Llama 3 uses (Dubey et al., 2024), as GGUF stores them.
 std::vector<double> llama3_divisors(const RopeScaling& scaling, double theta, std::size_t count);
 
-/// Translation of a tensor's name; nothing if the architecture does not have it.
-std::optional<GgufName> from_gguf_name(const GgufArchitecture& architecture, const std::string& theirs);
+/// Translation of Hugging Face's name of a tensor; nothing if the architecture does not have it.
 std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const std::string& ours);
 
 /// `heads` is the number of the query's or key's heads.
-at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
 at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads);
 
 /// The tensors of a GGUF file under Hugging Face's names and in its layout; quantized ones as float32.

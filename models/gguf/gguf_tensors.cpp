@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
+#include "data/base/lines.h"
 #include "models/formats/config_reader.h"
 #include "models/formats/weight_table.h"
 #include "models/gguf/gguf_architecture.h"
@@ -31,14 +32,12 @@ NameParts parts_of(const std::string& name) {
   parts.suffix = name.substr(dot);
   std::istringstream segments(name.substr(0, dot));
   for (std::string segment; std::getline(segments, segment, '.');) {
-    const bool digits =
-        !segment.empty() && segment.size() < 10 &&
-        std::all_of(segment.begin(), segment.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (digits && parts.layer < 0) {
-      parts.layer = std::stoll(segment);
+    const auto number = segment.size() < 10 ? number_in<std::uint32_t>(segment) : std::nullopt;
+    if (number && parts.layer < 0) {
+      parts.layer = *number;
       segment = "{}";
-    } else if (digits && parts.pattern.ends_with(".experts")) {
-      parts.expert = std::stoll(segment);
+    } else if (number && parts.pattern.ends_with(".experts")) {
+      parts.expert = *number;
       segment = "{e}";
     }
     parts.pattern += (parts.pattern.empty() ? "" : ".") + segment;
@@ -67,6 +66,13 @@ at::Tensor permuted(const at::Tensor& tensor, std::int64_t heads, std::int64_t i
   return tensor.unflatten(0, {heads, -1, inner}).transpose(1, 2).flatten(0, 2);
 }
 
+// `heads` is the number of the query's or key's heads.
+at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
+  if (is_by_head(layout)) return permuted(tensor, heads, 2);
+  if (layout == GgufLayout::kPlusOne) return tensor.sub(1);
+  return layout == GgufLayout::kTransposed ? tensor.t() : tensor;
+}
+
 class GgufTensors : public TensorFile {
  public:
   explicit GgufTensors(const GgufFile& file) : file_(file) {
@@ -78,62 +84,53 @@ class GgufTensors : public TensorFile {
     kv_heads_ = reader.get_int((prefix + "_kv").c_str(), heads_);
     for (const GgufFile::Tensor& tensor : file_.tensors()) {
       if (tensor.name == "rope_freqs.weight") continue;  // config_of reads it
-      const auto name = from_gguf_name(architecture, tensor.name);
-      std::vector<std::int64_t> shape = tensor.shape;
-      if (name && name->layout == GgufLayout::kRow && shape.size() == 1) shape.insert(shape.begin(), 1);
-      Source source{{at::kFloat, shape}, &tensor, name ? name->layout : GgufLayout::kSame, shape};
+      const auto name = translated(architecture, tensor.name, &GgufName::theirs);
+      TensorEntry entry{.dtype = at::kFloat, .shape = tensor.shape};
+      if (name && name->layout == GgufLayout::kRow && entry.shape.size() == 1)
+        entry.shape.insert(entry.shape.begin(), 1);
       const std::string type = tensor.type->name;
-      if (tensor.type->block > 1) source.entry.quantized = tensor.type->name;
-      if (type == "F16") source.entry.dtype = at::kHalf;
-      if (type == "BF16") source.entry.dtype = at::kBFloat16;
-      if (type == "F64") source.entry.dtype = at::kDouble;
+      if (tensor.type->block > 1) entry.quantized = tensor.type->name;
+      if (type == "F16") entry.dtype = at::kHalf;
+      if (type == "BF16") entry.dtype = at::kBFloat16;
+      if (type == "F64") entry.dtype = at::kDouble;
+      const Source source{&tensor, name ? name->layout : GgufLayout::kSame, entry.shape, entry.dtype};
       const std::int64_t heads = heads_of(source);
       if (is_by_head(source.layout) && (heads <= 0 || tensor.shape.front() % (2 * heads) != 0))
         throw Error(path(), ": tensor '", tensor.name, "' has ", tensor.shape.front(), " rows, which ", heads,
                     " heads do not share evenly");
-      if (source.layout == GgufLayout::kTransposed)
-        std::reverse(source.entry.shape.begin(), source.entry.shape.end());
-      if (source.layout == GgufLayout::kExperts) {
-        add_experts(name->ours, source);
-      } else {
-        add(name ? name->ours : tensor.name, std::move(source));
-      }
+      if (source.layout == GgufLayout::kTransposed) std::ranges::reverse(entry.shape);
+      if (source.layout == GgufLayout::kExperts) add_experts(name->ours, entry, source);
+      else add(name ? name->ours : tensor.name, entry, source);
     }
   }
 
-  const std::vector<std::string>& names() const override { return names_; }
-  bool contains(const std::string& name) const override { return sources_.count(name) != 0; }
-  const TensorEntry& entry(const std::string& name) const override { return source(name).entry; }
-
   at::Tensor tensor(const std::string& name) const override {
-    const Source& source = this->source(name);
-    const bool transposed = source.layout == GgufLayout::kTransposed;
-    const std::int64_t rows = transposed ? source.entry.shape.back() : source.entry.shape.front();
-    return from_gguf_layout(stored_rows(source, 0, rows), source.layout, heads_of(source));
+    const Source& source = sources_.at(name);
+    return from_gguf_layout(stored_rows(source, 0, source.shape.front()), source.layout, heads_of(source));
   }
 
   at::Tensor rows(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const Source& source = this->source(name);
+    const Source& source = sources_.at(name);
     if (source.layout == GgufLayout::kTransposed) return tensor(name).slice(0, begin, end);
     return in_order(source, begin, end,
                     [&](std::int64_t first, std::int64_t last) { return stored_rows(source, first, last); });
   }
 
   at::Tensor columns(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const Source& source = this->source(name);
+    const Source& source = sources_.at(name);
     if (source.layout == GgufLayout::kTransposed) return stored_rows(source, begin, end);
     return TensorFile::columns(name, begin, end);
   }
 
   bool has_blocks(const std::string& name, bool columns) const override {
-    const Source& source = this->source(name);
-    return source.entry.quantized != nullptr && columns == (source.layout == GgufLayout::kTransposed) &&
+    const Source& source = sources_.at(name);
+    return source.tensor->type->block > 1 && columns == (source.layout == GgufLayout::kTransposed) &&
            source.layout != GgufLayout::kPlusOne && source.shape.size() == 2;
   }
 
   void append_blocks(const std::string& name, bool, std::int64_t begin, std::int64_t end,
                      BlockRows& rows) const override {
-    const Source& source = this->source(name);
+    const Source& source = sources_.at(name);
     const GgufType& type = *source.tensor->type;
     const auto append = [&](std::int64_t row, std::int64_t count) {
       zoo::append_blocks(type, row_data(source, row),
@@ -147,7 +144,7 @@ class GgufTensors : public TensorFile {
   }
 
   void give_back(const std::string& name, std::int64_t begin, std::int64_t end) const override {
-    const Source& source = this->source(name);
+    const Source& source = sources_.at(name);
     const GgufFile::Tensor& tensor = *source.tensor;
     if (source.layout == GgufLayout::kTransposed)
       return MappedFile::give_back(file_.data(tensor), tensor.end - tensor.begin);
@@ -159,11 +156,11 @@ class GgufTensors : public TensorFile {
 
  private:
   struct Source {
-    TensorEntry entry;
     const GgufFile::Tensor* tensor;
     GgufLayout layout;
     std::vector<std::int64_t> shape;  // of the stored rows; of an expert's matrix alone
-    std::int64_t first_row = 0;       // of an expert's matrix among those of all
+    at::ScalarType dtype;
+    std::int64_t first_row = 0;  // of an expert's matrix among those of all
   };
 
   static std::size_t row_bytes(const Source& source) {
@@ -173,12 +170,12 @@ class GgufTensors : public TensorFile {
     return (tensor.end - tensor.begin) / static_cast<std::size_t>(rows);
   }
 
-  void add(std::string name, Source source) {
-    names_.push_back(std::move(name));
-    sources_.emplace(names_.back(), std::move(source));
+  void add(const std::string& name, const TensorEntry& entry, const Source& source) {
+    TensorFile::add(name, entry);
+    sources_.emplace(name, source);
   }
 
-  void add_experts(const std::string& name, const Source& all) {
+  void add_experts(const std::string& name, TensorEntry entry, const Source& all) {
     constexpr std::int64_t kMost = 65'536;
     const std::vector<std::int64_t>& shape = all.tensor->shape;
     if (shape.size() != 3 || shape.front() > kMost)
@@ -187,17 +184,11 @@ class GgufTensors : public TensorFile {
     const std::size_t place = name.find("{e}");
     for (std::int64_t e = 0; e < shape.front(); ++e) {
       Source one = all;
-      one.entry.shape = one.shape = {shape[1], shape[2]};
+      entry.shape = one.shape = {shape[1], shape[2]};
       one.layout = GgufLayout::kSame;
       one.first_row = e * shape[1];
-      add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), std::move(one));
+      add(name.substr(0, place) + std::to_string(e) + name.substr(place + 3), entry, one);
     }
-  }
-
-  const Source& source(const std::string& name) const {
-    const auto found = sources_.find(name);
-    if (found == sources_.end()) throw Error(path(), ": there is no tensor '", name, "'");
-    return found->second;
   }
 
   // Heads that share the rows of a tensor.
@@ -227,29 +218,18 @@ class GgufTensors : public TensorFile {
     shape.front() = end - begin;
     if (tensor.type->block > 1) return dequantized(*tensor.type, data, shape);
     const auto keep_mapped = [file = file_.file()](void*) {};
-    return at::from_blob(data, shape, keep_mapped, at::TensorOptions().dtype(source.entry.dtype));
+    return at::from_blob(data, shape, keep_mapped, at::TensorOptions().dtype(source.dtype));
   }
 
   GgufFile file_;
   std::int64_t heads_, kv_heads_;
-  std::vector<std::string> names_;
   std::map<std::string, Source> sources_;
 };
 
 }  // namespace
 
-std::optional<GgufName> from_gguf_name(const GgufArchitecture& architecture, const std::string& theirs) {
-  return translated(architecture, theirs, &GgufName::theirs);
-}
-
 std::optional<GgufName> to_gguf_name(const GgufArchitecture& architecture, const std::string& ours) {
   return translated(architecture, ours, &GgufName::ours);
-}
-
-at::Tensor from_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {
-  if (is_by_head(layout)) return permuted(tensor, heads, 2);
-  if (layout == GgufLayout::kPlusOne) return tensor.sub(1);
-  return layout == GgufLayout::kTransposed ? tensor.t() : tensor;
 }
 
 at::Tensor to_gguf_layout(const at::Tensor& tensor, GgufLayout layout, std::int64_t heads) {

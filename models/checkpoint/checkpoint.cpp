@@ -23,34 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The configuration with the output projection of the files: as in transformers, a projection whose numbers
-// differ from the tied embedding's becomes untied, and so does its bias.
-TransformerConfig with_own_projection(const Family& family, TransformerConfig config,
-                                      const WeightFiles& files) {
-  if (!config.tie_word_embeddings && !config.tie_prediction_bias) return config;
-  TransformerConfig untied = config;
-  untied.tie_word_embeddings = untied.tie_prediction_bias = false;
-  const WeightTable tied = family.weight_table(config), own = family.weight_table(untied);
-  const StoredNames names(tied, files);
-  bool own_weight = !config.tie_word_embeddings, shares_bias = false;
-  for (const auto& pair : tied.tied) {
-    const auto is_copy = [&](const WeightName& name) { return name.theirs.front() == pair.first; };
-    if (std::ranges::none_of(own.names, is_copy)) continue;
-    const std::string copy = names.stored(pair.first), original = names.stored(pair.second);
-    // If the files have only a copy, other rules of transformers decide the tie.
-    const bool both = files.contains(copy) && files.contains(original) && original.ends_with(pair.second);
-    const bool differs = both && !files.equal(copy, original);
-    if (pair.first.ends_with(".bias")) {
-      shares_bias = !differs;
-    } else {
-      own_weight = own_weight || differs;
-    }
-  }
-  if (!own_weight) return config;
-  untied.tie_prediction_bias = shares_bias;
-  return untied;
-}
-
 constexpr const char* kConfigFile = "config.json";
 
 bool same_letters(std::string_view a, std::string_view b) {
@@ -115,9 +87,35 @@ void change_config(CheckpointConfig& checkpoint, const TransformerConfig& config
   checkpoint.json = std::move(json);
 }
 
+// Takes the output projection of the files: as in transformers, a projection whose numbers differ from the
+// tied embedding's becomes untied, and so does its bias.
 void keep_own_projection(CheckpointConfig& checkpoint) {
   if (!WeightFiles::exist_in(checkpoint.directory)) return;
-  change_config(checkpoint, with_own_projection(*checkpoint.family, checkpoint.config, checkpoint.files()));
+  const WeightFiles& files = checkpoint.files();
+  const TransformerConfig& config = checkpoint.config;
+  if (!config.tie_word_embeddings && !config.tie_prediction_bias) return;
+  TransformerConfig untied = config;
+  untied.tie_word_embeddings = untied.tie_prediction_bias = false;
+  const Family& family = *checkpoint.family;
+  const WeightTable tied = family.weight_table(config), own = family.weight_table(untied);
+  const StoredNames names(tied, files);
+  bool own_weight = !config.tie_word_embeddings, shares_bias = false;
+  for (const auto& pair : tied.tied) {
+    const auto is_copy = [&](const WeightName& name) { return name.theirs.front() == pair.first; };
+    if (std::ranges::none_of(own.names, is_copy)) continue;
+    const std::string copy = names.stored(pair.first), original = names.stored(pair.second);
+    // If the files have only a copy, other rules of transformers decide the tie.
+    const bool both = files.contains(copy) && files.contains(original) && original.ends_with(pair.second);
+    const bool differs = both && !files.equal(copy, original);
+    if (pair.first.ends_with(".bias")) {
+      shares_bias = !differs;
+    } else {
+      own_weight = own_weight || differs;
+    }
+  }
+  if (!own_weight) return;
+  untied.tie_prediction_bias = shares_bias;
+  change_config(checkpoint, untied);
 }
 
 // Files of a masked language model, for example, have no pooler, and last_hidden_state needs none.

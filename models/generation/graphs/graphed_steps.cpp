@@ -70,18 +70,14 @@ GraphedSteps::GraphedSteps(Model& model, KeyValueCache& cache)
       cache_(cache),
       possible_(can_record(cache.device()) && FixedStep::supports(model.config(), kFirstSeen)) {}
 
-bool GraphedSteps::is_ready(const std::vector<std::int64_t>& begins) {
+at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_t>& begins) {
   if (begins != begins_ || moves_ != cache_.moves()) {
     launch_ = nullptr;
     begins_ = begins;
     moves_ = cache_.moves();
     calm_ = 0;
   }
-  return ++calm_ > kStepsBefore;
-}
-
-at::Tensor GraphedSteps::step(const TokenIds& ids, const std::vector<std::int64_t>& begins) {
-  if (!possible_ || !is_ready(begins)) return {};
+  if (++calm_ <= kStepsBefore) return {};
   const std::int64_t position = cache_.length();
   const bool records = !launch_ || position >= seen_;
   if (records) {

@@ -56,8 +56,6 @@ class GraphedSteps {
   at::Tensor step(const TokenIds& ids, const std::vector<std::int64_t>& begins);
 
  private:
-  bool is_ready(const std::vector<std::int64_t>& begins);
-
   Model& model_;
   KeyValueCache& cache_;
   bool possible_;

@@ -302,11 +302,9 @@ at::Tensor ContinuousBatch::repeat_rows(const at::Tensor& logits) {
       rows.back().number += static_cast<std::size_t>(s);
     }
   }
-  if (rows.size() == rows_.size()) {
-    rows_ = std::move(rows);
-    return logits;
-  }
+  const bool same = rows.size() == rows_.size();
   rows_ = std::move(rows);
+  if (same) return logits;
   const at::Tensor repeated = logits.index_select(0, at::tensor(from, at::kLong).to(logits.device()));
   session_->select(from);
   return repeated;

@@ -12,11 +12,6 @@
 namespace zoo {
 namespace {
 
-LabelledSpan scored(const TransformerConfig& config, const at::Tensor& scores, const ByteRange& range) {
-  const auto best = scores.argmax().item<std::int64_t>();
-  return {label_name(config, best), scores[best].item<float>(), range};
-}
-
 // transformers' rule. Where a vocabulary marks the tokens inside a word, those are longer than their text; of
 // other vocabularies only spaces tell where a word begins.
 bool continues_word(const Tokenizer& tokenizer, const std::string& text, TokenId id, const ByteRange& range) {
@@ -83,8 +78,11 @@ std::vector<LabelledSpan> entities_of(const TransformerConfig& config, const Tok
   std::vector<LabelledSpan> parts;
   for (const Rows& word : words_of(tokenizer, text, encoding, by_token)) {
     const auto offsets = [&](std::int64_t row) { return encoding.offsets[static_cast<std::size_t>(row)]; };
-    parts.push_back(scored(config, word_scores(scores, word, aggregation),
-                           {offsets(word.front()).begin, offsets(word.back()).end}));
+    const at::Tensor own = word_scores(scores, word, aggregation);
+    const auto best = own.argmax().item<std::int64_t>();
+    parts.push_back({label_name(config, best),
+                     own[best].item<float>(),
+                     {offsets(word.front()).begin, offsets(word.back()).end}});
   }
   std::vector<LabelledSpan> entities = aggregation == Aggregation::kNone ? parts : grouped(parts);
   std::erase_if(entities, [](const LabelledSpan& entity) { return entity.label == "O"; });

@@ -25,15 +25,12 @@ std::optional<std::size_t> length_limit(const Model& model, const Tokenizer& tok
 
 // Tokens that the prompt puts before those of a text: without the special token at its end.
 std::int64_t length_of_prompt(const Tokenizer& tokenizer, const std::string& prompt,
-                              const EncodeOptions& options) {
-  const Encoding encoding = tokenizer.encode(prompt, options);
+                              std::optional<std::size_t> max_length) {
+  if (prompt.empty()) return 0;
+  const Encoding encoding = tokenizer.encode(prompt, {.max_length = max_length, .with_offsets = false});
   if (encoding.ids.empty()) return 0;
   const bool ends = encoding.texts.back() < 0 || tokenizer.has_role(encoding.ids.back());
   return static_cast<std::int64_t>(encoding.size()) - (ends ? 1 : 0);
-}
-
-EncodeOptions encode_options(const std::optional<std::size_t>& max_length) {
-  return {.max_length = max_length, .with_offsets = false};
 }
 
 }  // namespace
@@ -67,8 +64,7 @@ TextEmbedder::TextEmbedder(std::shared_ptr<Model> model, std::shared_ptr<Tokeniz
 TextEmbedder TextEmbedder::with_prompt(const std::string& prompt) const {
   TextEmbedder other = *this;
   other.prompt_ = prompt;
-  other.prompt_length_ =
-      prompt.empty() ? 0 : length_of_prompt(*tokenizer_, prompt, encode_options(max_length_));
+  other.prompt_length_ = length_of_prompt(*tokenizer_, prompt, max_length_);
   return other;
 }
 
@@ -81,7 +77,7 @@ TextEmbedder TextEmbedder::unnormalized() const {
 const TransformerConfig& TextEmbedder::config() const { return model_->config(); }
 
 std::vector<Encoding> TextEmbedder::encode(const std::vector<std::string>& texts, bool truncates) const {
-  const EncodeOptions options = encode_options(truncates ? max_length_ : std::nullopt);
+  const EncodeOptions options{.max_length = truncates ? max_length_ : std::nullopt, .with_offsets = false};
   std::vector<Encoding> encodings;
   for (const std::string& text : texts) {
     encodings.push_back(tokenizer_->encode(prompt_ + text, options));

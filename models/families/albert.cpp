@@ -1,5 +1,4 @@
-// ALBERT (Lan et al., 2020): BERT with narrow embedding tables that a projection widens, and one layer whose
-// weights serve all. Groups of layers are refused: no published model has them.
+// Groups of layers are refused: no published model has them.
 
 #include "models/families/kinds/bert_kind.h"
 

@@ -1,6 +1,3 @@
-// BART (Lewis et al., 2020): a post-LN encoder-decoder with learned positions, whose stacks normalise their
-// embeddings.
-
 #include "models/families/kinds/bart_kind.h"
 
 namespace zoo::family::bart {

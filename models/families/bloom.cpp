@@ -1,6 +1,3 @@
-// BLOOM (Le Scao et al., 2022): a GPT with ALiBi in place of positions and a norm after the embedding; the
-// rows of queries, keys and values alternate by head.
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::bloom {

@@ -1,5 +1,3 @@
-// DistilBERT (Sanh et al., 2019): BERT with half its layers, without segments and pooler.
-
 #include "models/families/kinds/bert_kind.h"
 
 namespace zoo::family::distilbert {

@@ -1,6 +1,3 @@
-// Gemma (Mesnard et al., 2024): a Llama whose norms multiply by 1 + w, with GeGLU, wide heads and embeddings
-// that are scaled by sqrt(C) and tied.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma {

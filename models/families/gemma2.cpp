@@ -1,6 +1,3 @@
-// Gemma 2 (Riviere et al., 2024): a Gemma with norms before and after each sublayer, capped scores and
-// logits, and a sliding window in every other layer.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::gemma2 {

@@ -1,6 +1,4 @@
-// GPT-2 (Radford et al., 2019, "Language Models are Unsupervised Multitask Learners"): a causal decoder with
-// LayerNorm before the sublayers, learned positions, tanh-GELU and an output projection tied to the
-// embedding.
+// Radford et al., 2019, "Language Models are Unsupervised Multitask Learners".
 
 #include "models/families/kinds/shared.h"
 

@@ -1,6 +1,3 @@
-// GPTBigCode (Ben Allal et al., 2023), SantaCoder's and StarCoder's: GPT-2 whose heads share one key and
-// value.
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::gpt_bigcode {

@@ -1,6 +1,3 @@
-// Granite (IBM, 2024): a Llama whose embeddings, scores, sublayers and logits are multiplied by constants
-// that the configuration names.
-
 #include <nlohmann/json.hpp>
 
 #include "models/families/kinds/llama_kind.h"

@@ -1,5 +1,3 @@
-// Mistral (Jiang et al., 2023): a Llama whose attention sees a sliding window.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mistral {

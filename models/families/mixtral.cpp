@@ -1,6 +1,3 @@
-// Mixtral (Jiang et al., 2024): a Mistral whose feed-forward is a mixture of 8 experts, of which each token
-// reads 2.
-
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 

@@ -1,5 +1,3 @@
-// MPT (MosaicML, 2023): a causal decoder with ALiBi and LayerNorm before the sublayers, without biases.
-
 #include <nlohmann/json.hpp>
 
 #include "models/families/kinds/shared.h"

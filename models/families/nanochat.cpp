@@ -1,6 +1,3 @@
-// nanochat (Karpathy, 2025), the speedruns' modern GPT: rotary positions, norms without weights, also of the
-// embeddings, queries and keys, ReLU^2 and capped logits.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::nanochat {

@@ -1,6 +1,3 @@
-// Nomic BERT (Nussbaum et al., 2024): BERT with rotary positions and a gated feed-forward, without biases in
-// its layers.
-
 #include "models/families/kinds/bert_kind.h"
 #include "models/families/kinds/rotary_keys.h"
 

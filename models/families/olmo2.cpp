@@ -1,6 +1,3 @@
-// OLMo 2 (Walsh et al., 2025): a Llama with the norms at the end of its sublayers, and norms of all queries
-// and keys of a token.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::olmo2 {

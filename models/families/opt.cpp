@@ -1,6 +1,3 @@
-// OPT (Zhang et al., 2022): a GPT with ReLU, whose learned positions count the tokens that the attention mask
-// keeps.
-
 #include "models/families/kinds/shared.h"
 
 namespace zoo::family::opt {

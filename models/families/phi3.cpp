@@ -1,6 +1,3 @@
-// Phi-3 and Phi-4 (Abdin et al., 2024): a Llama whose checkpoints hold queries, keys and values as one
-// weight, and gate and up projection as another; heads may rotate in part.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::phi3 {

@@ -1,5 +1,3 @@
-// Qwen2 and Qwen2.5 (Yang et al., 2024): a Llama with biases in the projections to queries, keys and values.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen2 {

@@ -1,6 +1,3 @@
-// Qwen1.5-MoE and Qwen2-MoE (Yang et al., 2024): a Qwen2 with a mixture of experts, beside an expert that
-// reads every token.
-
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 

@@ -1,5 +1,3 @@
-// Qwen3 (Yang et al., 2025): a Llama with RMSNorm of each head's queries and keys.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen3 {

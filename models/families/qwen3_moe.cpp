@@ -1,5 +1,3 @@
-// Qwen3-MoE (Yang et al., 2025): a Qwen3 whose layers have a mixture of 128 small experts.
-
 #include "models/families/kinds/experts_kind.h"
 #include "models/families/kinds/llama_kind.h"
 

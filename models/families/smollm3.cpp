@@ -1,5 +1,3 @@
-// SmolLM3 (Bakouch et al., 2025): a Llama in which every fourth layer has no positions.
-
 #include <nlohmann/json.hpp>
 
 #include "models/families/kinds/llama_kind.h"

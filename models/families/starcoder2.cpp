@@ -1,6 +1,3 @@
-// StarCoder2 (Lozhkov et al., 2024): rotary positions, few key/value heads and a sliding window as Mistral,
-// with LayerNorm, biases and an ungated feed-forward network as GPT-2.
-
 #include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::starcoder2 {

@@ -9,31 +9,32 @@ namespace {
 
 using enum GgufLayout;
 
+template <class Entry> std::vector<Entry> extended(std::vector<Entry> all, const std::vector<Entry>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<GgufKey> usual_sizes() {
+  return {{"context_length", "max_position_embeddings"},
+          {"embedding_length", "hidden_size"},
+          {"block_count", "num_hidden_layers"},
+          {"feed_forward_length", "intermediate_size"},
+          {"attention.head_count", "num_attention_heads"}};
+}
+
 // Of Llama and its relatives; `more`: what this one has besides.
-std::vector<GgufKey> decoder_keys(std::vector<GgufKey> more = {}) {
-  std::vector<GgufKey> keys{{"context_length", "max_position_embeddings"},
-                            {"embedding_length", "hidden_size"},
-                            {"block_count", "num_hidden_layers"},
-                            {"feed_forward_length", "intermediate_size"},
-                            {"attention.head_count", "num_attention_heads"},
-                            {"attention.head_count_kv", "num_key_value_heads", false},
-                            {"attention.key_length", "head_dim", false},
-                            {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-                            {"rope.freq_base", "rope_theta", false}};
-  keys.insert(keys.end(), more.begin(), more.end());
-  return keys;
+std::vector<GgufKey> decoder_keys(const std::vector<GgufKey>& more = {}) {
+  return extended(extended(usual_sizes(), {{"attention.head_count_kv", "num_key_value_heads", false},
+                                           {"attention.key_length", "head_dim", false},
+                                           {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+                                           {"rope.freq_base", "rope_theta", false}}),
+                  more);
 }
 
 std::vector<GgufKey> qwen3_moe_keys() {
   return decoder_keys({{"expert_count", "num_experts"},
                        {"expert_used_count", "num_experts_per_tok"},
                        {"expert_feed_forward_length", "moe_intermediate_size"}});
-}
-
-std::vector<GgufKey> qwen2_moe_keys() {
-  std::vector<GgufKey> keys = qwen3_moe_keys();
-  keys.push_back({"expert_shared_feed_forward_length", "shared_expert_intermediate_size"});
-  return keys;
 }
 
 std::vector<GgufKey> gpt2_keys() {
@@ -43,18 +44,7 @@ std::vector<GgufKey> gpt2_keys() {
 }
 
 std::vector<GgufKey> bert_keys_of_gguf() {
-  return {{"context_length", "max_position_embeddings"},
-          {"embedding_length", "hidden_size"},
-          {"block_count", "num_hidden_layers"},
-          {"feed_forward_length", "intermediate_size"},
-          {"attention.head_count", "num_attention_heads"},
-          {"attention.layer_norm_epsilon", "layer_norm_eps"}};
-}
-
-std::vector<GgufKey> nomic_bert_keys() {
-  std::vector<GgufKey> keys = bert_keys_of_gguf();
-  keys.push_back({"rope.freq_base", "rope_theta"});
-  return keys;
+  return extended(usual_sizes(), {{"attention.layer_norm_epsilon", "layer_norm_eps"}});
 }
 
 std::vector<GgufKey> t5_keys() {
@@ -122,12 +112,10 @@ std::vector<GgufName> qwen2_moe_tensors() {
 }
 
 std::vector<GgufName> gemma2_tensors() {
-  std::vector<GgufName> names =
-      exchanged(decoder_tensors(false, kPlusOne), "blk.{}.ffn_norm",
-                {"blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm", kPlusOne});
-  names.push_back({"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne});
-  names.push_back({"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne});
-  return names;
+  return extended(exchanged(decoder_tensors(false, kPlusOne), "blk.{}.ffn_norm",
+                            {"blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm", kPlusOne}),
+                  {{"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne},
+                   {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne}});
 }
 
 std::vector<GgufName> gemma3_tensors() {
@@ -238,7 +226,9 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"llama", "llama", "LlamaForCausalLM", decoder_keys(), decoder_tensors(/*neighbours=*/true)},
       {"qwen2", "qwen2", "Qwen2ForCausalLM", decoder_keys(), decoder_tensors()},
       {"qwen3", "qwen3", "Qwen3ForCausalLM", decoder_keys(), decoder_tensors()},
-      {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM", qwen2_moe_keys(), qwen2_moe_tensors()},
+      {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM",
+       extended(qwen3_moe_keys(), {{"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}}),
+       qwen2_moe_tensors()},
       {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(), qwen_experts()},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
       {"gemma2", "gemma2", "Gemma2ForCausalLM",
@@ -263,7 +253,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"gpt2", "gpt2", "GPT2LMHeadModel", gpt2_keys(), gpt2_tensors()},
       {"phi3", "phi3", "Phi3ForCausalLM", decoder_keys(), phi3_tensors()},
       {"bert", "bert", "BertModel", bert_keys_of_gguf(), bert_tensors()},
-      {"nomic-bert", "nomic_bert", "NomicBertModel", nomic_bert_keys(), nomic_bert_tensors()},
+      {"nomic-bert", "nomic_bert", "NomicBertModel",
+       extended(bert_keys_of_gguf(), {{"rope.freq_base", "rope_theta"}}), nomic_bert_tensors()},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(true), "enc.blk.0.ffn_gate.weight"},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(false)},
   };

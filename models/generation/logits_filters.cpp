@@ -60,12 +60,6 @@ RowRule presence_and_frequency(double presence, double frequency) {
   };
 }
 
-// True if the tokens end with `words` without its last token.
-bool end_with_beginning(const TokenIds& tokens, const TokenIds& words) {
-  const auto length = std::ssize(words) - 1;
-  return length <= std::ssize(tokens) && std::equal(words.begin(), words.end() - 1, tokens.end() - length);
-}
-
 RowRule no_repeat_ngram(std::int64_t size) {
   if (size < 0) throw Error("no_repeat_ngram_size must not be negative, got ", size);
   return [size](float* logits, std::int64_t, const RowHistory& row) {
@@ -87,8 +81,12 @@ RowRule bad_words(std::vector<TokenIds> words, const HistoryContext& context) {
     return word.size() == 1 && std::ranges::find(ends, word[0]) != ends.end();
   });
   return [words](float* logits, std::int64_t, const RowHistory& row) {
-    for (const TokenIds& word : words)
-      if (end_with_beginning(*row.tokens, word)) logits[word.back()] = kForbidden;
+    const TokenIds& tokens = *row.tokens;
+    for (const TokenIds& word : words) {
+      const auto before = std::ssize(word) - 1;  // tokens of it that stand at the end already
+      if (before <= std::ssize(tokens) && std::equal(word.begin(), word.end() - 1, tokens.end() - before))
+        logits[word.back()] = kForbidden;
+    }
   };
 }
 

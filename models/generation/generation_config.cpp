@@ -12,10 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_id(const nlohmann::json& value) {
-  return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
-}
-
 // First conversions of Llama have -1.
 bool is_none(const nlohmann::json& id) {
   return id.is_null() || (id.is_number_integer() && !id.is_number_unsigned() && id == -1);
@@ -27,7 +23,7 @@ TokenIds read_ids(const GenerationConfig& config, const char* key, bool may_be_l
   TokenIds ids;
   for (const nlohmann::json& id :
        may_be_list && found->is_array() ? *found : nlohmann::json::array({*found})) {
-    if (!is_id(id))
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<TokenId>::max())
       throw Error(config.path.string(), ": '", key, "' must be an id", may_be_list ? " or a list of ids" : "",
                   ", got ", found->dump());
     ids.push_back(id.get<TokenId>());

@@ -43,14 +43,6 @@ std::pair<std::string, std::string> halves(const std::string& field, const std::
   return {item.substr(0, point), item.substr(point + 1)};
 }
 
-void add_layers(const std::vector<std::string>& texts, const TransformerConfig& stack,
-                std::vector<Site>& sites) {
-  for (const std::string& item : items_of("layers", texts)) {
-    const std::int64_t layer = number_below("layers", item, item, stack.num_layers, "layer");
-    sites.push_back({.stack = stack.shape, .layer = layer});
-  }
-}
-
 void add_heads(const std::string& field, const std::vector<std::string>& texts, LayerPart part,
                const TransformerConfig& stack, std::vector<Site>& sites) {
   for (const std::string& item : items_of(field, texts)) {
@@ -128,7 +120,9 @@ std::vector<std::int64_t> position_list(const std::vector<std::string>& texts, s
 
 std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& stack) {
   std::vector<Site> sites;
-  add_layers(names.layers, stack, sites);
+  for (const std::string& item : items_of("layers", names.layers))
+    sites.push_back(
+        {.stack = stack.shape, .layer = number_below("layers", item, item, stack.num_layers, "layer")});
   add_sublayers(names.sublayers, stack, sites);
   add_heads("heads", names.heads, LayerPart::kAttention, stack, sites);
   add_heads("cross_heads", names.cross_heads, LayerPart::kCrossAttention, stack, sites);

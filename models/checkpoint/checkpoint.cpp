@@ -25,11 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.json";
 
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 // The head of the first architecture; `otherwise` if the zoo does not have it.
 Head head_of(const nlohmann::json& json, const Family& family, const std::string& source,
              std::optional<Head> otherwise) {
@@ -38,9 +33,11 @@ Head head_of(const nlohmann::json& json, const Family& family, const std::string
   if (!found->is_array() || found->empty() || !found->front().is_string())
     throw Error(source, ": 'architectures' must be a list of names, got ", found->dump());
   const auto& name = found->front().get_ref<const std::string&>();
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
   std::vector<std::string> known;
   for (const auto& entry : family.heads) {
-    if (same_letters(entry.architecture, name)) return entry.head;  // MPTForCausalLM in older files
+    if (std::ranges::equal(entry.architecture, name, same))
+      return entry.head;  // MPTForCausalLM in older files
     known.push_back(entry.architecture);
   }
   if (otherwise) return *otherwise;

@@ -11,13 +11,6 @@
 namespace zoo::analysis {
 namespace {
 
-std::int64_t layers_of(const Model& model, Shape stack) {
-  const ModelParts parts = model.parts();
-  const auto& found = stack == Shape::kEncoder ? parts.encoder : parts.decoder;
-  TORCH_CHECK(found, "the model has no ", stack == Shape::kEncoder ? "encoder" : "decoder");
-  return found->config().num_layers;
-}
-
 // [B, T, W] to [B, 1, W]. An undefined mask [B, T] hides nothing.
 at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask) {
   if (!mask.defined()) return values.mean(1, /*keepdim=*/true);
@@ -64,7 +57,11 @@ ModelInputs answering_inputs(const Model& model, const ModelInputs& inputs, Logi
 
 at::Tensor sweep(Model& model, const ModelInputs& inputs, const SweepOptions& options, std::int64_t columns,
                  const CellInterventions& interventions) {
-  const std::int64_t layers = layers_of(model, options.stack);
+  const ModelParts parts = model.parts();
+  const bool of_encoder = options.stack == Shape::kEncoder;
+  const auto& stack = of_encoder ? parts.encoder : parts.decoder;
+  TORCH_CHECK(stack, "the model has no ", of_encoder ? "encoder" : "decoder");
+  const std::int64_t layers = stack->config().num_layers;
   at::Tensor values = at::empty({layers, columns}, at::kDouble);
   ModelInputs changed = inputs;
   for (std::int64_t layer = 0; layer < layers; ++layer) {

@@ -67,14 +67,6 @@ void check_prompts(const std::vector<TokenIds>& prompts, const TransformerConfig
   }
 }
 
-TokenId start_token(const TransformerConfig& config, std::int64_t given) {
-  const std::int64_t start = given >= 0 ? given : config.decoder_start_token_id;
-  if (start < 0 || start >= config.vocab_size)
-    throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
-                config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
-  return static_cast<TokenId>(start);
-}
-
 // Maximum number of tokens that a sequence keeps its rotary angles for: the original context of longrope.
 std::int64_t longrope_limit(const TransformerConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
@@ -103,7 +95,12 @@ std::vector<TokenIds> first_tokens(const TransformerConfig& config, const std::v
                                    std::int64_t decoder_start_token_id, std::int64_t context) {
   check_prompts(prompts, config, context);
   if (config.shape != Shape::kEncoderDecoder || prompts.empty()) return prompts;
-  return std::vector<TokenIds>(prompts.size(), {start_token(config, decoder_start_token_id)});
+  const std::int64_t start =
+      decoder_start_token_id >= 0 ? decoder_start_token_id : config.decoder_start_token_id;
+  if (start < 0 || start >= config.vocab_size)
+    throw Error("an encoder-decoder begins with decoder_start_token_id, which must be in [0, ",
+                config.vocab_size, "), got ", start < 0 ? "none" : std::to_string(start));
+  return std::vector<TokenIds>(prompts.size(), {static_cast<TokenId>(start)});
 }
 
 DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& prompts,

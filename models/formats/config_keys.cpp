@@ -120,15 +120,6 @@ const nlohmann::ordered_json& foreign_keys() {
   return all;
 }
 
-// A key that the family has asked of the reader is known; another must be absent, null or the value that
-// changes nothing.
-void refuse_foreign_keys(const ConfigReader& reader, const std::string& family) {
-  for (const auto& [key, neutral] : foreign_keys()["neutral"].items()) {
-    if (reader.was_asked_for(key) || reader.is(key.c_str(), neutral)) continue;
-    reader.refuse(key.c_str(), "a key of other architectures, which may change the numbers of a " + family);
-  }
-}
-
 }  // namespace
 
 std::optional<Activation> activation_named(const std::string& name) {
@@ -276,7 +267,11 @@ TransformerConfig ConfigKeys::read(const TransformerConfig& base, const json& fi
   const ConfigReader reader(json, source);
   TransformerConfig config = base;
   for (const ConfigKey& key : keys_) key.read(reader, config);
-  refuse_foreign_keys(reader, family_);
+  // A key that the family has asked for is known; another must be absent, null or what changes nothing.
+  for (const auto& [key, neutral] : foreign_keys()["neutral"].items())
+    if (!reader.was_asked_for(key) && !reader.is(key.c_str(), neutral))
+      reader.refuse(key.c_str(), "a key of other architectures, which may change the numbers of a " +
+                                     std::string(family_));
   return config;
 }
 

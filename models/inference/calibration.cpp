@@ -51,10 +51,13 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
     : samples_(std::move(samples)), progress_(std::move(progress)) {
   TORCH_CHECK(!samples_.empty(), "calibration needs a sample");
   std::vector<PackedPart> made;
-  const PackOptions options{
-      .weights = weights, .stored = loaded.stored, .made = &made, .observe = [this](const auto&... product) {
-        observe(product...);
-      }};
+  PackOptions options{.weights = weights, .stored = loaded.stored, .made = &made};
+  options.observe = [this](const kernels::PackedWeight& weight, const kernels::PreparedRows& rows,
+                           std::size_t count) {
+    const auto found = parameters_.find(weight.panels);
+    if (found != parameters_.end() && moments_.contains(found->second))
+      rows_[found->second].push_back(copy_of(rows, count, weight.inputs));
+  };
   if (can_pack(*loaded.model)) {
     decoder_ = pack(*loaded.model, options);
   } else {
@@ -124,13 +127,6 @@ void Calibration::read(const TokenIds& sample) {
   } else {
     decoder_->begin(1, length)->read({sample});
   }
-}
-
-void Calibration::observe(const kernels::PackedWeight& weight, const kernels::PreparedRows& rows,
-                          std::size_t count) {
-  const auto found = parameters_.find(weight.panels);
-  if (found == parameters_.end() || !moments_.contains(found->second)) return;
-  rows_[found->second].push_back(copy_of(rows, count, weight.inputs));
 }
 
 }  // namespace zoo::inference

@@ -50,7 +50,6 @@ class Calibration {
 
   static constexpr std::int64_t kMomentsBytes = 1LL << 30;
 
-  void observe(const kernels::PackedWeight& weight, const kernels::PreparedRows& rows, std::size_t count);
   std::size_t end_of_window(std::size_t first) const;
   void measure(std::size_t first);
   void read(const TokenIds& sample);

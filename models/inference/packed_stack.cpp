@@ -173,7 +173,10 @@ void PackedStack::layer(const Run& run, std::size_t index) const {
   attention(run, index, attended);
   if (!parallel) finish(run, layer.attention_norms, attended);
   if (config_.cross_attention) {
-    cross_attention(run, index);
+    project(run, x, layer.cross_norms.before, layer.cross_q, run.workspace.projected.as<float>(), false,
+            &layer.cross_out);
+    attend_to_memory(run, index);
+    project(run, run.workspace.attended.as<float>(), {}, layer.cross_out, x, true, &layer.up);
     finish(run, layer.cross_norms, x);
   }
   float* fed = scaled || !layer.feed_forward_norms.branch_end.empty() ? branch : x;
@@ -202,14 +205,6 @@ void PackedStack::attention(const Run& run, std::size_t index, float* result) co
                              : layer.experts.empty() ? &layer.up
                                                      : &layer.experts.router;
   project(run, run.workspace.attended.as<float>(), {}, layer.out, result, result == run.pass.x, next);
-}
-
-void PackedStack::cross_attention(const Run& run, std::size_t index) const {
-  const Layer& layer = layers_[index % layers_.size()];
-  project(run, run.pass.x, layer.cross_norms.before, layer.cross_q, run.workspace.projected.as<float>(),
-          false, &layer.cross_out);
-  attend_to_memory(run, index);
-  project(run, run.workspace.attended.as<float>(), {}, layer.cross_out, run.pass.x, true, &layer.up);
 }
 
 void PackedStack::finish(const Run& run, const SublayerNorms& norms, float* result) const {

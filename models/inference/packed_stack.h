@@ -153,7 +153,6 @@ class PackedStack {
                       std::size_t first, std::size_t last, const PackedNorm& norm) const;
   // These write a sublayer's result to `result`: x, to which they add it, or the workspace's branch.
   void attention(const Run& run, std::size_t index, float* result) const;
-  void cross_attention(const Run& run, std::size_t index) const;
   void feed_forward(const Run& run, const Network& network, float* result, const PackedLinear* next) const;
   static PackedExperts pack_experts(ExpertsImpl& experts, const PackOptions& options);
   void reserve_experts(std::size_t rows, Workspace& workspace) const;

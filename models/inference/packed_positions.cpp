@@ -10,20 +10,6 @@
 #include "models/layers/attention/positions.h"
 
 namespace zoo::inference {
-namespace {
-
-// Not at::cos: with more threads than cores, its last bit depends on how MKL divides the work, and int8
-// activations round another way for it.
-PackedPositions::Angles angles_of(const RotaryAngles& rotary) {
-  const auto factor = static_cast<float>(rotary.factor);
-  PackedPositions::Angles result{.cos = floats_of(rotary.angles), .sin = {}};
-  result.sin = result.cos;
-  for (float& angle : result.cos) angle = std::cos(angle) * factor;
-  for (float& angle : result.sin) angle = std::sin(angle) * factor;
-  return result;
-}
-
-}  // namespace
 
 void PackedPositions::grow_to(std::size_t positions) {
   if (positions <= positions_) return;
@@ -33,8 +19,16 @@ void PackedPositions::grow_to(std::size_t positions) {
   positions_ = 2 * positions;
   const auto count = static_cast<std::int64_t>(positions_);
   if (rotary) {
+    // Not at::cos: with more threads than cores, its last bit depends on how MKL divides the work, and int8
+    // activations round another way for it.
     const auto angles_for = [&](std::int64_t length, bool window) {
-      return angles_of(RotaryAngles::make(at::arange(count), config_, window, length));
+      const RotaryAngles made = RotaryAngles::make(at::arange(count), config_, window, length);
+      const auto factor = static_cast<float>(made.factor);
+      Angles result{.cos = floats_of(made.angles), .sin = {}};
+      result.sin = result.cos;
+      for (float& angle : result.cos) angle = std::cos(angle) * factor;
+      for (float& angle : result.sin) angle = std::sin(angle) * factor;
+      return result;
     };
     for (const bool window : {false, true}) {
       if (window && config_.sliding_window == 0) break;

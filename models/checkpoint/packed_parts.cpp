@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <c10/util/StringUtil.h>
+
 #include "data/base/error.h"
 #include "data/base/mapped_file.h"
 #include "models/checkpoint/checkpoint.h"
@@ -13,22 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class Shape> std::string shape_text(at::ScalarType dtype, const Shape& shape) {
-  std::ostringstream text;
-  text << safetensors_name(dtype) << " " << at::IntArrayRef(shape);
-  return text.str();
+std::string shape_text(at::ScalarType dtype, at::IntArrayRef shape) {
+  return c10::str(safetensors_name(dtype), " ", shape);
 }
 
 }  // namespace
-
-std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table) {
-  std::map<std::string, at::Tensor> all, found;
-  for (const auto& entry : model.named_parameters()) all.emplace(entry.key(), entry.value());
-  for (const auto& entry : model.named_buffers()) all.emplace(entry.key(), entry.value());
-  for (const WeightName& name : expand_layers(table.names, model.config().num_layers))
-    if (const auto weight = all.find(name.ours); weight != all.end()) found.insert(*weight);
-  return found;
-}
 
 bool PackedParts::exist_in(const fs::path& directory) { return fs::exists(directory / kFile); }
 

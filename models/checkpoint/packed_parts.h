@@ -16,16 +16,12 @@
 
 #include "models/checkpoint/load_report.h"
 #include "models/formats/weight_files.h"
-#include "models/formats/weight_table.h"
 #include "models/model_io.h"
 
 namespace zoo {
 
 class StoredWeights;
 struct CheckpointConfig;
-
-/// The tensors of a model that a family's table names, by our names.
-std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table);
 
 /// The file of a directory that `tzoo export --format packed` wrote: weights in the layout of the inference
 /// kernels, which use them from the mapped file, and the weights that are not packed, in their own type. Both

@@ -47,8 +47,6 @@ struct Matcher {
   std::set<std::string> seen = {};
   LoadReport report = {};
 
-  std::string stored(const std::string& name) const { return names.stored(name); }
-
   LoadReport match() {
     std::set<std::string> of_other_heads;
     for (const WeightName& named : expand_layers(table.names, layers)) {
@@ -56,13 +54,13 @@ struct Matcher {
       if (const at::Tensor* weight = find(weights, name.ours)) {
         check_shapes(name, *weight);
       } else if (is_of_a_head(table, name.theirs.front())) {
-        for (const std::string& theirs : name.theirs) of_other_heads.insert(stored(theirs));
+        for (const std::string& theirs : name.theirs) of_other_heads.insert(names.stored(theirs));
       } else if (table.has_all_biases && is_bias(name.ours) &&
                  find(weights, weight_beside(name.ours)) != nullptr) {
-        for (const std::string& theirs : name.theirs) check_zero(stored(theirs));
+        for (const std::string& theirs : name.theirs) check_zero(names.stored(theirs));
       }
     }
-    for (const auto& [copy, original] : table.tied) check_tied(stored(copy), stored(original));
+    for (const auto& [copy, original] : table.tied) check_tied(names.stored(copy), names.stored(original));
     for (const std::string& name : files.names()) {
       if (seen.count(name) != 0 || is_older_copy(name)) continue;
       const bool unused = of_other_heads.count(name) != 0;
@@ -86,14 +84,14 @@ struct Matcher {
 
   void check_shapes(const WeightName& name, const at::Tensor& parameter) {
     if (names.joins(name)) {
-      const std::string key = stored(name.joined);
+      const std::string key = names.stored(name.joined);
       seen.insert(key);
       return check_shape(key, {name.experts, parameter.size(0) / name.experts, parameter.size(1)});
     }
     const std::vector<std::int64_t> rows = rows_of_names(name, parameter.size(0));
     for (std::size_t i = 0; i < name.theirs.size(); ++i) {
       const std::string& theirs = name.theirs[i];
-      const std::string key = stored(theirs);
+      const std::string key = names.stored(theirs);
       seen.insert(key);
       if (!files.contains(key)) {
         if (name.optional) continue;
@@ -148,7 +146,7 @@ struct Matcher {
     for (const std::string& pattern : table.ignored) {
       if (pattern.ends_with('.') && name.starts_with(pattern)) return true;
       for (std::int64_t layer = 0; layer < layers; ++layer)
-        if (name == stored(number_layer(pattern, layer))) return true;
+        if (name == names.stored(number_layer(pattern, layer))) return true;
     }
     return false;
   }
@@ -234,6 +232,13 @@ LoadReport load_weights(Model& model, const WeightTable& table,
   }
   for (auto& entry : model.named_buffers()) entry.value().set_data(entry.value().to(options.dtype));
   return report;
+}
+
+std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table) {
+  std::map<std::string, at::Tensor> all = weights_of(model), found;
+  for (const WeightName& name : expand_layers(table.names, model.config().num_layers))
+    if (const auto weight = all.find(name.ours); weight != all.end()) found.insert(*weight);
+  return found;
 }
 
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table) {

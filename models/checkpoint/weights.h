@@ -72,6 +72,9 @@ LoadReport load_weights(Model& model, const WeightTable& table,
 NamedTensors export_weights(const Model& model, const WeightTable& table,
                             std::map<std::string, at::Tensor> replaced = {});
 
+/// The tensors of a model that a family's table names, by our names.
+std::map<std::string, at::Tensor> weights_in(const Model& model, const WeightTable& table);
+
 /// Converts `tensor` of our parameter `ours`, e.g. its gradient, to Hugging Face's names and layout.
 NamedTensors export_tensor(const WeightName& name, const at::Tensor& tensor, const WeightTable& table);
 

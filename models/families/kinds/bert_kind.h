@@ -5,8 +5,6 @@
 
 namespace zoo {
 
-// BERT and its relatives.
-
 /// Choices of the BERT kind: a post-LN encoder with learned positions, segments and GELU.
 TransformerConfig bert_base();
 

@@ -7,8 +7,6 @@
 
 namespace zoo {
 
-// Decoders whose feed-forward is a mixture of experts.
-
 /// num_experts_per_tok, output_router_logits and router_aux_loss_coef.
 std::vector<ConfigKey> router_keys();
 

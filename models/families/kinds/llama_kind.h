@@ -5,8 +5,6 @@
 
 namespace zoo {
 
-// Llama and its relatives.
-
 /// Choices of the Llama kind: RMSNorm before the sublayers, rotary positions, SwiGLU, no biases.
 TransformerConfig llama_base();
 

@@ -7,8 +7,6 @@
 
 namespace zoo {
 
-// Keys of rotary positions.
-
 /// rope_theta and the scaling of rotary positions, as transformers 4 and 5 write them: the base is
 /// `rope_theta` at the top or inside `rope_parameters`; the scaling is `rope_scaling`, or `rope_parameters`
 /// with a rope_type of default, linear, dynamic, llama3, yarn or longrope. `original` is the original context

@@ -7,8 +7,6 @@
 
 namespace zoo {
 
-// Keys and weight names that several families have in common.
-
 namespace family {
 using C = TransformerConfig;
 }

@@ -60,14 +60,11 @@ class RowLoop : public TokenLoop {
       if (!rules_.ends(ids, states_[b])) going.push_back(static_cast<std::int64_t>(b));
       if (task_.on_token && !task_.on_token(token)) wanted = false;
     }
-    if (going.size() < chosen.size()) keep(going);
-    return wanted;
-  }
-
-  void keep(const std::vector<std::int64_t>& going) {
+    if (going.size() == chosen.size()) return wanted;
     if (!going.empty()) rows_.select(going);
     numbers_ = selected(numbers_, going);
     states_ = selected(states_, going);
+    return wanted;
   }
 
   GenerationTask& task_;

@@ -91,7 +91,11 @@ class PackedEngine : public StackEngine {
     check(inputs);
     const at::Tensor& given = inputs.embeddings;
     const KeptRows kept(inputs.attention_mask, given.size(0), given.size(1));
-    check_distances(kept);
+    // A gap changes the distances between tokens: only learned positions, or none, without a window allow it.
+    const PositionKind position = stack_.config().position;
+    const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
+    TORCH_CHECK(!kept.has_gap || (absolute && stack_.config().sliding_window == 0),
+                "a mask that hides what stands between tokens changes their distances");
     const std::lock_guard turn(turn_);
     kept.gather(given.to(at::kFloat).contiguous(), rows_);
     PackedCache memory;
@@ -117,14 +121,6 @@ class PackedEngine : public StackEngine {
     TORCH_CHECK(inputs.cache == nullptr, "packed weights of a whole pass have no cache");
     TORCH_CHECK(!inputs.positions.defined() || stack_.config().position != PositionKind::kRotary,
                 "packed weights count positions themselves");
-  }
-
-  // A gap changes the distances between tokens: only learned positions, or none, without a window allow it.
-  void check_distances(const KeptRows& kept) const {
-    const PositionKind position = stack_.config().position;
-    const bool absolute = position == PositionKind::kLearned || position == PositionKind::kNone;
-    TORCH_CHECK(!kept.has_gap || (absolute && stack_.config().sliding_window == 0),
-                "a mask that hides what stands between tokens changes their distances");
   }
 
   // Keys, values and numbers of positions of an encoder's output.

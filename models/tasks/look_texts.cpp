@@ -42,13 +42,6 @@ std::vector<std::string> tokens_of(const TextModel& model, const TokenIds& ids) 
   return tokens;
 }
 
-TokenId start_token(const TextModel& model, const GenerationConfig& defaults) {
-  const TransformerConfig& config = model.model->config();
-  const std::int64_t start = decoder_start(defaults_of(defaults), config);
-  if (start >= 0 && start < config.vocab_size) return static_cast<TokenId>(start);
-  throw FieldError(Field{"model"}, ": its files have no decoder_start_token_id");
-}
-
 // Greedy, by the other rules of generation_config.json, as `translate` writes.
 GenerationOptions writing_options(const TextModel& model, std::int64_t max_new_tokens,
                                   const GenerationConfig& defaults) {
@@ -69,12 +62,16 @@ GenerationOptions writing_options(const TextModel& model, std::int64_t max_new_t
 // Decoder inputs: the start token, then the target or the generated tokens; or the source, shifted right.
 TokenIds decoder_ids(const TextModel& model, const TokenIds& source, const ModelTexts& texts,
                      const GenerationConfig& defaults) {
+  const TransformerConfig& config = model.model->config();
   if (!reads_target(model)) {
     const at::Tensor row = at::tensor(source, at::kInt).unsqueeze(0);
-    const at::Tensor shifted = shifted_right(model.model->config(), row);
+    const at::Tensor shifted = shifted_right(config, row);
     return {shifted.const_data_ptr<TokenId>(), shifted.const_data_ptr<TokenId>() + shifted.numel()};
   }
-  TokenIds ids{start_token(model, defaults)};
+  const std::int64_t start = decoder_start(defaults_of(defaults), config);
+  if (start < 0 || start >= config.vocab_size)
+    throw FieldError(Field{"model"}, ": its files have no decoder_start_token_id");
+  TokenIds ids{static_cast<TokenId>(start)};
   if (texts.target) {
     const auto target = model.tokenizer->encode(*texts.target);
     ids.insert(ids.end(), target.begin(), target.end());

@@ -6,13 +6,12 @@
 namespace zoo::family::bert {
 
 WeightTable weights(const C& config) {
-  WeightTable table{.names = bert_weights()};
+  WeightTable table{.names = bert_weights(), .prefix = "bert."};
   add_weights_and_biases(table, {{"prediction_dense", {"cls.predictions.transform.dense"}},
                                  {"prediction_norm", {"cls.predictions.transform.LayerNorm"}},
                                  {"next_sentence", {"cls.seq_relationship"}},
                                  {"sentence_classifier", {"classifier"}}});
   add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
-  table.prefix = "bert.";
   table.unprefixed = {"cls.", "classifier.", "qa_outputs."};
   table.of_heads = {"pooler.", "cls.", "classifier.", "qa_outputs."};
   table.ignored = {"embeddings.position_ids"};

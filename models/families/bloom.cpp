@@ -3,18 +3,16 @@
 namespace zoo::family::bloom {
 
 C base() {
-  C config;
-  config.position = PositionKind::kAlibi;
-  config.embedding_norm = true;
-  config.activation = Activation::kGeluTanh;
-  config.max_positions = 2048;
-  config.initial_weights = InitialWeights::kNormal;
-  return config;
+  return {.max_positions = 2048,
+          .position = PositionKind::kAlibi,
+          .activation = Activation::kGeluTanh,
+          .embedding_norm = true,
+          .initial_weights = InitialWeights::kNormal};
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table;
-  table.names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}};
+  WeightTable table{
+      .names = {{"embeddings.token.weight", {"word_embeddings.weight"}}, {"score.weight", {"score.weight"}}}};
   add_weights_and_biases(table, {{"embeddings.norm", {"word_embeddings_layernorm"}},
                                  {"stack.blocks.{}.attention_norm", {"h.{}.input_layernorm"}},
                                  {"stack.blocks.{}.feed_forward_norm", {"h.{}.post_attention_layernorm"}},

@@ -21,7 +21,7 @@ ConfigKey embedding_size_key() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table{.names = bert_weights()};
+  WeightTable table{.names = bert_weights(), .prefix = "electra."};
   // clang-format off
   add_weights_and_biases(table, {
       {"embeddings.projection", {"embeddings_project"}},
@@ -34,7 +34,6 @@ WeightTable weights(const C& config) {
   });
   // clang-format on
   add_decoder_with_bias(table, config, "generator_lm_head", "embeddings.word_embeddings");
-  table.prefix = "electra.";
   table.unprefixed = table.of_heads = {"generator_predictions.", "generator_lm_head.",
                                        "discriminator_predictions.", "classifier.", "qa_outputs."};
   table.ignored = {"embeddings.position_ids"};

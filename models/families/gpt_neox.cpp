@@ -8,14 +8,12 @@
 namespace zoo::family::gpt_neox {
 
 C base() {
-  C config;
-  config.position = PositionKind::kRotary;
-  config.sublayer_order = SublayerOrder::kParallel;
-  config.activation = Activation::kGelu;
-  config.max_positions = 2048;
-  config.tie_word_embeddings = false;
-  config.initial_weights = InitialWeights::kNormal;
-  return config;
+  return {.max_positions = 2048,
+          .sublayer_order = SublayerOrder::kParallel,
+          .position = PositionKind::kRotary,
+          .activation = Activation::kGelu,
+          .tie_word_embeddings = false,
+          .initial_weights = InitialWeights::kNormal};
 }
 
 WeightTable weights(const C& config) {

@@ -3,16 +3,14 @@
 namespace zoo::family::opt {
 
 C base() {
-  C config;
-  config.activation = Activation::kRelu;
-  config.position_count = PositionCount::kNotMasked;
-  config.position_offset = 2;
-  config.dropout = 0.1;
-  config.max_positions = 2048;
-  config.pad_token_id = 1;
-  config.trains_padding = false;
-  config.initial_weights = InitialWeights::kNormal;
-  return config;
+  return {.max_positions = 2048,
+          .pad_token_id = 1,
+          .trains_padding = false,
+          .position_count = PositionCount::kNotMasked,
+          .position_offset = 2,
+          .activation = Activation::kRelu,
+          .dropout = 0.1,
+          .initial_weights = InitialWeights::kNormal};
 }
 
 WeightTable weights(const C& config) {

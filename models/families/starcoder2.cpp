@@ -3,14 +3,12 @@
 namespace zoo::family::starcoder2 {
 
 C base() {
-  C config;
-  config.position = PositionKind::kRotary;
-  config.num_kv_heads = 2;
-  config.max_positions = 4096;
-  config.initializer_range = 0.018042;
-  config.initial_weights = InitialWeights::kNormal;
-  config.trains_padding = false;
-  return config;
+  return {.num_kv_heads = 2,
+          .max_positions = 4096,
+          .trains_padding = false,
+          .position = PositionKind::kRotary,
+          .initializer_range = 0.018042,
+          .initial_weights = InitialWeights::kNormal};
 }
 
 WeightTable weights(const C& config) {

@@ -20,14 +20,7 @@ class ToolConstraint final : public TokenConstraint {
         trigger_(format.trigger()),
         only_first_(format.only_first()),
         free_(static_cast<std::int64_t>(trigger_.size())),
-        first_(free_ + 1),
-        failure_(trigger_.size() + 1) {
-    for (std::size_t i = 1, same = 0; i < trigger_.size(); ++i) {  // Knuth, Morris and Pratt, 1977
-      while (same > 0 && trigger_[i] != trigger_[same]) same = failure_[same];
-      if (trigger_[i] == trigger_[same]) ++same;
-      failure_[i + 1] = same;
-    }
-  }
+        first_(free_ + 1) {}
 
   std::int64_t begin(std::int64_t) const override { return 0; }
 
@@ -56,16 +49,17 @@ class ToolConstraint final : public TokenConstraint {
 
   // The state after more bytes of free text.
   std::int64_t after(std::int64_t state, std::string_view bytes) const {
+    const std::string_view trigger = trigger_;
     for (std::size_t i = 0; i < bytes.size() && state != free_; ++i) {
-      auto known = static_cast<std::size_t>(state);
-      while (!only_first_ && known > 0 && bytes[i] != trigger_[known]) known = failure_[known];
-      if (bytes[i] == trigger_[known]) {
-        ++known;
-      } else if (only_first_) {
-        return free_;
-      }
+      const std::string_view seen = trigger.substr(0, static_cast<std::size_t>(state));
+      const auto ends_text = [&](std::size_t count) {  // the first `count` bytes of the trigger
+        return trigger[count - 1] == bytes[i] && seen.ends_with(trigger.substr(0, count - 1));
+      };
+      std::size_t known = seen.size() + 1;
+      while (known > 0 && !ends_text(known)) --known;
+      if (only_first_ && known <= seen.size()) return free_;
       state = static_cast<std::int64_t>(known);
-      if (known < trigger_.size()) continue;
+      if (known < trigger.size()) continue;
       const std::string_view rest = bytes.substr(i + 1);
       const auto called = automaton_->next(automaton_->begin(), trigger_);
       return of_call(rest.empty() ? called : automaton_->next(called, rest));
@@ -89,7 +83,6 @@ class ToolConstraint final : public TokenConstraint {
   std::string trigger_;
   bool only_first_;
   std::int64_t free_, first_;  // the state of free text for ever, and the call's first
-  std::vector<std::size_t> failure_;
   mutable std::map<std::int64_t, at::Tensor> masks_;
 };
 

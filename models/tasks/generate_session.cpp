@@ -16,17 +16,6 @@
 namespace zoo {
 namespace {
 
-std::unique_ptr<Tokenizer> open_tokenizer(const CheckpointConfig& checkpoint, TokenizerUse use) {
-  if (!has_tokenizer(checkpoint.directory)) return nullptr;
-  try {
-    return load_tokenizer(checkpoint.directory, checkpoint.json.get());
-  } catch (const Error& error) {
-    if (use == TokenizerUse::kNeeded) throw;
-    TORCH_WARN("no text, only ids: ", error.what());
-    return nullptr;
-  }
-}
-
 using nlohmann::ordered_json;
 
 // The special token that the template writes after an answer; nothing if it writes none.
@@ -55,8 +44,16 @@ GenerateSession open_generate_session(const CheckpointConfig& checkpoint, const 
                                       const std::vector<std::string>& stop, TokenizerUse use) {
   GenerateSession session{checkpoint, defaults_of(config), nullptr, StopStrings(stop)};
   require_writes(checkpoint);
-  auto tokenizer = open_tokenizer(checkpoint, use);
-  if (tokenizer) require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
+  if (!has_tokenizer(checkpoint.directory)) return session;
+  std::unique_ptr<Tokenizer> tokenizer;
+  try {
+    tokenizer = load_tokenizer(checkpoint.directory, checkpoint.json.get());
+  } catch (const Error& error) {
+    if (use == TokenizerUse::kNeeded) throw;
+    TORCH_WARN("no text, only ids: ", error.what());
+    return session;
+  }
+  require_fit(*tokenizer, checkpoint.config, checkpoint.directory);
   session.tokenizer = std::move(tokenizer);
   return session;
 }

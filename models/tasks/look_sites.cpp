@@ -55,21 +55,6 @@ void add_heads(const std::string& field, const std::vector<std::string>& texts, 
   }
 }
 
-void add_sublayers(const std::vector<std::string>& texts, const TransformerConfig& stack,
-                   std::vector<Site>& sites) {
-  for (const std::string& item : items_of("sublayers", texts)) {
-    const auto [layer, name] = halves("sublayers", item, "LAYER.NAME, such as 3.attention");
-    const SiteKind kind = site_kind(name);
-    if (kind.heads || kind.part == LayerPart::kResidual)
-      throw UnfitField(Field{"sublayers"}, " ", item,
-                       ": expected attention, cross_attention or feed_forward, got '", name, "'");
-    check_part("sublayers", item, kind.part, stack);
-    sites.push_back({.stack = stack.shape,
-                     .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
-                     .part = kind.part});
-  }
-}
-
 }  // namespace
 
 const std::vector<std::string>& site_kind_names() {
@@ -123,7 +108,17 @@ std::vector<Site> named_sites(const SiteNames& names, const TransformerConfig& s
   for (const std::string& item : items_of("layers", names.layers))
     sites.push_back(
         {.stack = stack.shape, .layer = number_below("layers", item, item, stack.num_layers, "layer")});
-  add_sublayers(names.sublayers, stack, sites);
+  for (const std::string& item : items_of("sublayers", names.sublayers)) {
+    const auto [layer, name] = halves("sublayers", item, "LAYER.NAME, such as 3.attention");
+    const SiteKind kind = site_kind(name);
+    if (kind.heads || kind.part == LayerPart::kResidual)
+      throw UnfitField(Field{"sublayers"}, " ", item,
+                       ": expected attention, cross_attention or feed_forward, got '", name, "'");
+    check_part("sublayers", item, kind.part, stack);
+    sites.push_back({.stack = stack.shape,
+                     .layer = number_below("sublayers", item, layer, stack.num_layers, "layer"),
+                     .part = kind.part});
+  }
   add_heads("heads", names.heads, LayerPart::kAttention, stack, sites);
   add_heads("cross_heads", names.cross_heads, LayerPart::kCrossAttention, stack, sites);
   return sites;

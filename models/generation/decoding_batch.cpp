@@ -141,10 +141,17 @@ DecodingBatch::DecodingBatch(DecodingModel& model, const std::vector<TokenIds>& 
 
 at::Tensor DecodingBatch::read_first() {
   const std::int64_t count = *std::max_element(first_equal_.begin(), first_equal_.end()) + 1;
-  std::vector<TokenIds> different(static_cast<std::size_t>(count));
+  std::vector<TokenIds> different(static_cast<std::size_t>(count)), rest;
   for (const auto row : c10::irange(size()))
     different[static_cast<std::size_t>(first_equal_[row])] = tokens_[row];
-  at::Tensor logits = beginnings_.empty() ? read_unheld(different) : read_beginnings(different);
+  if (!beginnings_.empty()) read_beginnings(different);
+  for (const auto row : c10::irange(different.size())) {
+    const TokenIds& tokens = different[row];
+    const auto number = static_cast<std::int64_t>(row);
+    if (keeps_ && beginnings_.empty()) session_->reuse(number, tokens);
+    rest.emplace_back(tokens.begin() + session_->length(number), tokens.end());
+  }
+  at::Tensor logits = session_->read(rest);
   if (different.size() == size()) return logits;
   // Copied before the next call to the session.
   logits = logits.index_select(0, at::tensor(first_equal_, at::kLong).to(logits.device()));
@@ -152,19 +159,8 @@ at::Tensor DecodingBatch::read_first() {
   return logits;
 }
 
-// Reads what follows the beginnings that the session holds.
-at::Tensor DecodingBatch::read_unheld(const std::vector<TokenIds>& different) {
-  if (!keeps_) return session_->read(different);
-  std::vector<TokenIds> rest;
-  for (const auto row : c10::irange(different.size())) {
-    const std::int64_t held = session_->reuse(static_cast<std::int64_t>(row), different[row]);
-    rest.emplace_back(different[row].begin() + held, different[row].end());
-  }
-  return session_->read(rest);
-}
-
-// Reads shared prefixes, then the rest of each row. One that shares none first reads all but its last token.
-at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different) {
+// Reads shared prefixes. A row that shares none reads all but its last token.
+void DecodingBatch::read_beginnings(const std::vector<TokenIds>& different) {
   std::vector<TokenIds> beginnings;
   std::vector<std::int64_t> groups(different.size());  // group of each row
   for (const auto group : c10::irange(beginnings_.size())) {
@@ -176,15 +172,9 @@ at::Tensor DecodingBatch::read_beginnings(const std::vector<TokenIds>& different
   }
   session_->read(beginnings);
   session_->select(groups);
-  std::vector<TokenIds> rest;
-  for (const auto row : c10::irange(different.size())) {
-    const TokenIds& tokens = different[row];
-    const auto number = static_cast<std::int64_t>(row);
-    // A row's only token is read twice, for the logits after it.
-    if (tokens.size() == 1) session_->rewind(number, 0);
-    rest.emplace_back(tokens.begin() + session_->length(number), tokens.end());
-  }
-  return session_->read(rest);
+  // A row's only token is read twice, for the logits after it.
+  for (const auto row : c10::irange(different.size()))
+    if (different[row].size() == 1) session_->rewind(static_cast<std::int64_t>(row), 0);
 }
 
 at::Tensor DecodingBatch::next_logits() {

@@ -55,8 +55,7 @@ class DecodingBatch {
 
  private:
   at::Tensor read_first();
-  at::Tensor read_unheld(const std::vector<TokenIds>& different);
-  at::Tensor read_beginnings(const std::vector<TokenIds>& different);
+  void read_beginnings(const std::vector<TokenIds>& different);
 
   std::vector<TokenIds> tokens_;
   std::vector<std::size_t> given_;         // number of first tokens of each row

@@ -84,7 +84,11 @@ class ModuleSession : public DecodingSession {
     const std::int64_t width = longest_of(tokens);
     const bool ragged = std::any_of(tokens.begin(), tokens.end(),
                                     [&](const TokenIds& row) { return std::ssize(row) < width; });
-    begin_rows(tokens, side);
+    for (const auto b : c10::irange(begins_.size())) {
+      if (lengths_[b] > 0) continue;
+      begins_[b] = cache_.length() + (side == Side::kLeft ? width - std::ssize(tokens[b]) : 0);
+      mask_ = at::Tensor();
+    }
     hide_places(cache_.length() + width);
     cache_.reserve(cache_.length() + width);
     const bool last_only = wanted == Logits::kLast && (!ragged || side == Side::kLeft);
@@ -170,16 +174,6 @@ class ModuleSession : public DecodingSession {
     }
     cache_.rearrange(from.to(device()));
     mask_ = at::Tensor();
-  }
-
-  // Starts the rows that have no token yet.
-  void begin_rows(const std::vector<TokenIds>& tokens, Side side) {
-    const std::int64_t past = cache_.length(), end = past + longest_of(tokens);
-    for (const auto b : c10::irange(begins_.size())) {
-      if (lengths_[b] > 0) continue;
-      begins_[b] = side == Side::kLeft ? end - std::ssize(tokens[b]) : past;
-      mask_ = at::Tensor();
-    }
   }
 
   // Masks the padding before the rows, if any, up to `end` and some positions beyond.

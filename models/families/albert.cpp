@@ -53,9 +53,7 @@ WeightTable weights(const C& config) {
 
 // Version 2 of the published models (table 1 of the paper).
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = of_size(base(), {30000, hidden, layers, heads});
-  config.max_positions = 512;
-  return config;
+  return of_size(base(), {30000, hidden, layers, heads}, /*max_positions=*/512);
 }
 
 Family family() {

@@ -19,9 +19,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t vocab_size, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = of_size(bert_base(), {vocab_size, hidden, layers, heads});
-  config.max_positions = 512;
-  return config;
+  return of_size(bert_base(), {vocab_size, hidden, layers, heads}, /*max_positions=*/512);
 }
 
 constexpr std::int64_t kUncased = 30522, kCased = 28996;  // sizes of the published vocabularies

@@ -41,11 +41,7 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C sized(std::int64_t vocab_size) {
-  C config = of_size(base(), {vocab_size, 768, 6, 12});
-  config.max_positions = 512;
-  return config;
-}
+C sized(std::int64_t vocab_size) { return of_size(base(), {vocab_size, 768, 6, 12}, /*max_positions=*/512); }
 
 Family family() {
   return {

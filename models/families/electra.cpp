@@ -41,9 +41,8 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t embedding, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = of_size(bert_base(), {30522, hidden, layers, heads});
+  C config = of_size(bert_base(), {30522, hidden, layers, heads}, /*max_positions=*/512);
   config.embedding_size = embedding == hidden ? 0 : embedding;
-  config.max_positions = 512;
   return config;
 }
 

@@ -63,9 +63,8 @@ void write_ropes(const C& config, nlohmann::json& json) {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = of_size(base(), {262144, hidden, layers, heads, inner, kv_heads});
+  C config = of_size(base(), {262144, hidden, layers, heads, inner, kv_heads}, /*max_positions=*/32768);
   config.sliding_window = 512;
-  config.max_positions = 32768;
   config.window_layers = by_layer(layers, has_window);
   return config;
 }

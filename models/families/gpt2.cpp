@@ -38,9 +38,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64_t positions = 1024) {
-  C config = of_size(base(), {50257, hidden, layers, heads});
-  config.max_positions = positions;
-  return config;
+  return of_size(base(), {50257, hidden, layers, heads}, positions);
 }
 
 // nanoGPT's configuration for a CPU: characters of Shakespeare, no biases, no dropout.

@@ -35,9 +35,7 @@ WeightTable weights(const C& config) {
 
 C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
         std::int64_t positions) {
-  C config = of_size(base(), {vocabulary, hidden, layers, heads});
-  config.max_positions = positions;
-  return config;
+  return of_size(base(), {vocabulary, hidden, layers, heads}, positions);
 }
 
 Family family() {

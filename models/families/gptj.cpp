@@ -53,8 +53,7 @@ WeightTable weights(const C& config) {
 }
 
 C published() {
-  C config = of_size(base(), {50400, 4096, 28, 16});
-  config.max_positions = 2048;
+  C config = of_size(base(), {50400, 4096, 28, 16}, /*max_positions=*/2048);
   config.rotary_dim = 64;
   return config;
 }

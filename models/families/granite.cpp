@@ -24,8 +24,7 @@ ConfigKey logits_scaling_key() {
 }
 
 C granite_2b() {
-  C config = of_size(base(), {49155, 2048, 40, 32, 8192, 8});
-  config.max_positions = 4096;
+  C config = of_size(base(), {49155, 2048, 40, 32, 8192, 8}, /*max_positions=*/4096);
   config.rope_theta = 1e4;
   config.layer_norm_eps = 1e-5;
   config.tie_word_embeddings = true;

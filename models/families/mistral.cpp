@@ -11,8 +11,7 @@ C base() {
 }
 
 C mistral_7b(std::int64_t vocabulary, std::int64_t window, double theta) {
-  C config = of_size(base(), {vocabulary, 4096, 32, 32, 14336});
-  config.max_positions = 32768;
+  C config = of_size(base(), {vocabulary, 4096, 32, 32, 14336}, /*max_positions=*/32768);
   config.layer_norm_eps = 1e-5;
   config.sliding_window = window;
   config.rope_theta = theta;

@@ -20,8 +20,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = of_size(base(), {32000, hidden, layers, heads, inner});
-  config.max_positions = 32768;
+  C config = of_size(base(), {32000, hidden, layers, heads, inner}, /*max_positions=*/32768);
   config.router_loss_weight = 0.02;
   return config;
 }

@@ -26,8 +26,7 @@ WeightTable weights(const C& config) {
 }
 
 C published() {
-  C config = of_size(base(), {30527, 768, 12, 12});
-  config.max_positions = 514;
+  C config = of_size(base(), {30527, 768, 12, 12}, /*max_positions=*/514);
   config.layer_norm_eps = 1e-5;
   return config;
 }

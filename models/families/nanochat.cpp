@@ -55,9 +55,7 @@ std::vector<ConfigKey> unscaled_rope_keys() {
 
 // A depth's width and heads, with the vocabulary of the repository's tokenizer.
 C of_depth(std::int64_t depth) {
-  C config = of_size(base(), {65536, 64 * depth, depth, depth / 2, 256 * depth});
-  config.max_positions = 2048;
-  return config;
+  return of_size(base(), {65536, 64 * depth, depth, depth / 2, 256 * depth}, /*max_positions=*/2048);
 }
 
 Family family() {

@@ -12,8 +12,7 @@ C base() {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = of_size(base(), {100352, hidden, layers, heads, inner});
-  config.max_positions = 4096;
+  C config = of_size(base(), {100352, hidden, layers, heads, inner}, /*max_positions=*/4096);
   config.layer_norm_eps = 1e-6;
   config.rope_theta = 5e5;
   config.pad_token_id = 100277;

@@ -41,8 +41,7 @@ WeightTable weights(const C& config) {
 }
 
 C qwen15_moe() {
-  C config = of_size(base(), {151936, 2048, 24, 16, 5632});
-  config.max_positions = 8192;
+  C config = of_size(base(), {151936, 2048, 24, 16, 5632}, /*max_positions=*/8192);
   config.rope_theta = 1e6;
   return config;
 }

@@ -11,8 +11,7 @@ C base() {
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = of_size(base(), {151936, hidden, layers, heads, inner, 8});
-  config.max_positions = 40960;
+  C config = of_size(base(), {151936, hidden, layers, heads, inner, 8}, /*max_positions=*/40960);
   config.rope_theta = 1e6;
   config.tie_word_embeddings = true;
   return config;

@@ -23,11 +23,10 @@ WeightTable weights(const C& config) {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
         std::int64_t expert) {
-  C config = of_size(base(), {151936, hidden, layers, heads, inner});
+  C config = of_size(base(), {151936, hidden, layers, heads, inner}, /*max_positions=*/40960);
   config.head_dim = 128;
   config.expert_size = expert;
   config.expert_weights = ExpertWeights::kOfChosen;
-  config.max_positions = 40960;
   config.rope_theta = 1e6;
   return config;
 }

@@ -31,8 +31,7 @@ WeightTable weights(const C& config) {
 constexpr std::int64_t kEnglish = 50265, kXlm = 250002;  // sizes of the published vocabularies
 
 C sized(std::int64_t vocabulary, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
-  C config = of_size(base(), {vocabulary, hidden, layers, heads});
-  config.max_positions = 514;
+  C config = of_size(base(), {vocabulary, hidden, layers, heads}, /*max_positions=*/514);
   config.layer_norm_eps = 1e-5;
   return config;
 }

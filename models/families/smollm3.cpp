@@ -49,8 +49,7 @@ void refuse_windows(const ConfigReader& reader, C& /*config*/) {
 }
 
 C smollm3_3b() {
-  C config = of_size(base(), {128256, 2048, 36, 16, 11008});
-  config.max_positions = 65536;
+  C config = of_size(base(), {128256, 2048, 36, 16, 11008}, /*max_positions=*/65536);
   config.rope_theta = 5e6;
   config.rotary_layers = all_but_every(4, config.num_layers);
   return config;

@@ -26,8 +26,7 @@ WeightTable weights(const C& config) {
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
         std::int64_t inner) {
-  C config = of_size(base(), {49152, hidden, layers, heads, inner, kv_heads});
-  config.max_positions = 16384;
+  C config = of_size(base(), {49152, hidden, layers, heads, inner, kv_heads}, /*max_positions=*/16384);
   config.sliding_window = 4096;
   config.rope_theta = 1e6;
   return config;

@@ -129,13 +129,14 @@ std::vector<Family::HeadEntry> encoder_heads(const std::string& name) {
           {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
 }
 
-TransformerConfig of_size(TransformerConfig config, const Sizes& sizes) {
+TransformerConfig of_size(TransformerConfig config, const Sizes& sizes, std::int64_t max_positions) {
   config.vocab_size = sizes.vocabulary;
   config.hidden_size = sizes.hidden;
   config.num_layers = sizes.layers;
   config.num_heads = sizes.heads;
   if (sizes.inner > 0) config.intermediate_size = sizes.inner;
   if (sizes.kv_heads > 0) config.num_kv_heads = sizes.kv_heads;
+  if (max_positions > 0) config.max_positions = max_positions;
   return config;
 }
 

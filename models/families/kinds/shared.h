@@ -34,7 +34,7 @@ ConfigKey layer_types_key(bool (*by_default)(std::int64_t layer) = nullptr);
 struct Sizes {
   std::int64_t vocabulary, hidden, layers, heads, inner = 0, kv_heads = 0;
 };
-TransformerConfig of_size(TransformerConfig config, const Sizes& sizes);
+TransformerConfig of_size(TransformerConfig config, const Sizes& sizes, std::int64_t max_positions = 0);
 
 /// Rows of queries, keys and values in the weight that holds all three.
 std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config);

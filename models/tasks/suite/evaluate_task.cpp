@@ -53,10 +53,9 @@ struct SuiteEncoder {
 
   // The tokens after as many as the context has by itself, without the white space at its end.
   ScoredTokens pair(const std::string& context, const std::string& continuation) const {
-    TokenIds ids = context.empty() ? first : encode(chat::stripped(context, chat::Side::right)), all;
+    TokenIds ids = context.empty() ? first : encode(chat::stripped(context, chat::Side::right));
     if (ids.empty()) throw Error("the context has no token that the continuation could follow");
-    if (!context.empty()) all = encode(context + continuation);
-    if (context.empty()) all = tokenizer.encode(continuation);
+    TokenIds all = context.empty() ? tokenizer.encode(continuation) : encode(context + continuation);
     if (context.empty() && (all.empty() || all[0] != ids[0])) all.insert(all.begin(), ids[0]);
     const std::int64_t scored = std::ssize(all) - std::ssize(ids), beyond = std::ssize(all) - max_length - 1;
     if (scored < 1) throw Error("the continuation adds no token to its context");

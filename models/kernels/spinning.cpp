@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,27 @@ template <class Work> std::thread start_thread(const Work& work) {
   return thread;
 }
 
+[[noreturn]] void watch_spins() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kInterval = std::chrono::milliseconds(100);
+  std::optional<ShortSpins> short_spins;
+  Contention contention;
+  std::uint64_t before = time_waited();
+  Clock::time_point then = Clock::now();
+  ::pthread_setname_np(::pthread_self(), "zoo-spin-watch");
+  for (;;) {
+    std::this_thread::sleep_for(kInterval);
+    const std::uint64_t after = time_waited();
+    const Clock::time_point now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - then).count();
+    const bool shorter = contention.observe(processors_waited_for(before, after, seconds));
+    before = after;
+    then = now;
+    if (shorter && !short_spins) short_spins.emplace();
+    if (!shorter) short_spins.reset();
+  }
+}
+
 }  // namespace
 
 ShortSpins::ShortSpins() {
@@ -40,23 +62,21 @@ ShortSpins::~ShortSpins() {
   if (thread_.joinable()) thread_.join();
 }
 
-ProcessorTimes processor_times(const std::filesystem::path& tasks) {
-  ProcessorTimes sum;
+std::uint64_t time_waited(const std::filesystem::path& tasks) {
+  std::uint64_t sum = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end;
        task.increment(error)) {
     std::ifstream file(task->path() / "schedstat");
-    ProcessorTimes times;
-    if (!(file >> times.ran >> times.waited)) continue;  // the thread is just ending
-    sum.ran += times.ran;
-    sum.waited += times.waited;
+    std::uint64_t ran = 0, waited = 0;
+    if (file >> ran >> waited) sum += waited;  // else the thread is just ending
   }
   return sum;
 }
 
-double processors_waited_for(const ProcessorTimes& before, const ProcessorTimes& after, double seconds) {
-  if (after.waited <= before.waited) return 0;  // ended threads no longer count
-  return static_cast<double>(after.waited - before.waited) / (1e9 * seconds);
+double processors_waited_for(std::uint64_t before, std::uint64_t after, double seconds) {
+  if (after <= before) return 0;  // ended threads no longer count
+  return static_cast<double>(after - before) / (1e9 * seconds);
 }
 
 bool Contention::observe(double waited) {
@@ -72,43 +92,14 @@ bool Contention::observe(double waited) {
   return true;
 }
 
-SpinWatch::SpinWatch() : thread_(start_thread([this] { watch(); })) {}
-
-SpinWatch::~SpinWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ends_.notify_all();
-  thread_.join();
-}
-
 void keep_spin_watch() {
-  const bool decided = std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
-  // Never destroyed: a process that was forked has no such thread to wait for.
-  static const SpinWatch* const watch = decided ? nullptr : new SpinWatch;
-  static_cast<void>(watch);
-}
-
-void SpinWatch::watch() {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kInterval = std::chrono::milliseconds(100);
-  std::optional<ShortSpins> short_spins;
-  Contention contention;
-  ProcessorTimes before = processor_times();
-  Clock::time_point then = Clock::now();
-  ::pthread_setname_np(::pthread_self(), "zoo-spin-watch");
-  std::unique_lock lock(mutex_);
-  while (!ends_.wait_for(lock, kInterval, [this] { return ended_; })) {
-    const ProcessorTimes after = processor_times();
-    const Clock::time_point now = Clock::now();
-    const double seconds = std::chrono::duration<double>(now - then).count();
-    const bool shorter = contention.observe(processors_waited_for(before, after, seconds));
-    before = after;
-    then = now;
-    if (shorter && !short_spins) short_spins.emplace();
-    if (!shorter) short_spins.reset();
-  }
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const bool decided =
+        std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
+    // Detached: a process that was forked has no such thread to wait for.
+    if (!decided) start_thread(watch_spins).detach();
+  });
 }
 
 }  // namespace zoo

@@ -1,16 +1,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
 // Threads that share a computation wait for one another by spinning, in GCC's OpenMP for milliseconds.
 // Spinning is fastest while each thread has its own processor. When another program needs one, a thread with
-// work waits for one that spins, so that a busy machine makes every barrier slow. SpinWatch detects this from
-// Linux's schedstat and shortens the spins.
+// work waits for one that spins, so that a busy machine makes every barrier slow. keep_spin_watch() detects
+// this from Linux's schedstat and shortens the spins.
 namespace zoo {
 
 /// Shortens spins while it lives: OpenMP spins briefly when it has more threads than processors, so this adds
@@ -27,17 +25,13 @@ class ShortSpins {
   std::thread thread_;
 };
 
-/// Nanoseconds that this process's threads have run, and have waited for a processor.
-struct ProcessorTimes {
-  std::uint64_t ran = 0, waited = 0;
-};
-
-/// Reads Linux's `schedstat` of each thread in this folder; returns zeros if there is none.
-ProcessorTimes processor_times(const std::filesystem::path& tasks = "/proc/self/task");
+/// Nanoseconds that this process's threads have waited for a processor, by Linux's `schedstat` of each thread
+/// in this folder; 0 if there is none.
+std::uint64_t time_waited(const std::filesystem::path& tasks = "/proc/self/task");
 
 /// Processors that threads waited for on average between two moments this long apart: 0.5 if another program
 /// takes one of their processors whole, since the system gives each half of it.
-double processors_waited_for(const ProcessorTimes& before, const ProcessorTimes& after, double seconds);
+double processors_waited_for(std::uint64_t before, std::uint64_t after, double seconds);
 
 /// Decides when spins should be short: while a program keeps a processor for itself, but not while one takes
 /// it for parts of the time, when threads that sleep would lose more than those that wait for it.
@@ -54,26 +48,9 @@ class Contention {
   int left_ = 0, next_ = kFirst;
 };
 
-/// While it lives, its own thread checks whether other programs need the processors, and shortens spins while
-/// they do.
-class SpinWatch {
- public:
-  SpinWatch();
-  ~SpinWatch();
-  SpinWatch(const SpinWatch&) = delete;
-  SpinWatch& operator=(const SpinWatch&) = delete;
-
- private:
-  void watch();
-
-  std::mutex mutex_;
-  std::condition_variable ends_;
-  bool ended_ = false;
-  std::thread thread_;
-};
-
-/// Keeps a SpinWatch from the first call on for the rest of the process, unless OMP_WAIT_POLICY or
-/// GOMP_SPINCOUNT decide how threads wait.
+/// From the first call on, for the rest of the process, a thread checks whether other programs need the
+/// processors, and shortens spins while they do, unless OMP_WAIT_POLICY or GOMP_SPINCOUNT decide how threads
+/// wait.
 void keep_spin_watch();
 
 }  // namespace zoo

@@ -37,7 +37,7 @@ std::int64_t sum_to(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("The processor times of a process are those of its threads") {
+TEST_CASE("A process has waited for processors as long as its threads together") {
   const test::TemporaryDirectory tasks;
   for (const auto& [thread, text] : {std::pair("11", "1000 20 3\n"), std::pair("12", "500 7 1\n"),
                                      std::pair("13", ""), std::pair("14", "no number")}) {
@@ -45,17 +45,14 @@ TEST_CASE("The processor times of a process are those of its threads") {
     std::ofstream(tasks / thread / "schedstat") << text;
   }
   std::filesystem::create_directory(tasks / "15");
-  const ProcessorTimes times = processor_times(tasks.path());
-  CHECK(times.ran == 1500);
-  CHECK(times.waited == 27);
-  CHECK(processor_times(tasks / "none").ran == 0);
+  CHECK(time_waited(tasks.path()) == 27);
+  CHECK(time_waited(tasks / "none") == 0);
 }
 
 TEST_CASE("Threads that wait a twentieth of a second in a tenth lack half a processor") {
-  const ProcessorTimes before{100'000'000, 7'000'000};
-  CHECK(processors_waited_for(before, {250'000'000, 57'000'000}, 0.1) == Approx(0.5));
-  CHECK(processors_waited_for(before, before, 0.1) == 0);
-  CHECK(processors_waited_for(before, {90'000'000, 5'000'000}, 0.1) == 0);  // a thread has ended in between
+  CHECK(processors_waited_for(7'000'000, 57'000'000, 0.1) == Approx(0.5));
+  CHECK(processors_waited_for(7'000'000, 7'000'000, 0.1) == 0);
+  CHECK(processors_waited_for(7'000'000, 5'000'000, 0.1) == 0);  // a thread has ended in between
 }
 
 TEST_CASE("Spins become short while a processor is taken, and are tried long again") {
@@ -87,15 +84,6 @@ TEST_CASE("Short spins need threads that sleep, and computing goes on beside the
   }
   CHECK(comes_true([&] { return threads_of_this_process() == before; }));
   CHECK(sum_to(1000) == 499500);
-}
-
-TEST_CASE("A watch of spins begins and ends") {
-  const std::size_t before = threads_of_this_process();
-  {
-    const SpinWatch watch;
-    CHECK(comes_true([&] { return threads_of_this_process() > before; }));
-  }
-  CHECK(comes_true([&] { return threads_of_this_process() == before; }));
 }
 
 TEST_CASE("A process keeps one watch of spins, whoever asks for it") {

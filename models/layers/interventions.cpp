@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -33,13 +34,8 @@ at::Tensor replaced(const at::Tensor& output, const Intervention& change, const 
 void check_value(const Intervention& change, at::IntArrayRef expected) {
   TORCH_CHECK(change.value.defined() || !change.adds, "an intervention has no value to add");
   if (!change.value.defined()) return;
-  const at::IntArrayRef sizes = change.value.sizes();
-  bool fits = sizes.size() <= expected.size();
-  for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
-    const std::int64_t size = sizes[sizes.size() - 1 - i];
-    fits = size == 1 || size == expected[expected.size() - 1 - i];
-  }
-  TORCH_CHECK(fits, "an intervention's value must broadcast to ", expected, ", got ", sizes);
+  TORCH_CHECK(at::is_expandable_to(change.value.sizes(), expected),
+              "an intervention's value must broadcast to ", expected, ", got ", change.value.sizes());
 }
 
 }  // namespace

@@ -110,11 +110,6 @@ Size Size::operator*(const Size& other) const {
   return result;
 }
 
-std::string Graph::name_of(const Node& node) {
-  const c10::OperatorName& name = node.op.operator_name();
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
-
 std::vector<at::Tensor> run(const Graph& graph, const std::vector<at::Tensor>& inputs) {
   std::vector<std::int64_t> symbols;
   for (const Symbol& symbol : graph.symbols) symbols.push_back(inputs[symbol.input].size(symbol.dim));

@@ -100,9 +100,6 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;  // in the order of computation
   std::vector<ValueId> outputs;
-
-  /// "aten::add.Tensor"
-  static std::string name_of(const Node& node);
 };
 
 /// Runs the graph by LibTorch's dispatcher. Throws c10::Error as the operators do.

@@ -196,7 +196,8 @@ bool same(const Argument& a, const Argument& b) {
 std::string reader_of(const Graph& graph, ValueId id) {
   for (const Node& node : graph.nodes) {
     for (const Argument& argument : node.arguments)
-      if (std::count(argument.tensors.begin(), argument.tensors.end(), id) > 0) return Graph::name_of(node);
+      if (std::count(argument.tensors.begin(), argument.tensors.end(), id) > 0)
+        return c10::toString(node.op.operator_name());
   }
   return "nothing";
 }
@@ -207,8 +208,8 @@ void check_same(const Graph& a, const Graph& b) {
     const Node &x = a.nodes[i], &y = b.nodes[i];
     if (x.op.operator_name() != y.op.operator_name() || x.results != y.results ||
         !std::equal(x.arguments.begin(), x.arguments.end(), y.arguments.begin(), y.arguments.end(), same))
-      throw Error("the operators depend on the sizes of the inputs: number ", i, " is ", Graph::name_of(x),
-                  " or ", Graph::name_of(y));
+      throw Error("the operators depend on the sizes of the inputs: number ", i, " is ", x.op.operator_name(),
+                  " or ", y.op.operator_name());
   }
   if (a.nodes.size() != b.nodes.size() || a.outputs != b.outputs || a.weights.size() != b.weights.size())
     throw Error("the operators depend on the sizes of the inputs: ", a.nodes.size(), " or ", b.nodes.size());
@@ -271,7 +272,7 @@ void solve(const std::vector<Graph>& traces, const Solver& solver, Graph& graph)
         const auto size = solver.solve(
             numbers(traces, i, [&](const Graph& trace) { return trace.nodes[n].arguments[a].integers; }));
         if (!size || !(size->is_constant() || takes_symbols(declared)))
-          throw Error("the argument '", declared.name(), "' of ", Graph::name_of(node),
+          throw Error("the argument '", declared.name(), "' of ", node.op.operator_name(),
                       size ? " takes a constant, and depends on the sizes of the inputs"
                            : " does not follow from the sizes of the inputs");
         node.arguments[a].integers[i] = *size;
@@ -295,21 +296,21 @@ void solve(const std::vector<Graph>& traces, const Solver& solver, Graph& graph)
 Graph trace(const torch::nn::Module& module, const TraceRequest& request) {
   register_kernel();
   const at::NoGradGuard no_grad;
-  std::vector<std::vector<std::int64_t>> points, corners;
-  for (const auto& values : request.points) corners.push_back({values[0], values[1]});
+  Solver solver;
+  for (const auto& values : request.points) solver.corners.push_back({values[0], values[1]});
   for (std::size_t i = 0; i < std::size_t{1} << request.points.size(); ++i) {
-    auto& point = points.emplace_back();
+    auto& point = solver.points.emplace_back();
     for (std::size_t k = 0; k < request.points.size(); ++k) point.push_back(request.points[k][i >> k & 1]);
   }
-  auto& check = points.emplace_back();
+  auto& check = solver.points.emplace_back();
   for (const auto& values : request.points) check.push_back(values[2]);
   std::vector<Graph> traces;
-  for (const auto& point : points) traces.push_back(trace_at(module, request, point));
+  for (const auto& point : solver.points) traces.push_back(trace_at(module, request, point));
   Graph graph = traces[0];
   for (const Graph& other : traces) check_same(graph, other);
-  solve(traces, Solver{points, corners}, graph);
+  solve(traces, solver, graph);
   graph.symbols = request.symbols;
-  graph.sample = points[0];
+  graph.sample = solver.points[0];
   graph.inputs = request.inputs;
   return graph;
 }

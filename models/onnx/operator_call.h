@@ -74,7 +74,7 @@ class Call {
   }
   [[noreturn]] void refuse(const char* argument) const {
     throw Error("ONNX has no translation here for the argument '", argument, "' of ",
-                graph::Graph::name_of(node_));
+                node_.op.operator_name());
   }
 
  private:

@@ -266,7 +266,7 @@ class Program {
     if (value.isDouble()) return {{"as_float", double_json(value.toDouble())}};
     if (value.isString()) return {{"as_string", value.toStringRef()}};
     if (value.isDevice()) return {{"as_device", device_json(value.toDevice())}};
-    throw Error("the argument '", declared.name(), "' of ", Graph::name_of(node),
+    throw Error("the argument '", declared.name(), "' of ", node.op.operator_name(),
                 " is of a type that .pt2 lacks: ", value.tagKind());
   }
 

@@ -1,7 +1,5 @@
 #include "models/heads/losses.h"
 
-#include <optional>
-
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/mse_loss.h>
@@ -24,9 +22,7 @@ void check_shape(const at::Tensor& labels, at::IntArrayRef expected, const char*
 }  // namespace
 
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const LossOptions& options) {
-  const auto weights =
-      options.class_weights.defined() ? std::optional<at::Tensor>(options.class_weights) : std::nullopt;
-  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), labels.flatten(), weights,
+  return at::cross_entropy_loss(logits.flatten(0, -2).to(at::kFloat), labels.flatten(), options.class_weights,
                                 at::Reduction::Mean, /*ignore_index=*/-100, options.label_smoothing);
 }
 

@@ -213,10 +213,7 @@ void end_amx(const PairProduct& p, const Part& part, std::size_t row, std::size_
     const PairTile<2, V> tile{p, part, row + r};
     Lanes two[2][V];
     tile.begin(two);
-    for (std::size_t v = 0; v < V; ++v) {
-      two[0][v] += load(sums + v * kLanes);
-      two[1][v] += load(sums + kPairPanel + v * kLanes);
-    }
+    add_rows(ColumnMask<V>(V * kLanes), sums, kPairPanel, two);
     tile.end(two);
   }
 }

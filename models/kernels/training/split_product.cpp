@@ -162,8 +162,7 @@ template <std::size_t V> void end_tiles(const MatrixProduct& p, const Place& at,
     const std::size_t place = (at.row + r) * p.result_row + at.column;
     Lanes tile[R][V];
     begin_sums(mask, begins && p.bias != nullptr ? p.bias + at.column : nullptr, tile);
-    for (std::size_t i = 0; i < R; ++i)
-      for (std::size_t v = 0; v < V; ++v) tile[i][v] += load(sums + (r + i) * kSplitSide + v * kLanes);
+    add_rows(ColumnMask<V>(V * kLanes), sums + r * kSplitSide, kSplitSide, tile);
     if (more != nullptr) add_rows(mask, more + place, p.result_row, tile);
     write_rows(mask, p.result + place, p.result_row, tile);
   });

@@ -84,9 +84,7 @@ template <class Row> void write_row(const Row& row, const PreparedRows& to, std:
   const std::size_t padded = (row.width + kGroup - 1) / kGroup * kGroup;
   if (to.type == WeightType::kFloat32) {
     auto* floats = reinterpret_cast<float*>(data);
-    std::size_t k = 0;
-    for (; k + kLanes <= row.width; k += kLanes) store(floats + k, row.at(k));
-    if (k < row.width) store_some(floats + k, row.at(k), row.width - k);
+    for (std::size_t k = 0; k < row.width; k += kLanes) store_up_to(floats + k, row.at(k), row.width - k);
   } else if (to.type == WeightType::kBfloat16) {
     for (std::size_t k = 0; k < padded; k += kLanes) {
       const Lanes x = k < row.width ? row.at(k) : Lanes{};

@@ -63,8 +63,7 @@ void pack_pairs(const PairPacking& p, std::size_t first, std::size_t last) {
       }
     }
     if (p.sums == nullptr) continue;
-    const auto* all = reinterpret_cast<const float*>(sums);
-    std::memcpy(p.sums + panel * kPairPanel, all, columns * sizeof(float));
+    std::memcpy(p.sums + panel * kPairPanel, sums, columns * sizeof(float));
   }
 }
 

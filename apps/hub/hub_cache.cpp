@@ -8,15 +8,14 @@
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "models/checkpoint/peft_adapter.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+bool is_letter(char c) { return is_ascii_letter(c) || is_ascii_digit(c) || c == '_'; }
 
 // The hub's rule, which also prevents parts that leave the cache or are hidden in it.
 bool is_part(std::string_view part) {
@@ -98,7 +97,7 @@ HubCache::HubCache(const HubName& name) : revision_(name.revision), path_(cache_
 std::optional<fs::path> HubCache::find() const {
   const fs::path ref = path_ / "refs" / revision_;
   std::string commit = fs::is_regular_file(ref) ? read_file(ref) : revision_;
-  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
+  while (commit.ends_with('\n')) commit.pop_back();
   const fs::path folder = snapshot(commit);
   if (commit.find('/') != std::string::npos || !fs::is_directory(folder)) return std::nullopt;
   return folder;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "models/tasks/tool_constraint.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::size_t kMostTools = 128, kLongestName = 64;
 bool is_name(const ordered_json& name) {
   if (!name.is_string()) return false;
   const auto& text = name.get_ref<const std::string&>();
-  return !text.empty() && text.size() <= kLongestName && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  return !text.empty() && text.size() <= kLongestName && std::ranges::all_of(text, [](char c) {
+    return is_ascii_letter(c) || is_ascii_digit(c) || c == '_' || c == '-' || c == '.';
   });
 }
 

@@ -13,6 +13,7 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/web/web_connection.h"
 #include "data/base/error.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -60,9 +61,8 @@ class ConnectionThreads : public httplib::TaskQueue {
 // RFC 9110, section 5.6.2.
 bool is_token(const std::string& name) {
   constexpr std::string_view kSigns = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           kSigns.find(c) != kSigns.npos;
+  return !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return is_ascii_digit(c) || is_ascii_letter(c) || kSigns.find(c) != kSigns.npos;
   });
 }
 

@@ -6,9 +6,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <numeric>
-#include <sstream>
 
 #include "apps/command/visible_text.h"
+#include "data/base/lines.h"
 
 namespace zoo {
 namespace {
@@ -30,8 +30,7 @@ std::string scaled(std::int64_t value, const std::array<const char*, 5>& units) 
 
 int longest_word(const std::string& text) {
   int longest = 0;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) longest = std::max(longest, display_width(word));
+  for (const std::string& word : split_words(text)) longest = std::max(longest, display_width(word));
   return longest;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <sstream>
 #include <utility>
 
 #include <sys/ioctl.h>
@@ -11,6 +10,7 @@
 
 #include "apps/command/visible_text.h"
 #include "data/base/environment.h"
+#include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -92,8 +92,7 @@ std::string fit(std::string_view text, int columns) {
 
 std::vector<std::string> wrapped_lines(std::string_view text, int columns) {
   std::vector<std::string> lines(1);
-  std::istringstream words{std::string(text)};
-  for (std::string word; words >> word;) {
+  for (std::string word : split_words(std::string(text))) {
     const int used = display_width(lines.back());
     if (used > 0 && used + 1 + display_width(word) > columns) lines.emplace_back();
     if (!lines.back().empty()) lines.back() += ' ';

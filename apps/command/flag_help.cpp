@@ -60,7 +60,7 @@ std::string right_side(const FlagData& flag) {
          default_text(flag);
 }
 
-std::string usage_line(const VerbText& verb, const std::deque<FlagData>& flags) {
+std::string usage_line(const CommandOutline& verb, const std::deque<FlagData>& flags) {
   std::string line = "usage: " + verb.command;
   for (const FlagData& flag : flags) {
     if (flag.leads) line += flag.required ? " " + left_side(flag) : " [" + placeholder(flag) + "]";
@@ -141,9 +141,10 @@ std::string broken_command(const std::string& command, int columns) {
 
 }  // namespace
 
-void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagData>& flags) {
+void print_help(std::ostream& out, const CommandOutline& verb, const std::deque<FlagData>& flags) {
   HelpLayout layout{.width = paragraph_width()};
-  out << wrap(usage_line(verb, flags), layout.width, 4) << "\n\n" << wrap(verb.summary, layout.width) << "\n";
+  out << wrap(usage_line(verb, flags), layout.width, 4) << "\n\n"
+      << wrap(verb.description, layout.width) << "\n";
   const int widest = layout.width < kWideHelp ? kNarrowLeft : kWidestLeft;
   for (const FlagData& flag : flags)
     layout.column = std::max(layout.column, std::min(widest, display_width(left_side(flag))) + 4);
@@ -158,9 +159,9 @@ void print_help(std::ostream& out, const VerbText& verb, const std::deque<FlagDa
     out << "  " << broken_command(example, layout.width - 2) << "\n";
 }
 
-void outline_help(const VerbText& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {
+void outline_help(const CommandOutline& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {
   outline.command = verb.command;
-  outline.description = verb.summary;
+  outline.description = verb.description;
   outline.examples = verb.examples;
   for (const std::string& group : groups_of(flags)) {
     for (const FlagData& flag : flags) {

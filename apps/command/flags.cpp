@@ -28,7 +28,7 @@ bool is_device(std::string_view text) {
 }  // namespace
 
 struct Flags::Impl {
-  VerbText text;
+  CommandOutline verb;
   std::string group = "Flags";
   std::deque<FlagData> flags;  // a deque: Flag and the parser hold references into it
   std::optional<fs::path> config;
@@ -95,7 +95,8 @@ struct Flags::Impl {
 };
 
 Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<Impl>()) {
-  impl_->text = {std::move(command), std::move(summary), {}};
+  impl_->verb.command = std::move(command);
+  impl_->verb.description = std::move(summary);
   group(kGeneralGroup);
   add("config", impl_->config,
       "JSON file with an object of flag: value; flags on the command line override it",
@@ -108,7 +109,7 @@ Flags::Flags(std::string command, std::string summary) : impl_(std::make_unique<
 Flags::~Flags() = default;
 
 void Flags::group(std::string title) { impl_->group = std::move(title); }
-void Flags::example(std::string line) { impl_->text.examples.push_back(std::move(line)); }
+void Flags::example(std::string line) { impl_->verb.examples.push_back(std::move(line)); }
 
 FlagData& Flags::declare(std::string name, std::string help, FlagRules rules) {
   FlagData& flag = impl_->flags.emplace_back(FlagData{std::move(rules)});
@@ -157,12 +158,12 @@ void Flags::add_recipes(std::span<const Recipe> recipes) {
 
 bool Flags::parse(const Arguments& arguments) {
   if (arguments.outline != nullptr) {
-    outline_help(impl_->text, impl_->flags, *arguments.outline);
+    outline_help(impl_->verb, impl_->flags, *arguments.outline);
     return false;
   }
-  const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->text.command);
+  const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->verb.command);
   if (words.help) {
-    print_help(std::cout, impl_->text, impl_->flags);
+    print_help(std::cout, impl_->verb, impl_->flags);
     return false;
   }
   impl_->apply_layers(words, arguments.defaults);

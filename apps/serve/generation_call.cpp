@@ -10,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/serve/api_error.h"
 #include "data/base/error.h"
 #include "data/base/field_error.h"
 #include "data/base/sizes.h"
@@ -228,7 +227,6 @@ struct GenerationCall::Mailbox {
   std::condition_variable arrived;
   std::deque<WritingEvent> events;
   std::atomic<std::int64_t> reused = 0;  // tokens of prompts that were not read again
-  std::optional<ApiError> failure;
 };
 
 GenerationCall::GenerationCall(WritingRequest request, WritingPlace place)
@@ -248,11 +246,7 @@ GenerationCall::GenerationCall(WritingRequest request, WritingPlace place)
     box->put({.kind = Kind::kEnd, .row = row, .end = end});
   };
   own.on_failure = [box = mailbox_](const std::string& message, bool is_its_fault) {
-    {
-      const std::lock_guard lock(box->mutex);
-      box->failure.emplace(is_its_fault ? 400 : 503, message);
-    }
-    box->arrived.notify_one();
+    box->put({.failure = ApiError(is_its_fault ? 400 : 503, message)});
   };
   bool taken = false;
   try {
@@ -282,15 +276,12 @@ std::optional<WritingEvent> GenerationCall::next() {
   for (;;) {
     place_.watch.check();
     std::unique_lock lock(mailbox_->mutex);
-    mailbox_->arrived.wait_for(lock, RequestWatch::kInterval,
-                               [&] { return !mailbox_->events.empty() || mailbox_->failure; });
-    if (mailbox_->events.empty()) {
-      if (mailbox_->failure) throw *mailbox_->failure;
-      continue;
-    }
+    mailbox_->arrived.wait_for(lock, RequestWatch::kInterval, [&] { return !mailbox_->events.empty(); });
+    if (mailbox_->events.empty()) continue;
     WritingEvent event = std::move(mailbox_->events.front());
     mailbox_->events.pop_front();
     lock.unlock();
+    if (event.failure) throw *event.failure;
     if (event.kind == WritingEvent::Kind::kEnd) ++ended_;
     if (event.kind == WritingEvent::Kind::kToken && !std::exchange(has_token_, true))
       place_.metrics.first_token(place_.watch.seconds());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/serve/api_error.h"
 #include "apps/serve/compute_thread.h"
 #include "apps/serve/request_fields.h"
 #include "apps/serve/served_model.h"
@@ -70,6 +71,7 @@ struct WritingEvent {
   ScoredToken token;
   RowEnd end = RowEnd::kStop;
   std::vector<ScoredToken> scores;  // of the prompt
+  std::optional<ApiError> failure;  // of the request; the last event
 };
 
 /// Parts of the server that a generating request uses.

@@ -12,6 +12,7 @@
 
 #include "data/base/error.h"
 #include "data/base/field_error.h"
+#include "data/base/lines.h"
 #include "data/base/sizes.h"
 #include "models/tasks/generation_settings.h"
 #include "models/tasks/text_constraint.h"
@@ -34,14 +35,13 @@ std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::i
   if (given == nullptr) return biases;
   if (!given->is_object()) RequestFields::refuse("logit_bias", "must be an object of ids and numbers");
   for (const auto& [key, value] : given->items()) {
-    const bool digits =
-        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits || (key[0] == '0' && key != "0") || std::stol(key) >= vocab_size)
+    const auto id = number_in<TokenId>(key);
+    if (!id || std::to_string(*id) != key || *id < 0 || *id >= vocab_size)
       RequestFields::refuse("logit_bias",
                             "has the key '" + excerpt(key, 40) + "', which is no id of the vocabulary");
     if (!value.is_number() || !(std::abs(value.get<double>()) <= 100))
       RequestFields::refuse("logit_bias", "must have numbers from -100 to 100");
-    biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+    biases.emplace_back(*id, value.get<double>());
   }
   return biases;
 }

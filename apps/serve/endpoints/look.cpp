@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/answers.h"
+#include "apps/command/output.h"
 #include "apps/serve/endpoints/endpoints.h"
 #include "apps/serve/endpoints/look_parts.h"
 #include "apps/serve/writing_reply.h"
@@ -134,15 +135,12 @@ class Look {
   }
 
   ordered_json tokens(const at::Tensor& ids) const {
-    constexpr const char* kDigits = "0123456789ABCDEF";
     ordered_json list = ordered_json::array();
     for (std::int64_t i = 0; i < ids.size(1); ++i) {
       const auto id = ids[0][i].item<std::int64_t>();
       std::string bytes;
-      for (const char letter : bytes_of_token(static_cast<TokenId>(id), *model_.tokenizer)) {
-        const auto byte = static_cast<unsigned char>(letter);
-        bytes += std::string(bytes.empty() ? "" : " ") + kDigits[byte >> 4] + kDigits[byte & 15];
-      }
+      for (const unsigned char byte : bytes_of_token(static_cast<TokenId>(id), *model_.tokenizer))
+        bytes += (bytes.empty() ? "" : " ") + format_text("%02X", byte);
       list.push_back({{"id", id}, {"token", name(id)}, {"bytes", bytes}});
     }
     return list;

@@ -74,7 +74,7 @@ bool WebConnection::wait_for_request() {
   line_ends_ = 0;
   bare_line_end_ = false;
   last_ = '\0';
-  find_end_of_headers(0);
+  find_end_of_headers();
   return true;
 }
 
@@ -102,9 +102,9 @@ ssize_t WebConnection::refuse(int status) {
   return -1;
 }
 
-void WebConnection::find_end_of_headers(std::size_t first) {
-  for (std::size_t i = first; i < buffer_.size() && in_headers_; ++i) {
-    const char found = buffer_[i];
+void WebConnection::find_end_of_headers() {
+  for (const char found : buffer_) {
+    if (!in_headers_) return;
     bare_line_end_ = bare_line_end_ || (found == '\n' && last_ != '\r');
     last_ = found;
     line_ends_ = found == kEndOfHeaders[line_ends_] ? line_ends_ + 1 : (found == '\r' ? 1 : 0);
@@ -119,7 +119,7 @@ bool WebConnection::receive() {
   buffer_.assign(piece.data(), static_cast<std::size_t>(count));
   taken_ = 0;
   received_ += buffer_.size();
-  find_end_of_headers(0);
+  find_end_of_headers();
   return true;
 }
 

@@ -51,7 +51,7 @@ class WebConnection : public httplib::Stream {
   bool wait_for(short events, Clock::time_point deadline) const;
   ssize_t refuse(int status);
   bool receive();
-  void find_end_of_headers(std::size_t first);
+  void find_end_of_headers();
 
   int socket_;
   const WebLimits& limits_;

@@ -42,10 +42,8 @@ void ComputeThread::stop() {
 }
 
 void ComputeThread::wake() {
-  {
-    const std::lock_guard lock(mutex_);
-    awake_ = true;
-  }
+  const std::lock_guard lock(mutex_);
+  awake_ = true;
   changed_.notify_all();
 }
 

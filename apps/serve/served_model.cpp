@@ -1,8 +1,9 @@
 #include "apps/serve/served_model.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
+
+#include <c10/util/accumulate.h>
 
 #include "apps/answers/answers.h"
 #include "apps/hub/hub_cache.h"
@@ -242,10 +243,8 @@ LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
   if (model.inside) return *model.inside;
   const CheckpointConfig checkpoint = read_checkpoint_config(model.directory);
   std::int64_t numbers = 0;
-  for (const std::string& name : checkpoint.files().names()) {
-    const std::vector<std::int64_t>& shape = checkpoint.files().entry(name).shape;
-    numbers += std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-  }
+  for (const std::string& name : checkpoint.files().names())
+    numbers += c10::multiply_integers(checkpoint.files().entry(name).shape);
   const double gigabytes = 4e-9 * static_cast<double>(numbers);
   if (gigabytes > options.look_gb)
     model.refuse("needs " + decimal(gigabytes, 1) + " GB in float32 to be looked into; --look_gb allows " +

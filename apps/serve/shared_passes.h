@@ -24,13 +24,12 @@ class SharedPasses {
 
  private:
   struct Request;
-  using Requests = std::deque<std::shared_ptr<Request>>;
 
   void pass_of(const std::shared_ptr<Request>& request);
   bool is_done(const Request& request) const;
 
   mutable std::mutex mutex_;
-  Requests waiting_;
+  std::deque<std::shared_ptr<Request>> waiting_;
   std::atomic<std::int64_t> count_ = 0;
 };
 

@@ -85,29 +85,7 @@ ZOO_INLINE void for_tiles(std::size_t rows, std::size_t first, std::size_t last,
   });
 }
 
-// Some words of a panel's depth; parts after the first add to the result.
-struct DepthPart {
-  const std::byte* weights;
-  std::size_t first_word, words;
-  bool last;
-};
-
 // Computes vectors [first, last) of a panel whose first column is `panel_column`, for all rows.
-template <class Dot>
-void multiply_part(const PackedProduct& p, const DepthPart& part, std::size_t panel_column, std::size_t first,
-                   std::size_t last) {
-  for_tiles<Dot::kTallest>(
-      p.row_count, first, last, [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
-        constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
-        const std::size_t column = panel_column + v * kLanes;
-        Lanes sums[R][V];
-        begin_part(p, part.first_word == 0, row, column, sums);
-        add_products<Dot, kPrefetch<R>>(
-            factors_of<Dot>(p, row, part.first_word, part.weights + v * sizeof(Words), part.words), sums);
-        end_part(p, part.last, row, column, sums);
-      });
-}
-
 template <class Dot>
 void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t panel_column,
                      std::size_t first, std::size_t last) {
@@ -117,8 +95,16 @@ void multiply_floats(const PackedProduct& p, const std::byte* panel, std::size_t
   const std::size_t words = (p.weight->inputs + in_word - 1) / in_word;
   for (std::size_t word = 0; word < words; word += kWords) {
     const std::size_t here = smaller(words - word, kWords);
-    const DepthPart part{panel + word * kPanelVectors * sizeof(Words), word, here, word + here == words};
-    multiply_part<Dot>(p, part, panel_column, first, last);
+    const std::byte* weights = panel + word * kPanelVectors * sizeof(Words);
+    const auto tile = [&](auto tall, std::size_t row, auto vectors, std::size_t v) {
+      constexpr std::size_t R = decltype(tall)::value, V = decltype(vectors)::value;
+      const std::size_t column = panel_column + v * kLanes;
+      Lanes sums[R][V];
+      begin_part(p, word == 0, row, column, sums);
+      add_products<Dot, kPrefetch<R>>(factors_of<Dot>(p, row, word, weights + v * sizeof(Words), here), sums);
+      end_part(p, word + here == words, row, column, sums);
+    };
+    for_tiles<Dot::kTallest>(p.row_count, first, last, tile);
   }
 }
 

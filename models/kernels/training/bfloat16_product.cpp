@@ -191,12 +191,6 @@ ZOO_INLINE void tile(const PairProduct& p, const Part& part, std::size_t row) {
   tile.end(sums);
 }
 
-template <std::size_t V>
-void rows_of_panel(const PairProduct& p, const Part& part, std::size_t first_row, std::size_t last_row) {
-  for_rows<kTallTile, 2>(first_row, last_row,
-                         [&](auto height, std::size_t row) { tile<height(), V>(p, part, row); });
-}
-
 // Calls f(V as a constant) for the vectors of a panel with this many columns.
 template <class F> ZOO_INLINE void with_vectors(std::size_t columns, const F& f) {
   if (columns <= kLanes) return f(std::integral_constant<std::size_t, 1>{});
@@ -266,8 +260,10 @@ void multiply_rows(const PairProduct& p, const Part& part, const PairRegion& reg
   for (std::size_t row = region.first_row; row < region.last_row; row = end) {
     // Tiles do not cross the panels of a.
     end = p.a.row == 1 ? smaller((row / kPairPanel + 1) * kPairPanel, region.last_row) : region.last_row;
-    with_vectors(columns_of_panel(p.columns, part.panel),
-                 [&](auto vectors) { rows_of_panel<vectors()>(p, part, row, end); });
+    with_vectors(columns_of_panel(p.columns, part.panel), [&](auto vectors) {
+      constexpr std::size_t V = decltype(vectors)::value;
+      for_rows<kTallTile, 2>(row, end, [&](auto height, std::size_t at) { tile<height(), V>(p, part, at); });
+    });
   }
 }
 

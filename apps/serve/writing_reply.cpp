@@ -8,7 +8,6 @@
 #include "apps/command/output.h"
 #include "data/base/json.h"
 #include "data/base/sizes.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

@@ -5,7 +5,6 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
-#include <ATen/ops/square.h>
 #include <ATen/ops/tanh.h>
 #include <c10/util/Exception.h>
 

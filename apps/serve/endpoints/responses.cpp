@@ -3,7 +3,6 @@
 #include "apps/serve/api_error.h"
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/json.h"
-#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {

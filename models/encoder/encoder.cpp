@@ -37,23 +37,22 @@ void EncoderModel::add_head() {
     case Head::kNextSentence: next_sentence = register_module("next_sentence", Linear(width, 2)); break;
     case Head::kSequenceClassification:
       if (style_.transforms_all) add_transform();
-      if (!pooler && !style_.transforms_all)
-        sentence_dense = register_module("sentence_dense", Linear(width, width));
-      sentence_classifier = register_module("sentence_classifier", Linear(width, config_.num_labels));
+      else if (!pooler) dense = register_module("sentence_dense", Linear(width, width));
+      projection = register_module("sentence_classifier", Linear(width, config_.num_labels));
       break;
     case Head::kTokenClassification:
       if (style_.transforms_all) add_transform();
-      token_classifier = register_module("token_classifier", Linear(width, config_.num_labels));
+      projection = register_module("token_classifier", Linear(width, config_.num_labels));
       break;
     case Head::kQuestionAnswering:
       if (style_.transforms_all) add_transform();
       TORCH_CHECK(config_.num_labels == 2, "question answering has 2 labels, start and end, got ",
                   config_.num_labels);
-      span = register_module("span", Linear(width, 2));
+      projection = register_module("span", Linear(width, 2));
       break;
     case Head::kReplacedTokens:
-      discriminator_dense = register_module("discriminator_dense", Linear(width, width));
-      discriminator = register_module("discriminator", Linear(width, 1));
+      dense = register_module("discriminator_dense", Linear(width, width));
+      projection = register_module("discriminator", Linear(width, 1));
       break;
     default: TORCH_CHECK(false, "an encoder has no ", name_of(head_), " head");
   }
@@ -61,17 +60,17 @@ void EncoderModel::add_head() {
 
 void EncoderModel::add_transform() {
   const std::int64_t width = config_.embedding_width();
-  prediction_dense =
-      register_module("prediction_dense", Linear(config_.hidden_size, width, style_.transform_bias));
-  prediction_norm = register_module("prediction_norm",
-                                    Norm(config_.norm, width, config_.layer_norm_eps, config_.norm_bias));
+  dense = register_module("prediction_dense", Linear(config_.hidden_size, width, style_.transform_bias));
+  norm = register_module("prediction_norm",
+                         Norm(config_.norm, width, config_.layer_norm_eps, config_.norm_bias));
 }
 
 void EncoderModel::add_vocabulary() {
   add_transform();
   const bool tied = config_.tie_word_embeddings, tied_bias = tied || config_.tie_prediction_bias;
   if (!tied)
-    decoder = register_module("decoder", Linear(config_.embedding_width(), config_.vocab_size, !tied_bias));
+    projection =
+        register_module("decoder", Linear(config_.embedding_width(), config_.vocab_size, !tied_bias));
   if (!tied_bias && !style_.keeps_spare_bias) return;
   prediction_bias = register_parameter("prediction_bias", make_parameter({config_.vocab_size}));
   const at::NoGradGuard no_grad;
@@ -98,17 +97,6 @@ ModelOutput EncoderModel::forward(const ModelInputs& inputs) {
   return output;
 }
 
-// The projection to logits after dropout, with the transform before them if there is one.
-HeadParts EncoderModel::transformed(const Linear& projection, double dropout) const {
-  HeadParts parts{.weight = projection->adapted_weight(), .bias = projection->bias, .dropout = dropout};
-  if (!prediction_dense) return parts;
-  parts.dense = prediction_dense.ptr();
-  // A gated feed-forward's activation is that of its gate.
-  parts.activation = gate_of(style_.prediction_activation.value_or(config_.activation));
-  parts.norm = prediction_norm.ptr();
-  return parts;
-}
-
 HeadParts EncoderModel::sentence_parts() const {
   const bool drops = head_ == Head::kPretraining && style_.drops_sentence_order;
   return {.tokens = HeadParts::Tokens::kFirst,
@@ -121,40 +109,47 @@ HeadParts EncoderModel::sentence_parts() const {
 
 HeadParts EncoderModel::head_parts() const {
   HeadParts parts;
+  if (dense) parts.dense = dense.ptr();
+  if (norm) {
+    parts.norm = norm.ptr();
+    // A gated feed-forward's activation is that of its gate.
+    parts.activation = gate_of(style_.prediction_activation.value_or(config_.activation));
+  }
+  if (projection) {
+    parts.weight = projection->adapted_weight();
+    parts.bias = projection->bias;
+  }
   switch (head_) {
     case Head::kMaskedLm:
     case Head::kPretraining:
-      return {.labels = HeadParts::Labels::kTokens,
-              .dense = prediction_dense.ptr(),
-              .activation = gate_of(style_.prediction_activation.value_or(config_.activation)),
-              .norm = prediction_norm.ptr(),
-              .weight = decoder ? decoder->adapted_weight() : embeddings->token->weight,
-              .bias = decoder && decoder->bias.defined() ? decoder->bias : prediction_bias};
+      parts.labels = HeadParts::Labels::kTokens;
+      if (!projection) parts.weight = embeddings->token->weight;
+      if (!parts.bias.defined()) parts.bias = prediction_bias;
+      break;
     case Head::kNextSentence: return sentence_parts();
     case Head::kSequenceClassification: {
-      parts = transformed(sentence_classifier, config_.classifier_dropout);
       const bool first = config_.sentence_pooling == SentencePooling::kFirst;
       parts.tokens = first ? HeadParts::Tokens::kFirst : HeadParts::Tokens::kMean;
-      if (parts.dense) return parts;
-      parts.dense = pooler ? pooler->dense.ptr() : sentence_dense.ptr();
-      parts.activation = style_.sentence_layer ? style_.sentence_layer->activation : Activation::kTanh;
-      if (style_.sentence_layer && style_.sentence_layer->drops)
-        parts.dense_dropout = config_.classifier_dropout;
-      return parts;
+      parts.dropout = config_.classifier_dropout;
+      if (norm) break;
+      if (pooler) parts.dense = pooler->dense.ptr();
+      if (!style_.sentence_layer) break;
+      parts.activation = style_.sentence_layer->activation;
+      if (style_.sentence_layer->drops) parts.dense_dropout = config_.classifier_dropout;
+      break;
     }
-    case Head::kTokenClassification: return transformed(token_classifier, config_.token_dropout);
+    case Head::kTokenClassification: parts.dropout = config_.token_dropout; break;
     case Head::kQuestionAnswering:
-      parts = transformed(span, config_.answer_dropout);
+      parts.dropout = config_.answer_dropout;
       parts.is_span = true;
-      return parts;
+      break;
     case Head::kReplacedTokens:
-      return {.dense = discriminator_dense.ptr(),
-              .activation = config_.activation,
-              .weight = discriminator->adapted_weight(),
-              .bias = discriminator->bias,
-              .is_flag = true};
-    default: return parts;
+      parts.activation = config_.activation;
+      parts.is_flag = true;
+      break;
+    default: break;
   }
+  return parts;
 }
 
 ModelParts EncoderModel::parts() const {

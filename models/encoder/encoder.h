@@ -72,22 +72,18 @@ class EncoderModel : public Model {
   TransformerStack stack{nullptr};
   // Empty where the head has none.
   Pooler pooler{nullptr};
-  Linear prediction_dense{nullptr};
-  Norm prediction_norm{nullptr};
-  Linear decoder{nullptr};
-  /// [V], of the tied decoder, or of an untied one if config.tie_prediction_bias; beside another one
+  Linear dense{nullptr};       // before the projection, where no pooler replaces it
+  Norm norm{nullptr};          // after it, in the masked-lm head and with Style::transforms_all
+  Linear projection{nullptr};  // to labels, or to an untied vocabulary
+  /// [V], of the tied vocabulary, or of an untied one if config.tie_prediction_bias; beside another one
   /// Style::keeps_spare_bias, or undefined.
   at::Tensor prediction_bias;
   Linear next_sentence{nullptr};
-  Linear sentence_dense{nullptr};  // where neither a pooler nor Style::transforms_all replaces it
-  Linear sentence_classifier{nullptr}, token_classifier{nullptr}, span{nullptr};
-  Linear discriminator_dense{nullptr}, discriminator{nullptr};
 
  private:
   void add_head();
   void add_transform();
   void add_vocabulary();
-  HeadParts transformed(const Linear& projection, double dropout) const;
   HeadParts head_parts() const;
   HeadParts sentence_parts() const;
 

@@ -24,9 +24,9 @@ ordered_json messages_of(RequestFields& fields, const WritingModel& model) {
     const std::string place = "messages[" + std::to_string(i) + "]";
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
       RequestFields::refuse(place, "must be an object with a 'role' and a 'content'");
-    if (message.value("tool_calls", ordered_json()).empty()) message.erase("tool_calls");
-    if (message["role"] == "assistant" && message.value("refusal", ordered_json()).is_string() &&
-        message.value("content", ordered_json()).is_null())
+    if (member(message, "tool_calls").empty()) message.erase("tool_calls");
+    if (message["role"] == "assistant" && member(message, "refusal").is_string() &&
+        member(message, "content").is_null())
       message["content"] = message["refusal"];
     const bool calls = message.contains("tool_calls");
     prepare_tool_calls(message, place, model);

@@ -101,8 +101,12 @@ WebReply answer_in_dialect(ApiCall& call, ordered_json fields, const FieldNames&
   return {.body = json_text(dialect->whole())};
 }
 
+ordered_json member(const ordered_json& object, const std::string& name) {
+  return object.is_object() ? object.value(name, ordered_json()) : ordered_json();
+}
+
 std::string text_in(const ordered_json& object, const std::string& name, const std::string& place) {
-  const ordered_json text = object.is_object() ? object.value(name, ordered_json()) : ordered_json();
+  const ordered_json text = member(object, name);
   if (!text.is_string()) RequestFields::refuse(place + "." + name, "must be a text");
   return text.get<std::string>();
 }
@@ -131,7 +135,7 @@ ordered_json flat_tools(RequestFields& fields, const std::string& type, const ch
     const ordered_json tool = list->is_array() ? (*list)[i] : ordered_json();
     const std::string place = "tools[" + std::to_string(i) + "]";
     if (!tool.is_object()) RequestFields::refuse(place, "must be an object in a list");
-    if (const ordered_json given = tool.value("type", ordered_json()); !given.is_null() && given != type)
+    if (const ordered_json given = member(tool, "type"); !given.is_null() && given != type)
       refuse_type(place, given.is_string() ? given.get<std::string>() : given.dump());
     ordered_json function = ordered_json::object();
     for (const auto& [own, name] : FieldNames{

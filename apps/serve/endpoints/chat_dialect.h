@@ -97,6 +97,8 @@ std::shared_ptr<const ChatCompletion> read_chat(ServerState& state, nlohmann::or
 WebReply answer_in_dialect(ApiCall& call, nlohmann::ordered_json fields, const FieldNames& names,
                            std::shared_ptr<ChatDialect> dialect, TooLong too_long = TooLong::kRefused);
 
+/// The value at a name of an object; null if there is none, or no object.
+nlohmann::ordered_json member(const nlohmann::ordered_json& object, const std::string& name);
 /// The text at a name of an object. Throws ApiError naming both, such as "messages[0].role".
 std::string text_in(const nlohmann::ordered_json& object, const std::string& name, const std::string& place);
 /// A text, or the texts of a list of parts of these types. Throws ApiError for a part of another type.

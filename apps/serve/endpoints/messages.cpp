@@ -95,18 +95,16 @@ struct MessagesAnswer : ChatDialect {
 
 // The text of a document with its title and context, a line or more each.
 std::string document_text(const ordered_json& block, const std::string& place) {
-  const auto value = [&](const char* name) { return block.value(name, ordered_json()); };
-  const ordered_json source = value("source"), citations = value("citations");
+  const ordered_json source = member(block, "source"), citations = member(block, "citations");
   const std::string type = text_in(source, "type", place + ".source");
   if (type != "text" && type != "content") refuse_type(place + ".source", type);
   if (citations.is_object() && citations.value("enabled", ordered_json(false)) != false)
     RequestFields::refuse(place + ".citations", "must not be enabled");
   std::string text;
   for (const char* name : {"title", "context"})
-    if (!value(name).is_null()) text += text_in(block, name, place) + "\n";
-  text += type == "text"
-              ? text_in(source, "data", place + ".source")
-              : text_of_parts(source.value("content", ordered_json()), place + ".source.content", {"text"});
+    if (!member(block, name).is_null()) text += text_in(block, name, place) + "\n";
+  text += type == "text" ? text_in(source, "data", place + ".source")
+                         : text_of_parts(member(source, "content"), place + ".source.content", {"text"});
   return text + "\n";
 }
 
@@ -116,7 +114,7 @@ void add_message(ordered_json& messages, const ordered_json& given, const std::s
   if (role != "user" && role != "assistant" && role != "system")
     RequestFields::refuse(place + ".role", "must be user, assistant or system");
   const ordered_json empty{{"role", role}, {"content", ""}};
-  ordered_json message = empty, content = given.value("content", ordered_json());
+  ordered_json message = empty, content = member(given, "content");
   if (content.is_string()) content = ordered_json::array({{{"type", "text"}, {"text", content}}});
   if (!content.is_array()) RequestFields::refuse(place + ".content", "must be a text or a list of blocks");
   for (std::size_t i = 0; i < content.size(); ++i) {
@@ -129,12 +127,12 @@ void add_message(ordered_json& messages, const ordered_json& given, const std::s
     } else if ((type == "thinking" || type == "redacted_thinking") && role == "assistant") {
       continue;  // no part of the conversation
     } else if (type == "tool_use" && role == "assistant") {
-      const ordered_json input = block.value("input", ordered_json());
+      const ordered_json input = member(block, "input");
       if (!input.is_object()) RequestFields::refuse(at + ".input", "must be an object");
       message["tool_calls"].push_back(tool_call(text_in(block, "id", at), text_in(block, "name", at), input));
     } else if (type == "tool_result" && role == "user") {
       if (message != empty) messages.push_back(std::exchange(message, empty));
-      const ordered_json given = block.value("content", ordered_json());
+      const ordered_json given = member(block, "content");
       const std::string text = given.is_null() ? "" : text_of_parts(given, at + ".content", {"text"});
       messages.push_back(
           {{"role", "tool"}, {"tool_call_id", text_in(block, "tool_use_id", at)}, {"content", text}});

@@ -135,8 +135,7 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
   const bool has_type = item.is_object() && item.contains("type");
   const std::string type = has_type ? text_in(item, "type", place) : "message";
   const auto text = [&](const std::string& name) {
-    const ordered_json given = item.is_object() ? item.value(name, ordered_json()) : ordered_json();
-    return text_of_parts(given, place + "." + name, {"input_text", "output_text", "refusal"});
+    return text_of_parts(member(item, name), place + "." + name, {"input_text", "output_text", "refusal"});
   };
   if (type == "message") {
     answer.messages.push_back({{"role", text_in(item, "role", place)}, {"content", text("content")}});
@@ -158,7 +157,7 @@ void add_item(ResponsesAnswer& answer, const ordered_json& item, const std::stri
 ordered_json listed(ordered_json item) {
   const bool is_message = !item.contains("type") || item["type"] == "message";
   if (is_message) item["type"] = "message";
-  if (!item.value("id", ordered_json()).is_string()) item["id"] = new_reply_id(is_message ? "msg_" : "fc_");
+  if (!member(item, "id").is_string()) item["id"] = new_reply_id(is_message ? "msg_" : "fc_");
   item["status"] = "completed";
   if (is_message && item["content"].is_string()) {
     const char* type = item["role"] == "assistant" ? "output_text" : "input_text";

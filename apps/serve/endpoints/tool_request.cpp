@@ -25,9 +25,8 @@ bool is_name(const ordered_json& name) {
 
 // The parameters of a function as a schema of an object: without them, it has none.
 ordered_json schema_of(const ordered_json& function, const std::string& place) {
-  ordered_json schema{{"properties", ordered_json::object()}};
-  if (const auto given = function.find("parameters"); given != function.end() && !given->is_null())
-    schema = *given;
+  ordered_json schema = member(function, "parameters");
+  if (schema.is_null()) schema = {{"properties", ordered_json::object()}};
   if (!schema.is_object() || (schema.contains("type") && schema["type"] != "object"))
     RequestFields::refuse(place + ".parameters", "must be the JSON schema of an object");
   schema["type"] = "object";
@@ -40,11 +39,10 @@ std::vector<Tool> tools_of(const ordered_json& list) {
   std::vector<Tool> tools;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = "tools[" + std::to_string(i) + "]";
-    const bool is_function = list[i].is_object() && list[i].value("type", ordered_json()) == "function" &&
-                             list[i].contains("function") && list[i]["function"].is_object();
-    if (!is_function) RequestFields::refuse(place, "must be {\"type\": \"function\", \"function\": {…}}");
-    const ordered_json& function = list[i]["function"];
-    if (!function.contains("name") || !is_name(function["name"]))
+    const ordered_json function = member(list[i], "function");
+    if (member(list[i], "type") != "function" || !function.is_object())
+      RequestFields::refuse(place, "must be {\"type\": \"function\", \"function\": {…}}");
+    if (!is_name(member(function, "name")))
       RequestFields::refuse(place + ".function.name",
                             "must have 1 to 64 letters, digits, underscores, hyphens and dots");
     tools.push_back({function["name"].get<std::string>(),
@@ -64,24 +62,20 @@ struct ToolChoice {
 
 // The name in {"type": "function", "function": {"name": …}}.
 std::optional<std::string> function_name(const ordered_json& choice) {
-  const ordered_json function =
-      choice.is_object() ? choice.value("function", ordered_json()) : ordered_json();
-  const ordered_json name = function.is_object() ? function.value("name", ordered_json()) : ordered_json();
+  const ordered_json name = member(member(choice, "function"), "name");
   return is_name(name) ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
 // {"mode": "auto" or "required", "tools": […]}.
 ToolChoice allowed_choice(const ordered_json& allowed) {
   ToolChoice choice;
-  const ordered_json* tools = allowed.is_object() && allowed.contains("tools") ? &allowed["tools"] : nullptr;
-  if (tools != nullptr && tools->is_array() && allowed.contains("mode"))
-    for (const ordered_json& tool : *tools)
-      if (const auto name = function_name(tool)) choice.names.push_back(*name);
-  if (choice.names.empty() || choice.names.size() != tools->size() ||
-      (allowed["mode"] != "auto" && allowed["mode"] != "required"))
+  const ordered_json tools = member(allowed, "tools"), mode = member(allowed, "mode");
+  for (const ordered_json& tool : tools.is_array() ? tools : ordered_json())
+    if (const auto name = function_name(tool)) choice.names.push_back(*name);
+  if (choice.names.empty() || choice.names.size() != tools.size() || (mode != "auto" && mode != "required"))
     RequestFields::refuse("tool_choice",
                           "of allowed tools must have the mode auto or required, and the names of functions");
-  choice.mode = allowed["mode"].get<std::string>();
+  choice.mode = mode.get<std::string>();
   return choice;
 }
 
@@ -90,8 +84,7 @@ ToolChoice choice_of(RequestFields& fields) {
   if (choice == nullptr) return {};
   for (const char* known : {"auto", "none", "required"})
     if (*choice == known) return {.mode = known};
-  if (choice->is_object() && choice->value("type", ordered_json()) == "allowed_tools")
-    return allowed_choice(choice->value("allowed_tools", ordered_json()));
+  if (member(*choice, "type") == "allowed_tools") return allowed_choice(member(*choice, "allowed_tools"));
   const auto name = function_name(*choice);
   if (!name)
     RequestFields::refuse("tool_choice",
@@ -161,7 +154,7 @@ void prepare_tool_calls(ordered_json& message, const std::string& place, const W
   if (!calls->is_array()) RequestFields::refuse(place + ".tool_calls", "must be a list of calls");
   for (std::size_t i = 0; i < calls->size(); ++i) {
     ordered_json& call = (*calls)[i];
-    if (!call.is_object() || !call.contains("function") || !call["function"].is_object())
+    if (!member(call, "function").is_object())
       RequestFields::refuse(place + ".tool_calls[" + std::to_string(i) + "]",
                             "must be an object with a 'function'");
     const auto arguments = call["function"].find("arguments");

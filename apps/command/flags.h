@@ -76,8 +76,6 @@ class Flags {
  public:
   Flags(std::string command, std::string summary);
   ~Flags();
-  Flags(const Flags&) = delete;
-  Flags& operator=(const Flags&) = delete;
 
   /// Sets the help heading of all following declarations.
   void group(std::string title);

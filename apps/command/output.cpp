@@ -74,8 +74,6 @@ std::string clock_time(std::int64_t seconds) {
 
 Table::Column number(std::string heading) { return {std::move(heading), Table::Align::right}; }
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-
 void Table::row(std::vector<std::string> cells) {
   cells.resize(columns_.size());
   for (std::string& cell : cells) cell = visible_text(cell);

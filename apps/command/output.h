@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/command/terminal.h"
@@ -33,7 +34,7 @@ class Table {
     Align align = Align::left;
   };
 
-  explicit Table(std::vector<Column> columns);
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   /// Adds a row; missing cells are empty, control characters are shown as visible_text().
   void row(std::vector<std::string> cells);

@@ -41,8 +41,6 @@ std::string bar(double fraction, int columns, bool colour) {
 Progress::Progress(std::int64_t total, std::string unit, Terminal terminal)
     : total_(std::max<std::int64_t>(0, total)), unit_(std::move(unit)), terminal_(std::move(terminal)) {}
 
-Progress::~Progress() { clear(); }
-
 void Progress::update(std::int64_t done, std::string_view status) {
   if (!terminal_.interactive) return;
   const double now = terminal_.clock();

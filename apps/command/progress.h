@@ -17,7 +17,7 @@ class Progress {
   /// `total` 0 means unknown: shows only the count.
   Progress(std::int64_t total, std::string unit, Terminal terminal = standard_error());
   /// Clears the bar, also on an error.
-  ~Progress();
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 

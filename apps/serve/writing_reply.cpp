@@ -126,8 +126,6 @@ ordered_json WritingAnswer::chunk(ordered_json choice) const {
   return envelope(ordered_json::array({std::move(choice)}));
 }
 
-const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
-
 WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<GenerationCall> call,
                    std::shared_ptr<StreamWords> words) {
   WebReply reply{.type = "text/event-stream", .headers = {{"Cache-Control", "no-cache"}}};

@@ -37,7 +37,7 @@ struct WrittenRow {
 };
 
 /// "stop" or "length", as OpenAI names the reason why a row has ended.
-const char* finish_reason(RowEnd end);
+inline const char* finish_reason(RowEnd end) { return end == RowEnd::kLength ? "length" : "stop"; }
 
 /// What an endpoint writes into a stream: each function adds to the events, which are then sent.
 struct StreamWords {

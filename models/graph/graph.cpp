@@ -75,10 +75,6 @@ std::optional<Size> Size::solve(const std::vector<std::vector<std::int64_t>>& co
   return size;
 }
 
-bool Size::is_constant() const {
-  return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty());
-}
-
 std::int64_t Size::value(const std::vector<std::int64_t>& symbols) const {
   std::int64_t sum = 0;
   for (const auto& [factors, coefficient] : terms_) {

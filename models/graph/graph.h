@@ -30,7 +30,7 @@ class Size {
   static std::optional<Size> solve(const std::vector<std::vector<std::int64_t>>& corners,
                                    std::vector<std::int64_t> values);
 
-  bool is_constant() const;
+  bool is_constant() const { return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty()); }
   std::int64_t value(const std::vector<std::int64_t>& symbols) const;
   const Terms& terms() const { return terms_; }
 

@@ -65,10 +65,6 @@ double VerifyReport::largest_error() const {
   return largest;
 }
 
-bool VerifyReport::good() const {
-  return largest_error() <= tolerance && (!exact_tokens || greedy_different == 0);
-}
-
 bool takes_one_row(const Model& model) {
   return model.parts().head.tokens == HeadParts::Tokens::kLast && model.config().pad_token_id < 0;
 }

@@ -26,7 +26,7 @@ struct VerifyReport {
 
   double largest_error() const;
   /// True if every error is within the tolerance and, if tokens must be exact, no greedy token differs.
-  bool good() const;
+  bool good() const { return largest_error() <= tolerance && (!exact_tokens || greedy_different == 0); }
 };
 
 /// What an exported program returns of a model's outputs: logits; a pair of start and end logits, or of those

@@ -17,8 +17,6 @@ class ShortSpins {
  public:
   ShortSpins();
   ~ShortSpins();
-  ShortSpins(const ShortSpins&) = delete;
-  ShortSpins& operator=(const ShortSpins&) = delete;
 
  private:
   std::atomic<bool> done_ = false;

@@ -29,8 +29,6 @@ EmbeddingsImpl::EmbeddingsImpl(const TransformerConfig& config, const Embedding&
     projection = register_module("projection", Linear(width, config.hidden_size));
 }
 
-at::Tensor EmbeddingsImpl::position_table() const { return position ? position->weight : sinusoids_; }
-
 at::Tensor EmbeddingsImpl::forward(const EmbeddingInputs& inputs) const {
   check(inputs);
   at::Tensor x = token->forward(inputs.ids);

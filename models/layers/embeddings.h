@@ -35,7 +35,7 @@ class EmbeddingsImpl : public torch::nn::Module {
   at::Tensor forward(const EmbeddingInputs& inputs) const;
 
   /// [first_position() + max_length(), E], learned or sinusoidal; undefined without a table.
-  at::Tensor position_table() const;
+  at::Tensor position_table() const { return position ? position->weight : sinusoids_; }
 
   Embedding token{nullptr};
   Embedding position{nullptr};    // empty unless positions are learned

@@ -220,8 +220,6 @@ ordered_json tool_call(const std::string& id, const std::string& name, ordered_j
       {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", std::move(arguments)}}}};
 }
 
-std::string new_call_id() { return new_reply_id("").substr(0, 9); }
-
 WebReply answer_chat_completion(ApiCall& call) {
   const auto chat = read_chat(call.state, call.fields);
   return reply_of(chat, call.state.writing_place(call.request), std::make_shared<ChatWords>(chat));

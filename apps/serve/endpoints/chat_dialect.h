@@ -45,7 +45,7 @@ nlohmann::ordered_json logprobs_of(std::span<const ScoredToken> tokens, const Wr
 nlohmann::ordered_json tool_call(const std::string& id, const std::string& name,
                                  nlohmann::ordered_json arguments);
 /// An id for it of nine signs, as Mistral's templates demand.
-std::string new_call_id();
+inline std::string new_call_id() { return new_reply_id("").substr(0, 9); }
 
 /// A text of an answer, or a call of a tool with its arguments so far.
 struct ChatPart {

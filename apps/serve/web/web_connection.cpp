@@ -153,13 +153,4 @@ ssize_t WebConnection::write(const char* from, std::size_t size) {
   return static_cast<ssize_t>(size);
 }
 
-void WebConnection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
-}
-
-void WebConnection::get_local_ip_and_port(std::string& ip, int& port) const {
-  get_remote_ip_and_port(ip, port);
-}
-
 }  // namespace zoo

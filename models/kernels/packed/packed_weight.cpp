@@ -49,39 +49,6 @@ struct Int4Steps {
   float of(unsigned number) const { return (static_cast<float>(number) - zero) * scale; }
 };
 
-// Calls f with a function (output in the panel, input) -> element.
-template <class F> void with_elements(const PackedWeight& weight, std::size_t panel, const F& f) {
-  const std::byte* const data = panels_of(weight, panel, panel + 1).data();
-  switch (weight.type) {
-    case WeightType::kFloat32:
-      return f([&](std::size_t j, std::size_t input) {
-        return read<float>(data + (input * kPanelOutputs + j) * 4);
-      });
-    case WeightType::kBfloat16:
-      return f([&](std::size_t j, std::size_t input) {
-        const std::size_t half = (input / 2 * kPanelOutputs + j) * 2 + input % 2;
-        return from_bfloat16(read<std::uint16_t>(data + half * 2));
-      });
-    case WeightType::kInt8: {
-      const float* const scales = weight.scales + panel * kPanelOutputs;
-      return f([&](std::size_t j, std::size_t input) {
-        const auto q = std::to_integer<int>(data[(input / 4 * kPanelOutputs + j) * 4 + input % 4]);
-        return static_cast<float>(q - 128) * scales[j];
-      });
-    }
-    case WeightType::kInt4:
-      return f([&](std::size_t j, std::size_t input) {
-        const std::byte* const group = data + input / kGroup * kGroupBytes;
-        const std::size_t i = input % kGroup;
-        const auto pair = std::to_integer<unsigned>(group[(i / 8 * kPanelOutputs + j) * 4 + i % 4]);
-        const unsigned q = i % 8 < 4 ? pair & 15U : pair >> 4;
-        return Int4Steps(group, j).of(q);
-      });
-    case WeightType::kBlocks:
-      return f([&](std::size_t j, std::size_t input) { return unpacked(weight.blocks[panel], j, input); });
-  }
-}
-
 // A group of a panel: its inputs, the bits of a number, the zero point of formats without minimums.
 struct Layout {
   std::size_t inputs, bits;
@@ -135,6 +102,17 @@ unsigned number_at(const Layout& layout, const std::byte* words, std::size_t i) 
   const std::size_t high_bits = layout.bits - 4;
   if (high_bits == 0) return low;
   return low | (byte(layout.inputs / 8) >> i / 4 * high_bits & ((1U << high_bits) - 1)) << 4;
+}
+
+float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input) {
+  const Layout layout = layout_of(panel.format);
+  const std::byte* group = panel.data + input / layout.inputs * layout.bytes();
+  const unsigned q = number_at(layout, group + 4 * output, input % layout.inputs);
+  const std::byte* steps = group + layout.number_bytes();
+  const auto step = [&](std::size_t i) -> float { return read<c10::Half>(steps + 2 * i); };
+  const float scale = step(output);
+  const float minimum = layout.has_minimums ? step(kPanelOutputs + output) : scale * layout.zero;
+  return scale * static_cast<float>(q) - minimum;
 }
 
 // A minimum that is a multiple of the scale stays a multiple after the scale is rounded.
@@ -211,53 +189,56 @@ bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* 
   return holds;
 }
 
-float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input) {
-  const Layout layout = layout_of(panel.format);
-  const std::byte* group = panel.data + input / layout.inputs * layout.bytes();
-  const unsigned q = number_at(layout, group + 4 * output, input % layout.inputs);
-  const std::byte* steps = group + layout.number_bytes();
-  const auto step = [&](std::size_t i) -> float { return read<c10::Half>(steps + 2 * i); };
-  const float scale = step(output);
-  const float minimum = layout.has_minimums ? step(kPanelOutputs + output) : scale * layout.zero;
-  return scale * static_cast<float>(q) - minimum;
-}
-
-float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input) {
-  float result = 0;
-  with_elements(weight, output / kPanelOutputs,
-                [&](const auto& element) { result = element(output % kPanelOutputs, input); });
-  return result;
-}
-
 void unpack_panel(const PackedWeight& weight, std::size_t panel, float* rows) {
   const std::size_t count = std::min(kPanelOutputs, weight.outputs - panel * kPanelOutputs);
+  const std::byte* const data = panels_of(weight, panel, panel + 1).data();
   // Group by group, as they lie in memory.
   const auto for_groups = [&](const auto& unpack_group) {
     for (std::size_t first = 0; first < weight.inputs; first += kGroup)
       for (std::size_t j = 0; j < count; ++j)
         unpack_group(first, j, std::min(kGroup, weight.inputs - first), rows + j * weight.inputs + first);
   };
-  if (weight.type == WeightType::kInt4) {
-    const std::byte* const data = panels_of(weight, panel, panel + 1).data();
-    return for_groups([&](std::size_t first, std::size_t j, std::size_t size, float* to) {
-      const std::byte* const group = data + first / kGroup * kGroupBytes;
-      const Int4Steps steps(group, j);
-      float numbers[kGroup];
-      for (std::size_t i = 0; i < kGroup; i += 8) {
-        const auto word = read<std::uint32_t>(group + (i / 8 * kPanelOutputs + j) * 4);
-        for (std::size_t k = 0; k < 4; ++k) {
-          numbers[i + k] = steps.of(word >> 8 * k & 15U);
-          numbers[i + 4 + k] = steps.of(word >> (8 * k + 4) & 15U);
-        }
-      }
-      std::copy_n(numbers, size, to);
-    });
-  }
-  with_elements(weight, panel, [&](const auto& element) {
+  // From a function of the output in the panel and the input.
+  const auto unpack = [&](const auto& element) {
     for_groups([&](std::size_t first, std::size_t j, std::size_t size, float* to) {
       for (std::size_t i = 0; i < size; ++i) to[i] = element(j, first + i);
     });
-  });
+  };
+  switch (weight.type) {
+    case WeightType::kFloat32:
+      return unpack([&](std::size_t j, std::size_t input) {
+        return read<float>(data + (input * kPanelOutputs + j) * 4);
+      });
+    case WeightType::kBfloat16:
+      return unpack([&](std::size_t j, std::size_t input) {
+        const std::size_t half = (input / 2 * kPanelOutputs + j) * 2 + input % 2;
+        return from_bfloat16(read<std::uint16_t>(data + half * 2));
+      });
+    case WeightType::kInt8: {
+      const float* const scales = weight.scales + panel * kPanelOutputs;
+      return unpack([&](std::size_t j, std::size_t input) {
+        const auto q = std::to_integer<int>(data[(input / 4 * kPanelOutputs + j) * 4 + input % 4]);
+        return static_cast<float>(q - 128) * scales[j];
+      });
+    }
+    case WeightType::kInt4:
+      return for_groups([&](std::size_t first, std::size_t j, std::size_t size, float* to) {
+        const std::byte* const group = data + first / kGroup * kGroupBytes;
+        const Int4Steps steps(group, j);
+        float numbers[kGroup];
+        for (std::size_t i = 0; i < kGroup; i += 8) {
+          const auto word = read<std::uint32_t>(group + (i / 8 * kPanelOutputs + j) * 4);
+          for (std::size_t k = 0; k < 4; ++k) {
+            numbers[i + k] = steps.of(word >> 8 * k & 15U);
+            numbers[i + 4 + k] = steps.of(word >> (8 * k + 4) & 15U);
+          }
+        }
+        std::copy_n(numbers, size, to);
+      });
+    case WeightType::kBlocks:
+      return unpack(
+          [&](std::size_t j, std::size_t input) { return unpacked(weight.blocks[panel], j, input); });
+  }
 }
 
 }  // namespace zoo::kernels

@@ -109,11 +109,8 @@ struct BlockSource {
 /// Q6_K by at most 2^-12 of their value. False if float16 cannot hold one.
 bool pack_block_panel(BlockFormat format, const BlockSource& source, std::byte* panel);
 
-/// Element (output, input) as a product uses it; in a panel, its output.
-float unpacked(const PackedWeight& weight, std::size_t output, std::size_t input);
-float unpacked(const BlockPanel& panel, std::size_t output, std::size_t input);
-
-/// The same for all elements of a panel: rows [outputs, inputs], as many outputs as the weight has in it.
+/// The elements of a panel as a product uses them: rows [outputs, inputs], as many outputs as the weight has
+/// in it.
 void unpack_panel(const PackedWeight& weight, std::size_t panel, float* rows);
 
 }  // namespace zoo::kernels

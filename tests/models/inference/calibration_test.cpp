@@ -20,6 +20,7 @@
 #include "models/kernels/packed/packed_weight.h"
 #include "models/layers/stack.h"
 #include "tests/models/inference/packed_outputs.h"
+#include "tests/models/kernels/unpacked.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -47,11 +48,7 @@ at::Tensor damped(const at::Tensor& moments) {
 // The weights [kOutputs, kInputs] of an int4 panel.
 at::Tensor weights_of(const std::vector<std::byte>& panel) {
   const PackedWeight packed{WeightType::kInt4, kOutputs, kInputs, panel.data(), nullptr};
-  at::Tensor weights = at::empty({kOutputs, kInputs}, at::kDouble);
-  for (std::int64_t j = 0; j < kOutputs; ++j)
-    for (std::int64_t k = 0; k < kInputs; ++k)
-      weights[j][k] = kernels::unpacked(packed, static_cast<std::size_t>(j), static_cast<std::size_t>(k));
-  return weights;
+  return at::tensor(test::unpacked(packed), at::kDouble).view({kOutputs, kInputs});
 }
 
 std::vector<std::byte> empty_panel() {

@@ -1,11 +1,13 @@
 #include "models/inference/packed_decoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "models/generation/module_decoder.h"
 #include "models/tasks/inference_loading.h"
 #include "tests/models/inference/packed_outputs.h"
+#include "tests/models/kernels/unpacked.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 
@@ -79,11 +81,7 @@ void round_weights(Model& model, WeightType type) {
     const bool output = linear->weight.is_same(model.parts().head.weight);
     const WeightType own = output && type == WeightType::kInt4 ? WeightType::kInt8 : type;
     const inference::PackedLinear packed(*linear, {.weights = own});
-    auto values = linear->weight.accessor<float, 2>();
-    for (std::int64_t j = 0; j < values.size(0); ++j)
-      for (std::int64_t k = 0; k < values.size(1); ++k)
-        values[j][k] =
-            kernels::unpacked(packed.weight(), static_cast<std::size_t>(j), static_cast<std::size_t>(k));
+    std::ranges::copy(test::unpacked(packed.weight()), linear->weight.data_ptr<float>());
   }
 }
 

@@ -1,5 +1,6 @@
 #include "models/checkpoint/stored_weights.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "data/base/atomic_file.h"
@@ -8,6 +9,7 @@
 #include "models/gguf/save_gguf.h"
 #include "tests/models/checkpoint/checkpoint_support.h"
 #include "tests/models/inference/packed_outputs.h"
+#include "tests/models/kernels/unpacked.h"
 #include "tests/models/support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -98,10 +100,7 @@ TEST_CASE("Blocks of GGUF files stay as they are, whatever the order of their ro
       CHECK(linear.weight().type == WeightType::kBlocks);
       const at::Tensor wanted = expected[parameter.key()];
       at::Tensor found = at::empty_like(wanted);
-      for (std::int64_t i = 0; i < found.size(0); ++i)
-        for (std::int64_t k = 0; k < found.size(1); ++k)
-          found.data_ptr<float>()[i * found.size(1) + k] =
-              kernels::unpacked(linear.weight(), static_cast<std::size_t>(i), static_cast<std::size_t>(k));
+      std::ranges::copy(test::unpacked(linear.weight()), found.data_ptr<float>());
       CHECK(found.equal(wanted));
       ++packed;
     }

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <random>
 
+#include "tests/models/kernels/unpacked.h"
+
 using namespace zoo::kernels;
 using zoo::test::find_kernels;
 using zoo::test::Floats;
 using zoo::test::random_floats;
+using zoo::test::unpacked;
 
 namespace {
 
@@ -86,12 +89,13 @@ double product_error(const InferenceKernels& kernels, const PackedWeight& weight
   const std::size_t middle = outputs / 32 * 16;  // in two parts, as two threads do
   kernels.multiply(product, middle, outputs);
   kernels.multiply(product, 0, middle);
+  const Floats weights = unpacked(weight);
   double worst = 0;
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t j = 0; j < outputs; ++j) {
       double sum = bias[j] + (adds ? before[r * outputs + j] : 0.0F);
       for (std::size_t k = 0; k < inputs; ++k) {
-        sum += static_cast<double>(prepared.value(r, k)) * unpacked(weight, j, k);
+        sum += static_cast<double>(prepared.value(r, k)) * weights[j * inputs + k];
       }
       worst =
           std::max(worst, std::fabs(sum - result[r * outputs + j]) / std::sqrt(static_cast<double>(inputs)));
@@ -271,10 +275,11 @@ FOR_EVERY_INSTRUCTION_SET("Every instruction set multiplies a file's blocks of e
 
 TEST_CASE("Blocks of every format are kept as they are") {
   const Blocks blocks = random_blocks(6 * kPanelOutputs - 23, 96);
+  const Floats weights = unpacked(blocks.weight);
   std::size_t different = 0;
   for (std::size_t j = 0; j < blocks.weight.outputs; ++j)
     for (std::size_t k = 0; k < blocks.weight.inputs; ++k)
-      different += unpacked(blocks.weight, j, k) != blocks.value(j, k);
+      different += weights[j * blocks.weight.inputs + k] != blocks.value(j, k);
   CHECK(different == 0);
 }
 
@@ -293,8 +298,8 @@ TEST_CASE("Scales of blocks are rounded to float16 with their zero points, and r
   const BlockPanel place{BlockFormat::kRuns, panel.data()};
   const PackedWeight weight{.type = WeightType::kBlocks, .outputs = 1, .inputs = kGroup, .blocks = &place};
   REQUIRE(packed(zeros, scales));
-  CHECK(std::fabs(unpacked(weight, 0, 5) / 3 - scale) <= std::max(scale * 0x1p-11F, 0x1p-25F));
-  CHECK(unpacked(weight, 0, 7) == 0);
+  CHECK(std::fabs(unpacked(weight)[5] / 3 - scale) <= std::max(scale * 0x1p-11F, 0x1p-25F));
+  CHECK(unpacked(weight)[7] == 0);
   CHECK_FALSE(packed(large, scales));
   CHECK_FALSE(packed(zeros, large));
   CHECK_FALSE(packed(nan, scales));
@@ -349,29 +354,30 @@ TEST_CASE("Weights of 8 and 4 bits are the nearest of their steps") {
   Floats values = random_floats(2 * 64, 5);
   for (std::size_t k = 32; k < 64; ++k) values[k] = 0.1F + std::fabs(values[k]);  // all above zero
   const Packed eight = pack(WeightType::kInt8, values, 2, 64), four = pack(WeightType::kInt4, values, 2, 64);
+  const Floats of_eight = unpacked(eight.weight), of_four = unpacked(four.weight);
   for (std::size_t j = 0; j < 2; ++j) {
     float largest = 0;
     for (std::size_t k = 0; k < 64; ++k) largest = std::max(largest, std::fabs(values[j * 64 + k]));
     for (std::size_t k = 0; k < 64; ++k) {
-      CHECK(std::fabs(unpacked(eight.weight, j, k) - values[j * 64 + k]) <= largest / 254 * 1.0001F);
+      CHECK(std::fabs(of_eight[j * 64 + k] - values[j * 64 + k]) <= largest / 254 * 1.0001F);
       // No other weight of the group lies on a nearer step.
       for (std::size_t i = k / kGroup * kGroup; i < (k / kGroup + 1) * kGroup; ++i)
-        CHECK(std::fabs(unpacked(four.weight, j, k) - values[j * 64 + k]) <=
-              std::fabs(unpacked(four.weight, j, i) - values[j * 64 + k]));
+        CHECK(std::fabs(of_four[j * 64 + k] - values[j * 64 + k]) <=
+              std::fabs(of_four[j * 64 + i] - values[j * 64 + k]));
     }
     for (std::size_t first = 0; first < 64; first += kGroup) {
       double found = 0, plain = 0;
       const float* group = values.data() + j * 64 + first;
       for (std::size_t k = 0; k < kGroup; ++k) {
-        found += std::pow(unpacked(four.weight, j, first + k) - group[k], 2);
+        found += std::pow(of_four[j * 64 + first + k] - group[k], 2);
         plain += std::pow(between_ends(group, k) - group[k], 2);
       }
       CHECK(found <= plain * (1 + 1e-6));
     }
   }
   const Packed zero = pack(WeightType::kInt4, Floats(64, 0.0F), 1, 64);
-  CHECK(unpacked(zero.weight, 0, 7) == 0);
-  CHECK(unpacked(pack(WeightType::kInt8, Floats(64, 0.0F), 1, 64).weight, 0, 7) == 0);
+  CHECK(unpacked(zero.weight)[7] == 0);
+  CHECK(unpacked(pack(WeightType::kInt8, Floats(64, 0.0F), 1, 64).weight)[7] == 0);
 }
 
 FOR_EVERY_INSTRUCTION_SET("An input that is much larger than the others costs only its group their digits") {

@@ -101,12 +101,8 @@ std::string written_text(std::string_view text) {
   return ::isatty(STDOUT_FILENO) == 1 ? visible_lines(text) : std::string(text);
 }
 
-VisibleErrors::VisibleErrors() : before_(std::cerr.rdbuf()) {
-  visible_buffer().target = before_;
-  std::cerr.rdbuf(&visible_buffer());
-}
-
-VisibleErrors::~VisibleErrors() { std::cerr.rdbuf(before_); }
+VisibleErrors::VisibleErrors() { visible_buffer().target = std::cerr.rdbuf(&visible_buffer()); }
+VisibleErrors::~VisibleErrors() { std::cerr.rdbuf(visible_buffer().target); }
 
 std::ostream& raw_standard_error() {
   if (visible_buffer().target == nullptr) return std::cerr;

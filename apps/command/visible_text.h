@@ -29,9 +29,6 @@ class VisibleErrors {
   ~VisibleErrors();
   VisibleErrors(const VisibleErrors&) = delete;
   VisibleErrors& operator=(const VisibleErrors&) = delete;
-
- private:
-  std::streambuf* before_;
 };
 
 /// Unfiltered standard error, for the progress bar's control characters.

@@ -74,7 +74,10 @@ void StandardOutput::flush_what_is_left() noexcept {
   }
 }
 
-void StandardOutput::write_all(const char* text, std::size_t size) {
+int StandardOutput::sync() {
+  const char* text = pbase();
+  auto size = static_cast<std::size_t>(pptr() - pbase());
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
   while (size > 0) {
     const ssize_t written = ::write(STDOUT_FILENO, text, size);
     if (written < 0 && errno == EINTR) continue;
@@ -83,12 +86,6 @@ void StandardOutput::write_all(const char* text, std::size_t size) {
     text += written;
     size -= static_cast<std::size_t>(written);
   }
-}
-
-int StandardOutput::sync() {
-  const auto size = static_cast<std::size_t>(pptr() - pbase());
-  setp(buffer_.data(), buffer_.data() + buffer_.size());
-  write_all(buffer_.data(), size);
   return 0;
 }
 
@@ -96,17 +93,6 @@ int StandardOutput::overflow(int character) {
   sync();
   if (character != traits_type::eof()) sputc(traits_type::to_char_type(character));
   return traits_type::not_eof(character);
-}
-
-std::streamsize StandardOutput::xsputn(const char* text, std::streamsize size) {
-  if (size > epptr() - pptr()) sync();
-  if (size > epptr() - pptr()) {
-    write_all(text, static_cast<std::size_t>(size));
-  } else {
-    std::memcpy(pptr(), text, static_cast<std::size_t>(size));
-    pbump(static_cast<int>(size));
-  }
-  return size;
 }
 
 std::istream& standard_input() {

@@ -30,9 +30,7 @@ class StandardOutput : private std::streambuf {
 
  private:
   int overflow(int character) override;
-  std::streamsize xsputn(const char* text, std::streamsize size) override;
   int sync() override;
-  void write_all(const char* text, std::size_t size);
 
   std::array<char, 1 << 16> buffer_;
   std::streambuf* before_;

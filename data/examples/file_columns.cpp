@@ -49,7 +49,7 @@ bool has_part(std::string_view text, std::span<const std::string_view> words) {
 
 FileColumns FileColumns::read(const std::string& flag) {
   FileColumns columns;
-  for (std::size_t begin = 0; begin < flag.size();) {
+  for (std::size_t begin = 0; !flag.empty() && begin <= flag.size();) {
     const std::size_t end = std::min(flag.find(',', begin), flag.size());
     const std::string pair = flag.substr(begin, end - begin);
     const std::size_t equals = pair.find('=');

@@ -91,11 +91,14 @@ std::string TextGenerator::reply(Conversation& conversation, const std::string& 
     options.keep_cache = true;  // the next prompt begins like this one
     complete(options, session);
     RowText text(session);
-    const auto result = zoo::generate(*model_, {prompt.ids}, options, [&](const NewToken& token) {
-      const std::string part = text.push(token.id);
-      return !on_text || part.empty() || on_text(part);
-    });
-    if (const std::string rest = text.finish(); on_text && !rest.empty()) on_text(rest);
+    bool goes_on = on_text != nullptr;
+    const auto tell = [&](const std::string& part) {
+      if (goes_on && !part.empty()) goes_on = on_text(part);
+      return goes_on || !on_text;
+    };
+    const auto result = zoo::generate(*model_, {prompt.ids}, options,
+                                      [&](const NewToken& token) { return tell(text.push(token.id)); });
+    tell(text.finish());
     return text_of_row(result.ids[0], session);
   };
   return conversation.ask(message, {.tokenizer = *session.tokenizer,

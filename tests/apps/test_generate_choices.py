@@ -281,7 +281,7 @@ class Endings(Generated):
             self.fails(2, [*begin, *flags], flags[0])
         self.fails(1, [*begin, "--num_beams", 2, "--num_return_sequences", 3], "num_return_sequences", "3")
         self.fails(1, [*begin, "--bad_words_ids", "[[1, 777]]"], "bad_words", "777")
-        for bias in ("[1]", '{"a": 1}', '{"1": "x"}', "{", '{"-1": 1}'):
+        for bias in ("[1]", '{"a": 1}', '{"1": "x"}', "{", '{"-1": 1}', '{"07": 1}'):
             self.fails(2, [*begin, "--logit_bias", bias], "--logit_bias", bias)
         self.fails(1, [*begin, "--logit_bias", '{"777": 1}'], "logit_bias", "777")
         self.fails(1, [*begin, "--stop", ""], "stop")

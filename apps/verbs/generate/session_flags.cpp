@@ -7,6 +7,7 @@
 #include "apps/verbs/text/text_input.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/lines.h"
 #include "data/corpora/text_file.h"
 #include "models/tasks/text_constraint.h"
 #include "tokenizer/constraint/json_schema.h"
@@ -93,10 +94,9 @@ std::vector<std::pair<TokenId, double>> parse_logit_bias(const std::string& text
   bool good = parsed.is_object();
   const nlohmann::json pairs = good ? parsed : nlohmann::json::object();
   for (const auto& [key, value] : pairs.items()) {
-    const bool is_id =
-        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
-    good = good && is_id && value.is_number();
-    if (good) biases.emplace_back(static_cast<TokenId>(std::stol(key)), value.get<double>());
+    const auto id = number_in<TokenId>(key);
+    good = good && id && *id >= 0 && std::to_string(*id) == key && value.is_number();
+    if (good) biases.emplace_back(*id, value.get<double>());
   }
   if (!good)
     throw UsageError("--logit_bias: expected ids and numbers, such as {\"7\": -100}, got '", text, "'");

@@ -114,6 +114,7 @@ SearchEmbedders load_search_embedders(const ModelPath& model, const ComputeOptio
 
 at::Tensor SearchEmbedders::vectors(const TextEmbedder& embedder, const std::vector<std::string>& texts,
                                     std::int64_t batch_size, const RunPass& run) const {
+  require_in(at_least(1), "batch_size", static_cast<double>(batch_size));
   const at::Tensor vectors = embedder.embed(texts, static_cast<std::size_t>(batch_size), run);
   return normalizes ? unit_vectors(vectors) : vectors;
 }

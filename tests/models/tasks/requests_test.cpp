@@ -119,6 +119,8 @@ TEST_CASE("Tasks name a number that is out of range") {
   CHECK(error_of([&] { rank(ranker, {.query = "a", .documents = {"b"}, .top_k = -1}); }) == negative);
   const SearchEmbedders search = search_embedders(embedder(), {});
   CHECK(error_of([&] { rank(search, {.query = "a", .documents = {"b"}, .top_k = -1}); }) == negative);
+  CHECK(error_of([&] { rank(search, {.query = "a", .documents = {"b"}, .batch_size = -1}); }) ==
+        "'batch_size': expected at least 1, got -1");
   const std::string no_batch = "'batch_size': expected at least 1, got 0";
   CHECK(error_of([] { embedder().pass(0); }) == no_batch);
   CHECK(error_of([&] { classify(ranker, {.texts = {"a"}, .batch_size = 0}); }) == no_batch);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -153,8 +152,7 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
       run_(std::move(run)),
       save_model_(std::move(save_model)),
       options_(options),
-      updater_(objective, options.updater, options.ranks),
-      best_val_loss_(std::numeric_limits<double>::infinity()) {
+      updater_(objective, options.updater, options.ranks) {
   require_ranges(options_);
   require_rounds(options_);
   require_fit_of_shards(options_.updater, options_.layer_norms);
@@ -164,29 +162,27 @@ Trainer::Trainer(Objective& objective, RunDirectory run, SaveModel save_model, c
 
 void Trainer::resume(std::int64_t iteration) {
   const std::filesystem::path directory = run_.step_path(iteration);
-  const TrainerState state = read_trainer_state(directory);
-  if (state.iteration != iteration)
-    throw Error(directory, ": trainer_state.json says iteration ", state.iteration, ", expected ", iteration);
-  updater_.load(directory, iteration, state.micro_steps);
+  state_ = read_trainer_state(directory);
+  if (state_.iteration != iteration)
+    throw Error(directory, ": trainer_state.json says iteration ", state_.iteration, ", expected ",
+                iteration);
+  updater_.load(directory, iteration, state_.micro_steps);
   load_generators(directory, options_.updater.device);
-  first_iteration_ = iteration;
-  is_split_ = state.micro_steps > 0;
-  best_val_loss_ = state.best_val_loss;
-  stale_evaluations_ = state.stale_evaluations;
-  counted_evaluation_ = state.counted_evaluation;
-  earlier_tokens_ = state.tokens;
+  is_split_ = state_.micro_steps > 0;
 }
 
 Trainer::Result Trainer::train(TrainingObserver& observer) {
   std::optional<Record> record;
   if (writes()) {
     make_directories(run_.path());
-    record.emplace(run_, first_iteration_);
+    record.emplace(run_, state_.iteration);
   }
   Clock clock;
-  const auto gives_up = [&] { return options_.patience > 0 && stale_evaluations_ >= options_.patience; };
-  observer.on_iteration(first_iteration_);
-  for (std::int64_t iteration = first_iteration_; iteration <= options_.max_iters; ++iteration) {
+  const auto gives_up = [&] {
+    return options_.patience > 0 && state_.stale_evaluations >= options_.patience;
+  };
+  observer.on_iteration(state_.iteration);
+  for (std::int64_t iteration = state_.iteration; iteration <= options_.max_iters; ++iteration) {
     const bool last = iteration == options_.max_iters;
     // A resumed run that had given up ends with its evaluation.
     const bool evaluates = iteration % options_.eval_interval == 0 || last || gives_up();
@@ -236,7 +232,7 @@ Trainer::Result Trainer::train(TrainingObserver& observer) {
     if (stopped(observer)) return stop_at(iteration + 1, observer);
   }
   throw FieldError(Field{"max_iters"}, " ", options_.max_iters, ": the run is at iteration ",
-                   first_iteration_, " already");
+                   state_.iteration, " already");
 }
 
 // Each rank draws its own dropout. A checkpoint holds only rank 0's generators, so the other ranks seed
@@ -251,14 +247,14 @@ void Trainer::seed_rank(std::int64_t iteration) const {
 
 Trainer::Result Trainer::stop_at(std::int64_t iteration, TrainingObserver& observer) {
   checkpoint(iteration, observer);
-  return {.finished = false, .iterations = iteration, .best_val_loss = best_val_loss_};
+  return {.finished = false, .iterations = iteration, .best_val_loss = state_.best_val_loss};
 }
 
 Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& clock,
                                 TrainingObserver& observer) {
   // No batch follows: the last row has the loss of the last update's. A run without an update has none.
   Metrics end =
-      metrics(iteration, iteration > first_iteration_ ? last_loss() : last_evaluation_.train_loss, clock);
+      metrics(iteration, iteration > state_.iteration ? last_loss() : last_evaluation_.train_loss, clock);
   end.val_loss = last_evaluation_.val_loss;
   end.val_scores = last_evaluation_.val_scores;
   const Shards::Whole whole(updater_.shards());
@@ -271,7 +267,7 @@ Trainer::Result Trainer::finish(std::int64_t iteration, Record* record, Clock& c
   return {.finished = true,
           .early = iteration < options_.max_iters,
           .iterations = iteration,
-          .best_val_loss = best_val_loss_,
+          .best_val_loss = state_.best_val_loss,
           .final_val_loss = last_evaluation_.val_loss,
           .tokens = tokens_,
           .seconds = clock.all_seconds()};
@@ -299,7 +295,7 @@ void Trainer::evaluate(std::int64_t iteration, TrainingObserver& observer) {
   evaluate_weights(iteration, observer);
   const bool due = iteration == options_.max_iters ||
                    (iteration > 0 && (options_.always_save_checkpoint || last_evaluation_.best));
-  if (due && iteration != first_iteration_) checkpoint(iteration, observer);
+  if (due && iteration != state_.iteration) checkpoint(iteration, observer);
 }
 
 void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observer) {
@@ -323,16 +319,17 @@ void Trainer::evaluate_weights(std::int64_t iteration, TrainingObserver& observe
     throw FieldError("the validation loss before iteration ", iteration, " is ", val_loss,
                      "; what has been saved is whole (a lower ", Field{"learning_rate"}, " may help)");
   // Do not save untrained weights as the best.
-  const bool best = val_loss < best_val_loss_ && iteration > 0;
+  const bool best = val_loss < state_.best_val_loss && iteration > 0;
   last_evaluation_ = {iteration, train_loss, val_loss, val_scores, best};
   if (best) {
-    best_val_loss_ = val_loss;
+    state_.best_val_loss = val_loss;
     const Shards::Whole whole(updater_.shards());
     if (writes()) run_.write_best(save_model_);
   }
   // A resumed run repeats the evaluation of its checkpoint's iteration, which may already be counted.
-  if (iteration > counted_evaluation_) stale_evaluations_ = best ? 0 : stale_evaluations_ + 1;
-  counted_evaluation_ = std::max(counted_evaluation_, iteration);
+  if (iteration > state_.counted_evaluation)
+    state_.stale_evaluations = best ? 0 : state_.stale_evaluations + 1;
+  state_.counted_evaluation = std::max(state_.counted_evaluation, iteration);
   observer.on_evaluation(last_evaluation_);
 }
 
@@ -350,14 +347,13 @@ void Trainer::checkpoint(std::int64_t iteration, TrainingObserver& observer) {
     }
     updater_.save(directory, updater_.state(iteration));
     save_generators(directory, options_.updater.device);
-    write_trainer_state(directory, {.iteration = iteration,
-                                    .micro_steps = updater_.micro_steps(),
-                                    .micro_batches = options_.updater.accumulation * ranks,
-                                    .best_val_loss = best_val_loss_,
-                                    .stale_evaluations = stale_evaluations_,
-                                    .counted_evaluation = counted_evaluation_,
-                                    .tokens = all_tokens(),
-                                    .data_sha256 = options_.data_sha256});
+    TrainerState now = state_;
+    now.iteration = iteration;
+    now.micro_steps = updater_.micro_steps();
+    now.micro_batches = options_.updater.accumulation * ranks;
+    now.tokens = all_tokens();
+    now.data_sha256 = options_.data_sha256;
+    write_trainer_state(directory, now);
   });
   observer.on_checkpoint(run_.step_path(iteration));
 }

@@ -10,6 +10,7 @@
 ///     std::cout << trainer.train(quiet).final_val_loss << "\n";
 
 #include <functional>
+#include <limits>
 
 #include "apps/training/objective.h"
 #include "apps/training/optimizers/schedule.h"
@@ -111,7 +112,7 @@ class Trainer {
   bool writes() const { return options_.ranks == nullptr || options_.ranks->rank() == 0; }
   void seed_rank(std::int64_t iteration) const;
   bool stopped(TrainingObserver& observer) const;
-  std::int64_t all_tokens() const { return earlier_tokens_ < 0 ? -1 : earlier_tokens_ + tokens_; }
+  std::int64_t all_tokens() const { return state_.tokens < 0 ? -1 : state_.tokens + tokens_; }
   void evaluate(std::int64_t iteration, TrainingObserver& observer);
   void evaluate_weights(std::int64_t iteration, TrainingObserver& observer);
   void checkpoint(std::int64_t iteration, TrainingObserver& observer);
@@ -125,12 +126,11 @@ class Trainer {
   SaveModel save_model_;
   TrainerOptions options_;
   Updater updater_;
-  // Iteration 0 is not counted, because untrained weights are no baseline.
-  std::int64_t first_iteration_ = 0, stale_evaluations_ = 0, counted_evaluation_ = 0;
-  // Trained on: rank 0's times the ranks. Before this process's first update; negative: unknown.
-  std::int64_t tokens_ = 0, earlier_tokens_ = 0;
-  bool is_split_ = false;  // resumed inside of an update, whose figures begin there
-  double best_val_loss_;
+  // As the run began or was resumed, but for the evaluations, of which iteration 0 is not counted: untrained
+  // weights are no baseline.
+  TrainerState state_{.best_val_loss = std::numeric_limits<double>::infinity(), .tokens = 0};
+  std::int64_t tokens_ = 0;  // trained on by this process: rank 0's times the ranks
+  bool is_split_ = false;    // resumed inside of an update, whose figures begin there
   Evaluation last_evaluation_;
 };
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
+
+#include "data/base/sizes.h"
 
 namespace zoo {
 namespace {
@@ -19,8 +20,7 @@ double gained(std::span<const double> gains) {
 
 // Ranks from 1, equal values sharing their mean.
 std::vector<double> ranks_of(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = indices_below(values.size());
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   std::vector<double> ranks(values.size());
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {

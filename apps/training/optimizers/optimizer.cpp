@@ -17,6 +17,7 @@
 
 #include "apps/training/parallel/tensor_parts.h"
 #include "data/base/error.h"
+#include "data/base/sizes.h"
 #include "models/kernels/training/adamw.h"
 
 namespace zoo {
@@ -75,8 +76,7 @@ Optimizer::State& Optimizer::add_state(const std::string& name,
 // The largest first, each to the rank with the least state.
 void Optimizer::divide_parameters() {
   owners_.resize(parameters_.size());
-  std::vector<std::size_t> by_size(parameters_.size());
-  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::vector<std::size_t> by_size = indices_below(parameters_.size());
   std::ranges::stable_sort(by_size, std::greater<>(), [&](std::size_t i) { return parameter(i).numel(); });
   std::vector<std::int64_t> shares(static_cast<std::size_t>(ranks_->size()));
   for (const std::size_t i : by_size) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/zeros.h>
@@ -12,6 +11,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "data/base/field_error.h"
+#include "data/base/sizes.h"
 #include "models/layers/stack.h"
 
 namespace zoo {
@@ -93,8 +93,7 @@ void Shards::find_apart(const torch::nn::Module& module) {
 // As the module has them, but what all blocks of a stack read, such as T5's table of positions, before these:
 // its gradient comes after theirs.
 void Shards::find_order(const torch::nn::Module& module) {
-  order_.resize(weights_.size());
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  order_ = indices_below(weights_.size());
   for (const auto& part : module.modules(/*include_self=*/false)) {
     const auto* stack = part->as<TransformerStackImpl>();
     if (stack == nullptr) continue;

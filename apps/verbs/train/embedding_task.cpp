@@ -2,7 +2,6 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <numeric>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
+#include "data/base/sizes.h"
 #include "models/layers/recompute.h"
 
 namespace zoo {
@@ -152,8 +152,7 @@ class EmbeddingObjective final : public RowObjective<EmbeddingRow> {
   // Texts of similar length are computed together, since padding takes as long as text.
   at::Tensor vectors(const TextEmbedder& embedder, const std::vector<const Encoding*>& texts) const {
     const auto length = [&](std::int64_t i) { return texts[static_cast<std::size_t>(i)]->size(); };
-    std::vector<std::int64_t> order(texts.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<std::int64_t> order = indices_below<std::int64_t>(texts.size());
     std::ranges::stable_sort(order, {}, length);
     std::vector<at::Tensor> parts;
     for (auto begin = order.begin(); begin != order.end();) {

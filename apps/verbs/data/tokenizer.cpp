@@ -5,7 +5,6 @@
 #include <functional>
 #include <iostream>
 #include <limits>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "apps/verbs/verbs.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/lines.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {
@@ -111,18 +111,10 @@ int encode(const Arguments& arguments) {
   return 0;
 }
 
-// "3 1 2" as "[3,1,2]".
-std::string array_of_words(const std::string& line) {
-  std::istringstream words(line);
-  std::string array;
-  for (std::string word; words >> word;) array += (array.empty() ? "" : ",") + word;
-  return "[" + array + "]";
-}
-
 TokenIds parse_ids(const std::string& line) {
   // As `tzoo tokenizer encode` prints them: a JSON array, or numbers between spaces.
   const bool bare = line.find_first_not_of("0123456789 \t\r") == std::string::npos;
-  const nlohmann::json values = parse_json(bare ? array_of_words(line) : line);
+  const nlohmann::json values = parse_json(bare ? "[" + joined(split_words(line)) + "]" : line);
   const auto is_id = [](const nlohmann::json& value) {
     return value.is_number_integer() && value >= 0 && value <= std::numeric_limits<TokenId>::max();
   };

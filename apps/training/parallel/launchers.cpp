@@ -7,12 +7,12 @@
 #include <sstream>
 #include <thread>
 
-#include <c10/util/ScopeExit.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "data/base/descriptor.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
 #include "data/base/lines.h"
@@ -101,9 +101,8 @@ std::string connect_once(const std::string& host, std::uint16_t port, int type, 
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const int socket = ::socket(at->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const Descriptor socket(::socket(at->ai_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (socket < 0) continue;
-    const auto closes = c10::make_scope_exit([&] { ::close(socket); });
     if (::connect(socket, at->ai_addr, at->ai_addrlen) != 0) {
       if (errno != EINPROGRESS) continue;
       pollfd waits{.fd = socket, .events = POLLOUT, .revents = 0};

@@ -10,6 +10,7 @@
 #include "apps/demos/demo.h"
 #include "apps/plots/attention_maps.h"
 #include "data/base/error.h"
+#include "models/tasks/sentence_modules.h"
 #include "models/tasks/text_model.h"
 
 namespace zoo::demos::explore_embeddings {
@@ -27,10 +28,6 @@ struct Space {
   std::function<std::string(std::int64_t)> name;
   std::function<std::vector<std::int64_t>(const std::string&)> ids;
 };
-
-at::Tensor unit_rows(const at::Tensor& table) {
-  return table / table.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
-}
 
 // The first matrix with one row per token is the input embedding.
 at::Tensor embedding_of(const Model& model) {
@@ -63,20 +60,19 @@ Space imported(const ExploreFlags& flags) {
       throw UsageError("the word '", word, "' is not in the model's vocabulary");
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };
-  return {unit_rows(embedding_of(*model->model).slice(0, 0, known)), name, ids_of};
+  return {unit_vectors(embedding_of(*model->model).slice(0, 0, known)), name, ids_of};
 }
 
 Space learnt(const ExploreFlags& flags) {
   const WordPairs pairs = read_word_pairs(kTutorialPairs);
-  return {unit_rows(learn_word_vectors(pairs, {.seed = flags.demo.seed()})),
+  return {unit_vectors(learn_word_vectors(pairs, {.seed = flags.demo.seed()})),
           [ids = pairs.ids](std::int64_t id) { return ids.word(id); },
           [ids = pairs.ids](const std::string& word) { return std::vector<std::int64_t>{ids.id(word)}; }};
 }
 
 // The vector of several tokens is their mean.
 at::Tensor vector_of(const Space& space, const std::vector<std::int64_t>& ids) {
-  const at::Tensor mean = space.unit.index_select(0, at::tensor(ids)).mean(0);
-  return mean / mean.norm().clamp_min(1e-12);
+  return unit_vectors(space.unit.index_select(0, at::tensor(ids)).mean(0));
 }
 
 struct Neighbour {
@@ -118,7 +114,7 @@ void print_analogy(const Space& space, const ExploreFlags& flags) {
     const at::Tensor vector = vector_of(space, ids) * (i > 0 && parts[i - 1] == "-" ? -1.0 : 1.0);
     sum = sum.defined() ? sum + vector : vector;
   }
-  const auto found = nearest(space, sum / sum.norm().clamp_min(1e-12), used, flags.neighbours);
+  const auto found = nearest(space, unit_vectors(sum), used, flags.neighbours);
   print_paragraph(flags.analogy + " ≈ " + listed(space, found));
 }
 
@@ -156,7 +152,7 @@ Figure picture(const Space& space, const std::vector<std::string>& words,
 
 // Prints the table before training: the tutorial's experiment.
 void print_untrained(std::uint64_t seed) {
-  const at::Tensor unit = unit_rows(at::randn({1000, 64}, generator_of(seed)));
+  const at::Tensor unit = unit_vectors(at::randn({1000, 64}, generator_of(seed)));
   const auto cosine = [&](int a, int b) { return (unit[a] * unit[b]).sum().item<double>(); };
   std::cout << paragraph(
                    "Untrained, 1000 tokens in 64 dimensions: " +

@@ -23,9 +23,11 @@ std::vector<Example> encode_each(const std::vector<Record>& records, const std::
   return examples;
 }
 
-Example example_of(Encoding encoding) {
-  Example example{.input_ids = std::move(encoding.ids), .type_ids = std::move(encoding.type_ids)};
-  example.words = std::move(encoding.words);
+Example example_of(Encoding encoding, std::vector<std::int64_t> labels = {}) {
+  Example example{.input_ids = std::move(encoding.ids),
+                  .type_ids = std::move(encoding.type_ids),
+                  .words = std::move(encoding.words),
+                  .labels = std::move(labels)};
   example.words.resize(example.input_ids.size());
   // Where words are not known, or the text is a single one, each token is a word.
   if (std::ranges::none_of(example.words, [](std::int32_t word) { return word > 0; }))
@@ -264,9 +266,7 @@ std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences,
       if (encoding.offsets.size() != encoding.size())
         throw Error("this tokenizer does not say where its tokens stand, which labels of words need");
       std::vector<std::int64_t> of_tokens = labels_of_tokens(encoding, joined, numbers);
-      Example example = example_of(std::move(encoding));
-      example.labels = std::move(of_tokens);
-      return example;
+      return example_of(std::move(encoding), std::move(of_tokens));
     }));
   }
   return examples;
@@ -280,9 +280,7 @@ std::vector<Example> encode_questions(const std::vector<Question>& questions, co
     if (encoding.offsets.size() != encoding.size())
       throw Error("this tokenizer does not say where its tokens stand, which answers need");
     std::vector<std::int64_t> answer = answer_tokens(encoding, question.answer);
-    Example example = example_of(std::move(encoding));
-    example.labels = std::move(answer);
-    return example;
+    return example_of(std::move(encoding), std::move(answer));
   });
 }
 

@@ -5,7 +5,6 @@
 
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <torch/nn/modules/linear.h>
 
 #include "apps/training/parallel/tensor_parts.h"

@@ -2,7 +2,6 @@
 #include <array>
 #include <iostream>
 #include <numeric>
-#include <sstream>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>

@@ -114,8 +114,10 @@ TokenFile encode_part(const Tokenizer& tokenizer, const TextEncoder& encoder, st
 }
 
 TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder encoder,
+                      std::vector<std::shared_ptr<const void>> owners,
                       std::function<void(std::string_view)> check) {
-  encoder.encode = [owner = source.owner, encode = std::move(encoder.encode)](std::string_view text) {
+  owners.push_back(source.owner);
+  encoder.encode = [owners = std::move(owners), encode = std::move(encoder.encode)](std::string_view text) {
     return encode(text);
   };
   return {std::make_shared<const TextBlocks>(part, std::move(encoder), source.name, std::move(check)),

@@ -186,11 +186,8 @@ class DatasetReader {
     };
     const auto blocks = [&](std::string_view part) {
       const auto documents = std::make_shared<DocumentEncoder>(source_.text, source_.name, tokenizer, names_);
-      TextEncoder encoder = documents->encoder();
-      encoder.encode = [documents, tokenizer = data_.tokenizer,
-                        encode = encoder.encode](std::string_view text) { return encode(text); };
-      return text_blocks(source_, part, std::move(encoder),
-                         [documents](std::string_view text) { documents->check(text); });
+      return text_blocks(source_, part, documents->encoder(), {documents, data_.tokenizer},
+                         [&all = *documents](std::string_view text) { all.check(text); });
     };
     const bool divides = !validation_ && !evaluates_;
     const std::string_view text = source_.text;
@@ -217,13 +214,12 @@ class DatasetReader {
     const std::size_t end = held_out == 0 ? text.size() : tokenizer.division(text, text.size() - held_out);
     if (tokenizer.division(text, text.size() / 2) == text.size() || (held_out > 0 && end == text.size()))
       return false;
-    TextEncoder encoder = TextEncoder::of(tokenizer);
-    encoder.encode = [tokenizer = data_.tokenizer](std::string_view part) { return tokenizer->encode(part); };
     std::string lines;
     std::string_view val = validation_ ? validation_->text : text.substr(end);
     if (validation_ && validation_->is_table()) val = lines = lines_of_texts(records_of(*validation_));
-    data_.tokens = TokenDataset{text_blocks(source_, text.substr(0, end), std::move(encoder)),
-                                encode_file(tokenizer, val, val_name())};
+    data_.tokens =
+        TokenDataset{text_blocks(source_, text.substr(0, end), TextEncoder::of(tokenizer), {data_.tokenizer}),
+                     encode_file(tokenizer, val, val_name())};
     set_bytes(val.size());
     return true;
   }

@@ -131,9 +131,10 @@ inline constexpr std::size_t kLargeText = 64'000'000;
 TokenFile encode_part(const Tokenizer& tokenizer, const TextEncoder& encoder, std::string_view text,
                       const std::string& name);
 
-/// A part of a source that is encoded where blocks of it are drawn (TextBlocks). `encoder` and `check` keep
-/// what they need besides the source.
+/// A part of a source that is encoded where blocks of it are drawn (TextBlocks), which keep the owners of
+/// what `encoder` and `check` refer to.
 TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder encoder,
+                      std::vector<std::shared_ptr<const void>> owners,
                       std::function<void(std::string_view)> check = nullptr);
 
 /// Encodes a file's text; an error names the file.

@@ -95,6 +95,15 @@ std::vector<std::string> in_order(const std::set<std::string>& labels) {
   return sorted;
 }
 
+// Index of a label, which may be the number of a class without a name: "3" is LABEL_3.
+std::int64_t label_number(const std::string& label, const std::vector<std::string>& labels) {
+  for (const std::string& name : {label, "LABEL_" + label})
+    if (const auto found = std::ranges::find(labels, name); found != labels.end())
+      return found - labels.begin();
+  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
+              ")");
+}
+
 // How many labels of the examples are of each class.
 std::vector<double> label_counts(const std::vector<Example>& examples, std::size_t classes) {
   std::vector<double> counts(classes);
@@ -169,11 +178,11 @@ TokenIds encode_documents(std::span<const Record> records, const Tokenizer& toke
   return all;
 }
 
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists) {
+std::vector<std::string> labels_of(const std::vector<Record>& records, bool lists) {
   std::set<std::string> labels;
   for (const Record& record : records) {
     if (lists) labels.insert(record.list.begin(), record.list.end());
-    else labels.insert(record.fields[field]);
+    else labels.insert(record.fields[1]);
   }
   return in_order(labels);
 }
@@ -215,14 +224,6 @@ std::vector<double> balanced_weights(const std::vector<Example>& examples, std::
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   for (double& count : counts) count = all / (static_cast<double>(classes) * count);
   return counts;
-}
-
-std::int64_t label_number(const std::string& label, const std::vector<std::string>& labels) {
-  for (const std::string& name : {label, "LABEL_" + label})
-    if (const auto found = std::ranges::find(labels, name); found != labels.end())
-      return found - labels.begin();
-  throw Error("unknown label '", label, "'", did_you_mean(label, labels), " (there are: ", joined(labels),
-              ")");
 }
 
 std::vector<Example> encode_classes(const std::vector<Record>& records, const Tokenizer& tokenizer,

@@ -68,8 +68,8 @@ std::vector<Example> encode_classes(const std::vector<Record>& records, const To
                                     ProblemType problem, const std::vector<std::string>& labels,
                                     const std::string& name, EncodeLimits& limits);
 
-/// Sorted labels: the records' field, or their lists if `lists`.
-std::vector<std::string> labels_of(const std::vector<Record>& records, std::size_t field, bool lists = false);
+/// Sorted labels: of records of encode_classes(), with `lists` each of theirs.
+std::vector<std::string> labels_of(const std::vector<Record>& records, bool lists);
 std::vector<std::string> labels_of(const std::vector<TaggedSentence>& sentences);
 
 /// The labels of a classification: `given` by the user; else the head's `own`; else those `found` in the
@@ -88,10 +88,6 @@ void require_all_labels(const std::vector<Example>& examples, const std::vector<
 /// Class weights that balance rare and frequent classes: examples / (classes * examples of the class), as
 /// scikit-learn's "balanced".
 std::vector<double> balanced_weights(const std::vector<Example>& examples, std::size_t classes);
-
-/// Index of a label, which may be the number of a class without a name: "3" is LABEL_3. Throws Error naming
-/// the nearest label.
-std::int64_t label_number(const std::string& label, const std::vector<std::string>& labels);
 
 /// Words and their labels. The first token of each word gets its label, the other tokens -100.
 std::vector<Example> encode_tagged(const std::vector<TaggedSentence>& sentences, const Tokenizer& tokenizer,

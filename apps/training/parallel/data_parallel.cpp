@@ -128,6 +128,7 @@ std::shared_ptr<::gloo::transport::Device> device_of(const std::vector<std::stri
                                                      std::size_t rank) {
   if (const std::string name = environment("GLOO_SOCKET_IFNAME"); !name.empty())
     return c10d::ProcessGroupGloo::createDeviceForInterface(name.substr(0, name.find(',')));
+  const auto stays_in_host = [](const std::string& x) { return x.starts_with("127.") || x == "::1"; };
   std::string own = addresses[rank];
   for (const std::string& other : addresses)
     if (stays_in_host(own) && !stays_in_host(other)) own = address_towards(other);

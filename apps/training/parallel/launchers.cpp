@@ -204,8 +204,6 @@ bool answers(const std::string& host, std::uint16_t port, std::chrono::milliseco
   return false;
 }
 
-bool stays_in_host(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
-
 std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);

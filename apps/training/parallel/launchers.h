@@ -67,9 +67,6 @@ std::string address_towards(const std::string& host);
 /// Waits until something accepts connections at host:port; false after `timeout`.
 bool answers(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout);
 
-/// True for the addresses of a host in itself.
-bool stays_in_host(const std::string& address);
-
 std::string host_name();
 
 }  // namespace zoo

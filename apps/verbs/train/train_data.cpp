@@ -276,7 +276,7 @@ class DatasetReader {
   // A regression has one label without a name.
   void choose_class_labels(const std::vector<Record>& records) {
     if (data_.problem_type != ProblemType::kRegression)
-      return choose_labels(labels_of(records, 1, data_.problem_type == ProblemType::kMultiLabel));
+      return choose_labels(labels_of(records, data_.problem_type == ProblemType::kMultiLabel));
     if (!flags_.labels.empty()) throw UsageError("--labels: a regression has none");
     data_.label_names =
         known_.label_names.size() == 1 ? known_.label_names : std::vector<std::string>{"LABEL_0"};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/plots/figures.h"
@@ -35,6 +36,12 @@ struct HeadPattern {
   /// Of the queries whose token stood before: weight of its earlier places, and of the places right after
   /// these (induction heads: Olsson et al., 2022). NaN without such a query.
   double duplicate = 0, induction = 0;
+
+  /// All of these by name.
+  std::vector<std::pair<const char*, double>> numbers() const {
+    return {{"entropy", entropy}, {"itself", itself},       {"previous", previous},  {"next", next},
+            {"first", first},     {"duplicate", duplicate}, {"induction", induction}};
+  }
 };
 
 /// The pattern of a map with `keys` weights per row, without duplicate and induction, for which it has no

@@ -37,9 +37,8 @@ Json patterns_of(const AttentionMaps& maps) {
   Json patterns = Json::array();
   for (std::size_t layer = 0; layer < maps.layers; ++layer) {
     for (std::size_t head = 0; head < maps.heads; ++head) {
-      const HeadPattern p = pattern_of(maps, layer, head);
       Json row = Json::array();
-      for (const double value : {p.entropy, p.itself, p.previous, p.next, p.first, p.duplicate, p.induction})
+      for (const auto& [name, value] : pattern_of(maps, layer, head).numbers())
         row.push_back(std::isnan(value) ? Json() : Json(std::round(value * 1e4) / 1e4));
       patterns.push_back(std::move(row));
     }

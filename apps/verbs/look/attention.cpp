@@ -149,10 +149,10 @@ void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
   Table table({number("layer"), number("head"), number("entropy, bits"), number("itself"), number("previous"),
                number("next"), number("first token"), number("duplicate"), number("induction")});
   for (const auto [layer, head] : chosen(flags, maps)) {
-    const HeadPattern p = pattern_of(maps, layer, head);
-    table.row({std::to_string(layer), std::to_string(head), decimal(p.entropy, 3), decimal(p.itself, 3),
-               decimal(p.previous, 3), decimal(p.next, 3), decimal(p.first, 3), decimal(p.duplicate, 3),
-               decimal(p.induction, 3)});
+    std::vector<std::string> cells{std::to_string(layer), std::to_string(head)};
+    for (const auto& [name, value] : pattern_of(maps, layer, head).numbers())
+      cells.push_back(decimal(value, 3));
+    table.row(cells);
   }
   table.print(std::cout);
 }
@@ -175,20 +175,11 @@ Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
   Json json{{"name", maps.name},     {"queries", maps.queries}, {"keys", maps.keys},
             {"layers", maps.layers}, {"heads", maps.heads},     {"patterns", Json::array()}};
   for (const auto [layer, head] : chosen(flags, maps)) {
-    const HeadPattern p = pattern_of(maps, layer, head);
-    Json strongest = Json::array();
+    Json pattern{{"layer", layer}, {"head", head}};
+    for (const auto& [name, value] : pattern_of(maps, layer, head).numbers()) pattern[name] = rounded(value);
     for (std::size_t query = 0; query < maps.queries.size(); ++query)
-      strongest.push_back(maps.strongest_key(layer, head, query));
-    json["patterns"].push_back({{"layer", layer},
-                                {"head", head},
-                                {"entropy", rounded(p.entropy)},
-                                {"itself", rounded(p.itself)},
-                                {"previous", rounded(p.previous)},
-                                {"next", rounded(p.next)},
-                                {"first", rounded(p.first)},
-                                {"duplicate", rounded(p.duplicate)},
-                                {"induction", rounded(p.induction)},
-                                {"strongest_key", std::move(strongest)}});
+      pattern["strongest_key"].push_back(maps.strongest_key(layer, head, query));
+    json["patterns"].push_back(std::move(pattern));
   }
   return json;
 }

@@ -17,7 +17,6 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/version.h>
 
-#include "apps/training/parallel/group_ranks.h"
 #include "data/base/environment.h"
 #include "data/base/field_error.h"
 #include "data/corpora/sha256.h"

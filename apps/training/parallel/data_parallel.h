@@ -12,6 +12,10 @@
 #include "apps/training/parallel/rank_watch.h"
 #include "apps/training/parallel/ranks.h"
 
+namespace c10d {
+class ProcessGroup;
+}
+
 namespace zoo {
 
 /// Number format in which gradients travel: rounding to bfloat16 halves the bytes.
@@ -59,5 +63,10 @@ class ParallelSession {
   Launch launch_;
   std::unique_ptr<Group> group_;  // null for a single process
 };
+
+/// The processes of a c10d group, of which ranks_for() makes ranks. `watch` must outlive them.
+std::unique_ptr<Ranks> make_group_ranks(torch::nn::Module& module,
+                                        c10::intrusive_ptr<c10d::ProcessGroup> group, RankWatch& watch,
+                                        GradientWire wire);
 
 }  // namespace zoo

@@ -1,5 +1,3 @@
-#include "apps/training/parallel/group_ranks.h"
-
 #include <chrono>
 #include <exception>
 
@@ -10,6 +8,8 @@
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
+
+#include "apps/training/parallel/data_parallel.h"
 
 namespace zoo {
 namespace {

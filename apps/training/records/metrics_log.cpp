@@ -1,7 +1,6 @@
 #include "apps/training/records/metrics_log.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <sstream>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/training/parallel/launchers.h"
 #include "data/base/atomic_file.h"
 #include "data/base/crc32c.h"
 #include "data/base/error.h"
@@ -73,10 +73,8 @@ const std::filesystem::path& cut_before(const std::filesystem::path& path, std::
 
 std::filesystem::path new_name_in(const std::filesystem::path& directory) {
   make_directories(directory);
-  std::array<char, 256> host{"host"};
-  static_cast<void>(::gethostname(host.data(), host.size() - 1));
   return directory / ("events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time())) + "." +
-                      host.data() + "." + std::to_string(::getpid()));
+                      host_name() + "." + std::to_string(::getpid()));
 }
 
 }  // namespace

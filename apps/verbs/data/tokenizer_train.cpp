@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -55,16 +57,12 @@ Learnt of(std::shared_ptr<const Tokenizer> tokenizer) {
   return {tokenizer->vocab_size(), [tokenizer](const fs::path& directory) { tokenizer->save(directory); }};
 }
 
-void append(std::vector<std::string>& tokens, const std::vector<std::string>& more) {
-  tokens.insert(tokens.end(), more.begin(), more.end());
-}
-
 Learnt learn_byte_bpe(std::string_view text, const TrainOptions& options) {
   BpeTrainerOptions learning{.vocab_size = options.vocab_size,
                              .min_frequency = options.min_frequency,
                              .pattern = *split_pattern_named(options.pattern),
                              .on_progress = progress_bar()};
-  append(learning.special_tokens, options.special_tokens);
+  std::ranges::copy(options.special_tokens, std::back_inserter(learning.special_tokens));
   const LearntMerges learnt = train_bpe(text, learning);
   learning.on_progress = nullptr;
   return {static_cast<std::int64_t>(learnt.tokens.size()),
@@ -77,7 +75,7 @@ Learnt learn_wordpiece(std::string_view text, const TrainOptions& options) {
                                    .limit_alphabet = options.limit_alphabet,
                                    .normalizer = {.lowercase = options.lowercase},
                                    .on_progress = progress_bar()};
-  append(learning.special_tokens, options.special_tokens);
+  std::ranges::copy(options.special_tokens, std::back_inserter(learning.special_tokens));
   const std::vector<std::string> tokens = train_wordpiece(text, learning);
   learning.on_progress = nullptr;
   return {static_cast<std::int64_t>(tokens.size()),

@@ -85,14 +85,12 @@ std::set<std::string> folders_of(const fs::path& directory) {
 
 // Adds a file, or all files of a folder, by their paths from `root`.
 void add_files(const fs::path& root, const fs::path& path, std::map<std::string, std::string>& files) {
-  if (!fs::is_directory(path)) {
-    files[path.lexically_relative(root).string()] = read_model_file(path);
-    return;
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file())
-      files[entry.path().lexically_relative(root).string()] = read_model_file(entry.path());
-  }
+  const auto add = [&](const fs::path& file) {
+    files[file.lexically_relative(root).string()] = read_model_file(file);
+  };
+  if (!fs::is_directory(path)) return add(path);
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.is_regular_file()) add(entry.path());
 }
 
 // All keys of the source, since it has more than the zoo reads; of what the zoo writes, those that the source
@@ -195,14 +193,17 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
                         (kind == FileKind::kTemplate && format == SingleFile::kGguf);
     if (kind != FileKind::kGeneration && !has_it) names.insert(name);
   }
+  const auto add_keys = [&](const std::string& file, const std::vector<std::string>& keys) {
+    if (!keys.empty()) names.insert(file + " (" + joined(keys) + ")");
+  };
   if (format == SingleFile::kTorchScript && !source_.config.label_names.empty())
-    names.insert(kConfigFile + std::string(" (id2label)"));
+    add_keys(kConfigFile, {"id2label"});
   if (files_.contains(kGenerationFile)) {
     const nlohmann::json generation = parse_json(files_.at(kGenerationFile));
     std::vector<std::string> keys;
     for (const auto& [key, value] : generation.items())
       if (!kOfFile.contains(key) && !value.is_null() && value != false) keys.push_back(key);
-    if (!keys.empty()) names.insert(kGenerationFile + (" (" + joined(keys) + ")"));
+    add_keys(kGenerationFile, keys);
   }
   if (format == SingleFile::kGguf && files_.contains(kTokenizerSettings)) {
     // A tokenizer's lengths and sides have no names there.
@@ -214,7 +215,7 @@ std::vector<std::string> ModelFiles::left_out(SingleFile format) const {
     // Every reader of the file stops at the end of its table of positions.
     const double positions = source_.config.has_position_table() ? source_.config.max_length() : 1e9;
     if (most.is_number() && most.get<double>() < positions) keys.emplace_back("model_max_length");
-    if (!keys.empty()) names.insert(kTokenizerSettings + (" (" + joined(keys) + ")"));
+    add_keys(kTokenizerSettings, keys);
   }
   return {names.begin(), names.end()};
 }

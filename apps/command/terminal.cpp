@@ -59,7 +59,7 @@ int paragraph_width() {
 }
 
 std::string paragraph(const std::string& text) {
-  return standard_output_width() == 0 ? text : wrap(text, paragraph_width());
+  return (standard_output_width() == 0 ? text : wrap(text, paragraph_width())) + "\n";
 }
 
 bool standard_output_has_colours() { return allows_colours(STDOUT_FILENO); }

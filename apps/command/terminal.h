@@ -26,7 +26,8 @@ int standard_output_width();
 /// Columns for paragraphs on standard output: those of the terminal, 40 to 100; 100 for a pipe or file.
 int paragraph_width();
 
-/// The text wrapped for the terminal on standard output; unchanged for a pipe or file.
+/// The text wrapped for the terminal on standard output, for a pipe or file as it is; and the end of the
+/// line.
 std::string paragraph(const std::string& text);
 
 /// True if standard output is a terminal and allows colours (no-color.org).

@@ -49,7 +49,7 @@ void show(const DemoOptions& options, const std::string& name, const Figure& fig
   show_figure(figure, options.out_dir / name, options.format);
 }
 
-void print_paragraph(const std::string& text) { std::cout << "\n" << paragraph(text) << "\n"; }
+void print_paragraph(const std::string& text) { std::cout << "\n" << paragraph(text); }
 
 std::vector<std::string> split_list(const std::string& flag, const std::string& text) {
   std::vector<std::string> parts;

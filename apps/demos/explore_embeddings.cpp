@@ -158,7 +158,7 @@ void print_untrained(std::uint64_t seed) {
                    "Untrained, 1000 tokens in 64 dimensions: " +
                    format_text("cos(10, 11) = %.3f, cos(10, 100) = %.3f", cosine(10, 11), cosine(10, 100)) +
                    ": nobody is near anybody")
-            << "\n\n";
+            << "\n";
 }
 
 }  // namespace zoo::demos::explore_embeddings

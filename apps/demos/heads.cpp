@@ -167,7 +167,7 @@ void print_most(const at::Tensor& maps, const std::vector<std::string>& words) {
       const auto most = static_cast<std::size_t>(row.argmax().item<std::int64_t>());
       line += (i > 0 ? ", " : " ") + words[i] + " → " + words[most];
     }
-    std::cout << paragraph(line) << "\n";
+    std::cout << paragraph(line);
   }
 }
 

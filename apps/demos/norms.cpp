@@ -90,8 +90,7 @@ void zoo::demo_norms(const Arguments& arguments) {
           .push_back({std::to_string(depth) + " layers", numbers_of(at::arange(1, depth + 1)), norms});
     }
   }
-  std::cout << paragraph("Norm of the gradient of the feed-forward's second matrix, at initialisation")
-            << "\n";
+  std::cout << paragraph("Norm of the gradient of the feed-forward's second matrix, at initialisation");
   table.print(std::cout);
   print_paragraph(
       "Pre: x + f(norm(x)). Post: norm(x + f(x)) (Xiong et al., 2020). See the last layer: "

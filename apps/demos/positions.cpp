@@ -44,7 +44,7 @@ void print_order(const at::Generator& generator) {
              "differ by " +
              format_text("%.0e), and others with them (by %.1f)", difference(at::zeros_like(places)),
                          difference(places)))
-      << "\n\n";
+      << "\n";
 }
 
 void print_shift_property() {
@@ -59,8 +59,7 @@ void print_shift_property() {
               format_text("%.1e", (products.max() - products.min()).item<double>())});
   }
   std::cout << paragraph("Sinusoidal: one matrix M_k, the same for all " + std::to_string(kPositions) +
-                         " positions p, moves by k")
-            << "\n";
+                         " positions p, moves by k");
   rows.print(std::cout);
 }
 

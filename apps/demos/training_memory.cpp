@@ -129,11 +129,9 @@ void zoo::demo_training_memory(const Arguments& arguments) {
       human_bytes(16 * model->parameter_count()) + " with Adam. Times are the least of several, on " +
       threads_text() + ".");
   if (kernels::trains_bfloat16_in_float32())
-    std::cout
-        << paragraph(
-               "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
-               "here.")
-        << "\n";
+    std::cout << paragraph(
+        "This CPU has no products of bfloat16: tzoo computes in float32 instead, which is faster "
+        "here.");
   print_half(plain);
   show(options, "training-memory",
        grid("The same gradient in less memory", {bar_chart(memory), bar_chart(times)}, 2));

@@ -50,7 +50,7 @@ int list(const Arguments& arguments) {
     std::cout << json_text(json{{"corpora", corpora_list}, {"toy_sets", toys}}, 2) << "\n";
     return 0;
   }
-  std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)") << "\n";
+  std::cout << paragraph("Corpora ('tzoo data get NAME'; --dataset and --input take the name)");
   Table texts({{"  name"}, number("bytes"), {"text"}, {"where it comes from"}});
   for (const Corpus& corpus : corpora())
     texts.row({"  " + corpus.name, with_separators(static_cast<std::int64_t>(corpus.bytes)),

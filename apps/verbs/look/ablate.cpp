@@ -66,8 +66,7 @@ Json json_of(const TextModel& model, const Answers& answers, std::int64_t top_k)
 
 void print(const TextModel& model, const Answers& answers, std::int64_t top_k) {
   std::cout << paragraph("probabilities with everything on and with the ablations; divergence " +
-                         decimal(answers.divergence(), 4) + " bits")
-            << "\n";
+                         decimal(answers.divergence(), 4) + " bits");
   Table table({{"answer"}, number("on"), number("off"), number("change")});
   for (const std::int64_t id : answers.best(top_k)) {
     const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);

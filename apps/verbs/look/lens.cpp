@@ -43,8 +43,7 @@ void print(const AttributionTable& table) {
             << paragraph("logit of " + token_label(table.answer.name) + ":" + capped +
                          decimal(shares.logit, 3) + ", of which the embeddings give " +
                          decimal(shares.embeddings, 3) + ", the last biases " + decimal(shares.biases, 3) +
-                         ", and the layers:")
-            << "\n";
+                         ", and the layers:");
   const bool cross = shares.cross_attention.defined();
   std::vector<Table::Column> columns{number("layer"), number("attention")};
   if (cross) columns.push_back(number("cross-attention"));
@@ -164,8 +163,7 @@ void print_layers(const Lens& lens) {
   std::cout << "\n"
             << paragraph(
                    "position " + std::to_string(at) + ", " + token_label(lens.tokens[at]) +
-                   ": entropy and divergence from the last layer in bits, length of the residual stream")
-            << "\n";
+                   ": entropy and divergence from the last layer in bits, length of the residual stream");
   std::vector<Table::Column> columns{number("layer"), number("entropy"), number("divergence"),
                                      number("length")};
   if (lens.token) {

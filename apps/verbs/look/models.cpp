@@ -98,10 +98,9 @@ void print_families() {
   }
   std::cout << paragraph("Training: all. Packed weights: " + all_but(unpacked) +
                          ". TorchScript: " + all_but(unscripted) + ".")
-            << "\n\n"
+            << "\n"
             << paragraph("'tzoo models --all' lists " + std::to_string(models) +
-                         " models of known sizes, 'tzoo models NAME' shows one.")
-            << "\n";
+                         " models of known sizes, 'tzoo models NAME' shows one.");
 }
 
 void print_all() {

@@ -179,8 +179,7 @@ int run_patch(const Arguments& arguments) {
   const Figure figure = figure_of(values, texts, effects);
   if (!values.json) {
     std::cout << paragraph(measured(texts) + ": " + significant(effects.clean) + " with the clean text, " +
-                           significant(effects.corrupted) + " with the corrupted one")
-              << "\n";
+                           significant(effects.corrupted) + " with the corrupted one");
     show_figure(figure, {}, "terminal");
   }
   values.write("patch", json, figure);

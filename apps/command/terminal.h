@@ -26,8 +26,7 @@ int standard_output_width();
 /// Columns for paragraphs on standard output: those of the terminal, 40 to 100; 100 for a pipe or file.
 int paragraph_width();
 
-/// The text wrapped for the terminal on standard output, for a pipe or file as it is; and the end of the
-/// line.
+/// The text, wrapped for the terminal on standard output but not for a pipe or file, and a line end.
 std::string paragraph(const std::string& text);
 
 /// True if standard output is a terminal and allows colours (no-color.org).

@@ -184,24 +184,14 @@ Json summary_of(const AttentionFlags& flags, const AttentionMaps& maps) {
   return json;
 }
 
-Json weights_of(const AttentionMaps& maps) {
-  Json layers = Json::array();
-  for (std::size_t layer = 0; layer < maps.layers; ++layer) {
-    Json heads = Json::array();
-    for (std::size_t head = 0; head < maps.heads; ++head) {
-      Json rows = Json::array();
-      const auto map = maps.head(layer, head);
-      for (std::size_t begin = 0; begin < map.size(); begin += maps.keys.size()) {
-        Json row = Json::array();
-        for (const float weight : map.subspan(begin, maps.keys.size()))
-          row.push_back(rounded(static_cast<double>(weight)));
-        rows.push_back(std::move(row));
-      }
-      heads.push_back(std::move(rows));
-    }
-    layers.push_back(std::move(heads));
-  }
-  return layers;
+// Weights [sizes[0]][sizes[1]]… as lists of lists.
+Json nested(std::span<const float> weights, std::span<const std::size_t> sizes) {
+  if (sizes.empty()) return rounded(static_cast<double>(weights.front()));
+  Json list = Json::array();
+  const std::size_t part = weights.size() / sizes.front();
+  for (std::size_t i = 0; i < sizes.front(); ++i)
+    list.push_back(nested(weights.subspan(i * part, part), sizes.subspan(1)));
+  return list;
 }
 
 void write_json(const fs::path& path, const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
@@ -211,7 +201,8 @@ void write_json(const fs::path& path, const AttentionFlags& flags, const std::ve
   json["maps"] = Json::array();
   for (const AttentionMaps& maps : all) {
     Json entry = summary_of({}, maps);
-    entry["weights"] = weights_of(maps);
+    const std::size_t sizes[]{maps.layers, maps.heads, maps.queries.size(), maps.keys.size()};
+    entry["weights"] = nested(maps.weights, sizes);
     json["maps"].push_back(std::move(entry));
   }
   write_file(path, json_text(json) + "\n");

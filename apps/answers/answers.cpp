@@ -101,11 +101,19 @@ std::string signed_decimal(const at::Tensor& value, int digits) {
 
 std::string significant(double value) { return format_text("%.6g", value); }
 
+std::vector<double> numbers_of(const at::Tensor& values) {
+  const at::Tensor numbers = values.detach().cpu().to(at::kDouble).contiguous();
+  return {numbers.const_data_ptr<double>(), numbers.const_data_ptr<double>() + numbers.numel()};
+}
+
+std::vector<std::vector<double>> matrix_of(const at::Tensor& values) {
+  std::vector<std::vector<double>> rows;
+  for (std::int64_t i = 0; i < values.size(0); ++i) rows.push_back(numbers_of(values[i]));
+  return rows;
+}
+
 nlohmann::ordered_json json_numbers(const at::Tensor& values) {
-  if (values.dim() == 1) {
-    const at::Tensor row = values.cpu().to(at::kDouble).contiguous();
-    return std::vector<double>(row.const_data_ptr<double>(), row.const_data_ptr<double>() + row.numel());
-  }
+  if (values.dim() == 1) return numbers_of(values);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (std::int64_t i = 0; i < values.size(0); ++i) rows.push_back(json_numbers(values[i]));
   return rows;

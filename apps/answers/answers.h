@@ -46,6 +46,10 @@ std::string signed_decimal(const at::Tensor& value, int digits);
 /// The value with six significant digits.
 std::string significant(double value);
 
+/// Numbers of a tensor, and those of its rows.
+std::vector<double> numbers_of(const at::Tensor& values);
+std::vector<std::vector<double>> matrix_of(const at::Tensor& values);
+
 /// Numbers of a tensor [N] or rows of one [N, M] as JSON.
 nlohmann::ordered_json json_numbers(const at::Tensor& values);
 

@@ -168,18 +168,6 @@ HeatMap weights_map(const std::string& title, const at::Tensor& weights,
           .high = 1};
 }
 
-std::vector<double> numbers_of(const at::Tensor& tensor) {
-  const at::Tensor numbers = tensor.detach().to(at::kDouble).contiguous();
-  const double* begin = numbers.const_data_ptr<double>();
-  return {begin, begin + numbers.numel()};
-}
-
-std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor) {
-  std::vector<std::vector<double>> rows;
-  for (std::int64_t i = 0; i < tensor.size(0); ++i) rows.push_back(numbers_of(tensor.select(0, i)));
-  return rows;
-}
-
 WordPairs read_word_pairs(const std::string& text) {
   std::vector<Phrase> pairs;
   for (const std::string& pair : split_list("pairs", text)) {

@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include "apps/answers/answers.h"
 #include "apps/command/arguments.h"
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
@@ -98,10 +99,6 @@ std::vector<std::string> cells(const std::string& name, const std::vector<double
 /// Weights [queries, keys] from 0 to 1, between words or, without, between positions.
 HeatMap weights_map(const std::string& title, const at::Tensor& weights,
                     const std::vector<std::string>& words = {});
-
-/// A tensor [rows, columns] as nested numbers, one [n] as numbers.
-std::vector<std::vector<double>> matrix_of(const at::Tensor& tensor);
-std::vector<double> numbers_of(const at::Tensor& tensor);
 
 /// `tzoo demo`: runs one demo, or all.
 int run_demo(const Arguments& arguments);

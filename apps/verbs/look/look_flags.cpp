@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "apps/answers/answers.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "data/base/atomic_file.h"
@@ -53,12 +54,8 @@ void LookFlags::write(const std::string& name, const std::string& json,
 
 Figure layers_figure(HeatMap map, const at::Tensor& numbers, double least) {
   const std::int64_t columns = numbers.size(1);
-  for (std::int64_t layer = 0; layer < numbers.size(0); ++layer) {
-    map.rows.push_back(std::to_string(layer));
-    auto& cells = map.cells.emplace_back();
-    for (std::int64_t column = 0; column < columns; ++column)
-      cells.push_back(numbers[layer][column].item<double>());
-  }
+  map.cells = matrix_of(numbers);
+  for (std::int64_t layer = 0; layer < numbers.size(0); ++layer) map.rows.push_back(std::to_string(layer));
   for (std::int64_t i = std::ssize(map.columns); i < columns; ++i) map.columns.push_back(std::to_string(i));
   map.high = std::max(least, numbers.abs().max().item<double>());
   map.low = -map.high;

@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "apps/answers/answers.h"
 #include "apps/training/metrics/ranking_metrics.h"
 #include "data/base/error.h"
 #include "models/tasks/sentence_modules.h"
@@ -15,11 +16,6 @@ namespace {
 
 // Below it all ranks are the same to the figures.
 constexpr std::int64_t kLastRank = 11;
-
-std::vector<double> doubles_of(const at::Tensor& x) {
-  const at::Tensor values = x.to(at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
-}
 
 }  // namespace
 
@@ -57,7 +53,7 @@ std::vector<Score> EmbeddingFigures::scores_of_pairs(const Batches& batches) con
     wanted.push_back(batch.scores);
     found.push_back(similarities(batch.anchors.unsqueeze(1), batch.documents.unsqueeze(1)).flatten());
   }
-  return {{"spearman", spearman(doubles_of(at::cat(wanted)), doubles_of(at::cat(found)))}};
+  return {{"spearman", spearman(numbers_of(at::cat(wanted)), numbers_of(at::cat(found)))}};
 }
 
 std::vector<Score> EmbeddingFigures::scores_of_labels(const Batches& batches) const {
@@ -100,7 +96,7 @@ std::vector<Score> EmbeddingFigures::scores_of_ranks(const Batches& batches) con
     // Before the positive rank documents of other texts: the same one may be the positive of several rows.
     const at::Tensor others = texts.ne(texts.slice(0, before, before + rows).unsqueeze(1));
     const at::Tensor ranks = scores.ge(scores.gather(1, right)).logical_and(others).sum(1) + 1;
-    for (const double rank : doubles_of(ranks.clamp_max(kLastRank)))
+    for (const double rank : numbers_of(ranks.clamp_max(kLastRank)))
       gains.emplace_back(static_cast<std::size_t>(rank)).back() = 1;
   }
   return mean_figures(gains);

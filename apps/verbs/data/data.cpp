@@ -24,12 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string with_visible_tabs(const std::string& text) {
-  std::string visible;
-  for (const char c : text) visible += c == '\t' ? std::string(" | ") : std::string(1, c);
-  return visible;
-}
-
 int list(const Arguments& arguments) {
   bool as_json = false;
   Flags flags(arguments.command, "Lists the corpora and the toy sets.");
@@ -58,8 +52,11 @@ int list(const Arguments& arguments) {
   texts.print(std::cout);
   std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
   Table toys({{"  name"}, {"lines"}, {"for example"}});
-  for (const ToySet& set : toy_sets())
-    toys.row({"  " + set.name, set.description, with_visible_tabs(set.example)});
+  for (const ToySet& set : toy_sets()) {
+    const std::vector<std::string_view> parts = split_tabs(set.example);
+    toys.row({"  " + set.name, set.description,
+              joined(std::vector<std::string>(parts.begin(), parts.end()), " | ")});
+  }
   toys.print(std::cout);
   return 0;
 }

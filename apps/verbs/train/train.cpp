@@ -7,7 +7,6 @@
 #include "apps/command/output.h"
 #include "apps/command/visible_text.h"
 #include "apps/training/mixed_precision.h"
-#include "apps/training/stop_signal.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_parts.h"
 #include "apps/verbs/verbs.h"
@@ -194,12 +193,6 @@ std::int64_t activation_bytes(const TrainFlags& flags, const TransformerConfig& 
   const double bytes = 4 * (layers + tables * tokens * number(config.vocab_size));
   return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
 }
-
-// Observer for ranks other than 0: prints nothing, stops on a signal.
-class SilentObserver : public TrainingObserver {
- public:
-  bool stop() override { return StopSignal::received() != 0; }
-};
 
 int train_with(Trainer& trainer, const Model& model, const TrainerOptions& options, const RunDirectory& run,
                const TrainFlags& flags, std::optional<std::int64_t> resumed, TextSamples samples) {

@@ -13,6 +13,7 @@
 #include "apps/training/lora.h"
 #include "apps/training/model_objective.h"
 #include "apps/training/parallel/data_parallel.h"
+#include "apps/training/stop_signal.h"
 #include "apps/training/trainer.h"
 #include "apps/training/updater.h"
 #include "apps/verbs/train/train_data.h"
@@ -142,9 +143,15 @@ struct TextSamples {
   std::function<std::string()> text;
 };
 
+/// Ctrl-C, SIGTERM and SIGHUP end the training (see StopSignal); prints nothing, as ranks other than 0.
+class SilentObserver : public TrainingObserver {
+ public:
+  bool stop() override { return StopSignal::received() != 0; }
+};
+
 /// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
-/// evaluation. Ctrl-C, SIGTERM and SIGHUP end the training (see StopSignal).
-class TrainingReporter : public TrainingObserver {
+/// evaluation.
+class TrainingReporter : public SilentObserver {
  public:
   TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,
                    TextSamples samples);
@@ -154,7 +161,6 @@ class TrainingReporter : public TrainingObserver {
   void on_metrics(const Metrics& metrics) override;
   void on_evaluation(const Evaluation& evaluation) override;
   void on_checkpoint(const std::filesystem::path& path) override;
-  bool stop() override;
 
   void clear() { progress_.clear(); }
 

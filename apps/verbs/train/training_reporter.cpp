@@ -5,7 +5,6 @@
 #include "apps/command/arguments.h"
 #include "apps/command/output.h"
 #include "apps/plots/figures.h"
-#include "apps/training/stop_signal.h"
 #include "apps/verbs/train/train_parts.h"
 #include "models/generation/generate.h"
 #include "tokenizer/text/utf8.h"
@@ -75,8 +74,6 @@ void TrainingReporter::on_evaluation(const Evaluation& e) {
 void TrainingReporter::on_checkpoint(const std::filesystem::path& path) {
   if (!progress_.on_terminal()) progress_.print("saving checkpoint to " + path.string());
 }
-
-bool TrainingReporter::stop() { return StopSignal::received() != 0; }
 
 void TrainingReporter::draw() {
   if (!can_draw_) return;

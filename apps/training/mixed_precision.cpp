@@ -14,10 +14,6 @@ GradScaler::GradScaler(const Options& options, c10::Device device) : options_(op
   found_inf_ = at::zeros({}, floats);
 }
 
-at::Tensor GradScaler::scaled(const at::Tensor& loss) const { return loss * scale_; }
-
-double GradScaler::scale() const { return scale_.item<double>(); }
-
 bool GradScaler::unscale(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   found_inf_.zero_();

@@ -68,7 +68,7 @@ class GradScaler {
 
   GradScaler(const Options& options, c10::Device device);
 
-  at::Tensor scaled(const at::Tensor& loss) const;
+  at::Tensor scaled(const at::Tensor& loss) const { return loss.mul(scale_); }
 
   /// Divides the gradients by the scale, in place. False if one is not finite: skip the update.
   bool unscale(const std::vector<at::Tensor>& gradients);
@@ -76,7 +76,7 @@ class GradScaler {
   /// Call once per update, after unscale().
   void adjust();
 
-  double scale() const;
+  double scale() const { return scale_.item<double>(); }
 
   /// "scaler.scale" and "scaler.growth_tracker".
   NamedTensors state() const;

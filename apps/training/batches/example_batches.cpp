@@ -94,14 +94,6 @@ std::vector<std::int64_t> ExampleOrder::training(std::int64_t micro_step) {
   return {first, first + plan_.batch_size};
 }
 
-const std::vector<std::int64_t>& ExampleOrder::evaluation(Split split, std::int64_t index) const {
-  return evaluation_[static_cast<std::size_t>(split)].at(static_cast<std::size_t>(index));
-}
-
-std::int64_t ExampleOrder::evaluation_batches(Split split) const {
-  return static_cast<std::int64_t>(evaluation_[static_cast<std::size_t>(split)].size());
-}
-
 ExampleBatches::ExampleBatches(Examples examples, const CollateOptions& options, const BatchPlan& plan,
                                std::uint64_t seed, c10::Device device)
     : examples_(std::move(examples)),

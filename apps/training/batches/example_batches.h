@@ -58,8 +58,12 @@ class ExampleOrder {
                const Options& options);
 
   std::vector<std::int64_t> training(std::int64_t micro_step);
-  const std::vector<std::int64_t>& evaluation(Split split, std::int64_t index) const;
-  std::int64_t evaluation_batches(Split split) const;
+  const std::vector<std::int64_t>& evaluation(Split split, std::int64_t index) const {
+    return evaluation_[static_cast<std::size_t>(split)].at(static_cast<std::size_t>(index));
+  }
+  std::int64_t evaluation_batches(Split split) const {
+    return std::ssize(evaluation_[static_cast<std::size_t>(split)]);
+  }
 
  private:
   BatchPlan plan_;

@@ -61,14 +61,6 @@ PackedBatches::PackedBatches(Packed train, Packed val, std::int64_t block_size, 
       order_(std::vector<std::int64_t>(splits_[0].rows.size(), 1),
              std::vector<std::int64_t>(splits_[1].rows.size(), 1), {plan, seed, /*by_length=*/false}) {}
 
-ModelBatch PackedBatches::training(std::int64_t micro_step) {
-  return batch(splits_[0], order_.training(micro_step));
-}
-
-ModelBatch PackedBatches::evaluation(Split split, std::int64_t index) {
-  return batch(splits_[static_cast<std::size_t>(split)], order_.evaluation(split, index));
-}
-
 ModelBatch PackedBatches::batch(const Packed& split, std::span<const std::int64_t> rows) const {
   const auto count = std::ssize(rows);
   const at::Tensor ids = at::zeros({count, block_size_}, at::kLong);

@@ -22,8 +22,12 @@ class PackedBatches final : public Batches {
   PackedBatches(Examples examples, std::int64_t block_size, const BatchPlan& plan, std::uint64_t seed,
                 c10::Device device);
 
-  ModelBatch training(std::int64_t micro_step) override;
-  ModelBatch evaluation(Split split, std::int64_t index) override;
+  ModelBatch training(std::int64_t micro_step) override {
+    return batch(splits_[0], order_.training(micro_step));
+  }
+  ModelBatch evaluation(Split split, std::int64_t index) override {
+    return batch(splits_[static_cast<std::size_t>(split)], order_.evaluation(split, index));
+  }
   std::int64_t evaluation_batches(Split split) const override { return order_.evaluation_batches(split); }
 
  private:

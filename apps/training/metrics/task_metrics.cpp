@@ -222,8 +222,6 @@ Counts grams_of(const std::vector<std::string>& words, std::size_t length) {
 
 }  // namespace
 
-const std::string& name_of(Task task) { return kTaskNames[static_cast<std::size_t>(task)]; }
-
 std::unique_ptr<Metric> make_metric(Task task, const std::vector<std::string>& label_names,
                                     double bytes_per_token, ProblemType problem) {
   switch (task) {

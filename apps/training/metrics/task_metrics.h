@@ -44,7 +44,7 @@ inline const std::vector<std::string> kTaskNames{"lm",
                                                  "embedding",
                                                  "ranking",
                                                  "preference"};
-const std::string& name_of(Task task);
+inline const std::string& name_of(Task task) { return kTaskNames[static_cast<std::size_t>(task)]; }
 
 /// Accumulates metrics over the batches of an evaluation.
 class Metric {

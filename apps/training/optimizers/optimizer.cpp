@@ -137,10 +137,6 @@ at::Tensor Optimizer::gradient(std::size_t i, const Update& update) const {
   return update.divisor.defined() ? parameter(i).grad() / update.divisor : parameter(i).grad();
 }
 
-void Optimizer::zero_grad() {
-  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
-}
-
 NamedTensors Optimizer::spike_state() const {
   if (!options_.skip_spikes) return {};
   return {{"usual_norm", usual_norm_}, {"norms", norms_}, {"skipped", skipped_}};

@@ -73,7 +73,9 @@ class Optimizer {
   void divide_gradients(std::vector<bool> apart) { apart_ = std::move(apart); }
 
   /// Drops the gradients; the next backward pass creates new ones instead of adding to them.
-  void zero_grad();
+  void zero_grad() {
+    for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+  }
 
   /// Global gradient norm before clipping, a tensor so that nothing waits for it; undefined before step().
   const at::Tensor& gradient_norm() const { return norm_; }

@@ -32,8 +32,4 @@ double Schedule::at(std::int64_t iteration) const {
   return lowest + left * (peak - lowest);
 }
 
-double Schedule::weight_decay_share(std::int64_t iteration) const {
-  return Schedule{.kind = weight_decay, .peak = 1, .floor = 0, .decay_iters = decay_iters}.at(iteration);
-}
-
 }  // namespace zoo

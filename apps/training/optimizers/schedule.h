@@ -42,7 +42,9 @@ struct Schedule {
   ScheduleKind weight_decay = ScheduleKind::kConstant;  // constant, linear or cosine
 
   /// Share of the weight decay: 1, or from 1 in a straight line or half a cosine to 0 at decay_iters.
-  double weight_decay_share(std::int64_t iteration) const;
+  double weight_decay_share(std::int64_t iteration) const {
+    return Schedule{.kind = weight_decay, .peak = 1, .floor = 0, .decay_iters = decay_iters}.at(iteration);
+  }
 
   /// As in nanoGPT: iteration i of the warm-up has peak * (i + 1) / (warmup_iters + 1).
   double at(std::int64_t iteration) const;

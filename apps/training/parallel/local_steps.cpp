@@ -40,8 +40,4 @@ NamedTensors LocalSteps::state(std::int64_t done) const {
   return state;
 }
 
-void LocalSteps::load_state(const SafetensorsFile& file, std::int64_t done) const {
-  load_tensors(file, state(done));  // of the same memory
-}
-
 }  // namespace zoo

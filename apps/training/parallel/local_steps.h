@@ -42,7 +42,7 @@ class LocalSteps {
   /// own weights as "local.NAME".
   NamedTensors state(std::int64_t done) const;
   /// Throws Error naming the file and a tensor that is missing or has another shape.
-  void load_state(const SafetensorsFile& file, std::int64_t done) const;
+  void load_state(const SafetensorsFile& file, std::int64_t done) const { load_tensors(file, state(done)); }
 
  private:
   bool in_round(std::int64_t done) const { return done % options_.steps != 0; }

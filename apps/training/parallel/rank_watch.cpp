@@ -28,8 +28,6 @@ RankEnd end_of(c10d::Store& store) {
 
 }  // namespace
 
-std::string store_prefix(const std::string& attempt) { return "tzoo" + attempt; }
-
 void set_end(c10d::Store& store, const RankEnd& end) {
   store.compareSet(kEnd, std::string(), std::to_string(end.status) + ' ' + end.message);
 }
@@ -51,10 +49,6 @@ RankWatch::~RankWatch() {
     wait_for_others(kFinished, limit_);
   } catch (const std::exception&) {  // the store has gone: the others have finished, too
   }
-}
-
-std::string RankWatch::rank_and_host(std::int64_t rank) const {
-  return "rank " + std::to_string(rank) + " on " + options_.hosts[static_cast<std::size_t>(rank)];
 }
 
 // Waits for a round; true if the watch ends.

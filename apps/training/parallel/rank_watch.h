@@ -51,7 +51,9 @@ class RankWatch {
   /// Waits until all ranks have called it: none ends while rank 0 still writes.
   void wait_for_all();
 
-  std::string rank_and_host(std::int64_t rank) const;
+  std::string rank_and_host(std::int64_t rank) const {
+    return "rank " + std::to_string(rank) + " on " + options_.hosts[static_cast<std::size_t>(rank)];
+  }
 
  private:
   struct Seen {
@@ -78,7 +80,7 @@ class RankWatch {
 };
 
 /// Prefix of the store's keys; a launcher that starts a training again may keep its store.
-std::string store_prefix(const std::string& attempt);
+inline std::string store_prefix(const std::string& attempt) { return "tzoo" + attempt; }
 
 /// Tells all ranks to end so, unless they have been told.
 void set_end(c10d::Store& store, const RankEnd& end);

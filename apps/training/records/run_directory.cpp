@@ -39,8 +39,6 @@ std::vector<std::pair<const char*, at::Generator>> default_generators(c10::Devic
 
 }  // namespace
 
-RunDirectory::RunDirectory(fs::path path, std::int64_t keep) : path_(std::move(path)), keep_(keep) {}
-
 fs::path RunDirectory::step_path(std::int64_t iteration) const {
   std::string digits = std::to_string(iteration);
   if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
@@ -58,10 +56,6 @@ std::vector<std::int64_t> RunDirectory::steps() const {
   }
   std::sort(found.begin(), found.end());
   return found;
-}
-
-bool RunDirectory::holds_run() const {
-  return !steps().empty() || fs::exists(path_ / "final") || fs::exists(path_ / "best");
 }
 
 std::string RunDirectory::foreign_part() const {
@@ -115,10 +109,6 @@ void RunDirectory::write(const fs::path& target, const Fill& fill) {
   AtomicDirectory directory(target);
   fill(directory.path());
   directory.commit();
-}
-
-std::string optimizer_file(std::int64_t rank) {
-  return rank == 0 ? kOptimizerFile : "optimizer-" + std::to_string(rank) + ".safetensors";
 }
 
 TrainerState read_trainer_state(const std::filesystem::path& directory) {

@@ -27,7 +27,7 @@ inline constexpr const char* kReferenceFile = "reference.safetensors";
 class RunDirectory {
  public:
   /// Keeps the newest `keep` step checkpoints; 0 keeps all.
-  RunDirectory(std::filesystem::path path, std::int64_t keep);
+  RunDirectory(std::filesystem::path path, std::int64_t keep) : path_(std::move(path)), keep_(keep) {}
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path metrics_path() const { return path_ / "metrics.jsonl"; }
@@ -38,7 +38,7 @@ class RunDirectory {
   std::vector<std::int64_t> steps() const;
 
   /// True if there are models of an earlier run.
-  bool holds_run() const;
+  bool holds_run() const { return !steps().empty() || exists(path_ / "final") || exists(path_ / "best"); }
 
   /// What has the name of a part of a run though no run has begun here; empty: nothing.
   std::string foreign_part() const;
@@ -68,7 +68,9 @@ class RunDirectory {
 inline constexpr const char* kTrainerStateFile = "trainer_state.json";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 /// Of a rank with an optimizer of its own: kOptimizerFile of rank 0, then "optimizer-1.safetensors", …
-std::string optimizer_file(std::int64_t rank);
+inline std::string optimizer_file(std::int64_t rank) {
+  return rank == 0 ? kOptimizerFile : "optimizer-" + std::to_string(rank) + ".safetensors";
+}
 inline constexpr const char* kAverageFile = "average.safetensors";
 inline constexpr const char* kGradientsFile = "gradients.safetensors";
 inline constexpr const char* kGeneratorsFile = "rng.safetensors";

@@ -155,8 +155,6 @@ double read_rate(std::size_t bytes) {
   return static_cast<double>(count) / seconds;
 }
 
-double memory_bandwidth() { return read_rate(std::size_t{512} << 20); }
-
 double product_rate(WeightType type) {
   if (type == WeightType::kFloat32) return arithmetic_rate();
   return std::max(packed_product_rate(type), library_product_rate(type));

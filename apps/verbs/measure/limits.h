@@ -26,7 +26,7 @@ Processor this_processor();
 double read_rate(std::size_t bytes);
 
 /// The same for 512 MB, which no cache holds.
-double memory_bandwidth();
+inline double memory_bandwidth() { return read_rate(std::size_t{512} << 20); }
 
 /// Operations (a multiplication and an addition are two) per second of all threads that limit products with
 /// weights of this type. kFloat32: those of the multiply-add units with numbers in registers, which no work

@@ -213,8 +213,6 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
 
 }  // namespace
 
-bool has_reference(const TrainFlags& flags) { return flags.preference.loss != PreferenceLoss::kOrpo; }
-
 NamedTensors read_reference(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   file.verify();

@@ -14,7 +14,7 @@
 namespace zoo {
 
 /// False for a loss without a reference model.
-bool has_reference(const TrainFlags& flags);
+inline bool has_reference(const TrainFlags& flags) { return flags.preference.loss != PreferenceLoss::kOrpo; }
 
 /// Throws Error naming the file if it is damaged.
 NamedTensors read_reference(const std::filesystem::path& file);

@@ -45,10 +45,6 @@ std::int64_t quick_updates() {
   return kQuickUpdates;
 }
 
-void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
-  show_figure(figure, options.out_dir / name, options.format);
-}
-
 void print_paragraph(const std::string& text) { std::cout << "\n" << paragraph(text); }
 
 std::vector<std::string> split_list(const std::string& flag, const std::string& text) {

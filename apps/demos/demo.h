@@ -38,7 +38,9 @@ void note_updates(std::int64_t updates);
 std::int64_t quick_updates();
 
 /// Draws the figure as NAME in out_dir, as show_figure does.
-void show(const DemoOptions& options, const std::string& name, const Figure& figure);
+inline void show(const DemoOptions& options, const std::string& name, const Figure& figure) {
+  show_figure(figure, options.out_dir / name, options.format);
+}
 
 /// Prints an empty line and a paragraph (apps/command/terminal.h).
 void print_paragraph(const std::string& text);

@@ -66,10 +66,6 @@ std::string colour(std::size_t group) { return std::string(kColours[group % kCol
 
 std::string number_text(double value) { return std::isfinite(value) ? format_text("%.9g", value) : "NaN"; }
 
-std::string data_block(const std::string& name, const std::string& lines) {
-  return "$" + name + " << END_OF_DATA\n" + lines + "END_OF_DATA\n";
-}
-
 std::string frame(const Axes& axes) {
   std::string script =
       "set border 3 lc rgb '#808080'\nset tics nomirror out scale 0.6 textcolor rgb '#303030'\n";
@@ -93,10 +89,6 @@ std::string tics(const std::string& axis, const std::vector<std::string>& labels
   for (std::size_t i = 0; i < labels.size(); ++i)
     script += (i > 0 ? ", " : "(") + gnuplot_quote(as_format(labels[i])) + " " + std::to_string(i);
   return script + ")\n";
-}
-
-std::string range(const std::string& axis, double low, double high) {
-  return "set " + axis + "range [" + number_text(low) + ":" + number_text(high) + "]\n";
 }
 
 std::string number_tics(const std::string& axis, const std::vector<double>& numbers) {

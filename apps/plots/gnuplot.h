@@ -27,7 +27,9 @@ std::string colour(std::size_t group);
 
 std::string number_text(double value);
 
-std::string data_block(const std::string& name, const std::string& lines);
+inline std::string data_block(const std::string& name, const std::string& lines) {
+  return "$" + name + " << END_OF_DATA\n" + lines + "END_OF_DATA\n";
+}
 
 /// Border, title and labels of the axes.
 std::string frame(const Axes& axes);
@@ -38,6 +40,8 @@ std::string tics(const std::string& axis, const std::vector<std::string>& labels
 /// A tic at each number, which is its label.
 std::string number_tics(const std::string& axis, const std::vector<double>& numbers);
 
-std::string range(const std::string& axis, double low, double high);
+inline std::string range(const std::string& axis, double low, double high) {
+  return "set " + axis + "range [" + number_text(low) + ":" + number_text(high) + "]\n";
+}
 
 }  // namespace zoo

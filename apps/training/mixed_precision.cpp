@@ -28,12 +28,4 @@ void GradScaler::adjust() {
                          options_.growth_interval);
 }
 
-NamedTensors GradScaler::state() const {
-  return {{"scaler.scale", scale_}, {"scaler.growth_tracker", growth_tracker_}};
-}
-
-void GradScaler::load_state(const SafetensorsFile& file) {
-  for (auto& [name, tensor] : state()) tensor.copy_(file.tensor(name));
-}
-
 }  // namespace zoo

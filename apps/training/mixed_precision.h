@@ -79,9 +79,13 @@ class GradScaler {
   double scale() const { return scale_.item<double>(); }
 
   /// "scaler.scale" and "scaler.growth_tracker".
-  NamedTensors state() const;
+  NamedTensors state() const {
+    return {{"scaler.scale", scale_}, {"scaler.growth_tracker", growth_tracker_}};
+  }
   /// Throws Error naming the file if these tensors are missing.
-  void load_state(const SafetensorsFile& file);
+  void load_state(const SafetensorsFile& file) {
+    for (auto& [name, tensor] : state()) tensor.copy_(file.tensor(name));
+  }
 
  private:
   Options options_;

@@ -193,10 +193,6 @@ NamedTensors Updater::state_of(std::int64_t rank, const NamedTensors& own) const
   return state;
 }
 
-void Updater::send_state(const NamedTensors& state) const {
-  for (std::int64_t rank = 1; local_ && rank < ranks_->size(); ++rank) state_of(rank, state);
-}
-
 void Updater::save(const std::filesystem::path& directory, const NamedTensors& state) const {
   write_safetensors(directory / kOptimizerFile, state);
   for (std::int64_t rank = 1; local_ && ranks_ != nullptr && rank < ranks_->size(); ++rank)

@@ -81,7 +81,9 @@ class Updater {
   /// local steps optimizer-1.safetensors and so on of the other ranks, and, if present, average.safetensors
   /// and gradients.safetensors.
   void save(const std::filesystem::path& directory, const NamedTensors& state) const;
-  void send_state(const NamedTensors& state) const;
+  void send_state(const NamedTensors& state) const {
+    for (std::int64_t rank = 1; local_ && rank < ranks_->size(); ++rank) state_of(rank, state);
+  }
   /// `done` updates and `micro_steps` of the next were finished at the save. Throws Error naming the file.
   void load(const std::filesystem::path& directory, std::int64_t done, std::int64_t micro_steps);
 

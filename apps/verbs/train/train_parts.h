@@ -157,10 +157,14 @@ class TrainingReporter : public SilentObserver {
                    TextSamples samples);
 
   void on_iteration(std::int64_t done) override;
-  void on_evaluation_step(std::int64_t done, std::int64_t all) override;
+  void on_evaluation_step(std::int64_t done, std::int64_t all) override {
+    progress_.aside("evaluating " + std::to_string(done) + "/" + std::to_string(all));
+  }
   void on_metrics(const Metrics& metrics) override;
   void on_evaluation(const Evaluation& evaluation) override;
-  void on_checkpoint(const std::filesystem::path& path) override;
+  void on_checkpoint(const std::filesystem::path& path) override {
+    if (!progress_.on_terminal()) progress_.print("saving checkpoint to " + path.string());
+  }
 
   void clear() { progress_.clear(); }
 

@@ -30,10 +30,6 @@ void TrainingReporter::on_iteration(std::int64_t done) {
   progress_.aside(status_);
 }
 
-void TrainingReporter::on_evaluation_step(std::int64_t done, std::int64_t all) {
-  progress_.aside("evaluating " + std::to_string(done) + "/" + std::to_string(all));
-}
-
 void TrainingReporter::on_metrics(const Metrics& m) {
   const std::string iteration = "iter " + std::to_string(m.iter) + ": ";
   const std::string loss = m.train_loss ? format_text("loss %.4f", *m.train_loss) : "nothing to predict";
@@ -69,10 +65,6 @@ void TrainingReporter::on_evaluation(const Evaluation& e) {
   // The bar of a terminal shows it itself.
   progress_.print(line + (progress_.on_terminal() ? "" : time_left(e.iter)));
   if (e.iter > 0) draw();
-}
-
-void TrainingReporter::on_checkpoint(const std::filesystem::path& path) {
-  if (!progress_.on_terminal()) progress_.print("saving checkpoint to " + path.string());
 }
 
 void TrainingReporter::draw() {

@@ -17,7 +17,6 @@
 
 namespace zoo {
 
-/// Options of every demo.
 struct DemoOptions {
   ComputeOptions compute{.device = "cpu",
                          .weights = "modules"};  // most demos are too small for other devices

@@ -19,7 +19,6 @@ struct GnuplotMissing : Error {
 /// written or gnuplot rejects the script.
 void gnuplot(const std::string& script, const std::filesystem::path& output);
 
-/// Quotes any `text` as a gnuplot string.
 std::string gnuplot_quote(const std::string& text);
 
 /// A colour "#rrggbb" for each group or curve; they repeat.

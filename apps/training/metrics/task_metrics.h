@@ -17,7 +17,6 @@
 
 namespace zoo {
 
-/// Training tasks.
 enum class Task {
   kLm,
   kMlm,

@@ -30,7 +30,6 @@ class RowPrinter {
   std::vector<std::pair<std::size_t, const char*>> colors_;  // of the text held back: bytes, and their colour
 };
 
-/// Prints the JSON object of --json.
 void print_json(const GenerationResult& result, const GenerateSession& session);
 
 /// Prints one line on standard error: tokens, seconds, and the speeds of prefill and decoding.

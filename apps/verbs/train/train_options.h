@@ -106,7 +106,6 @@ struct TrainFlags {
   ComputeOptions compute;
 };
 
-/// Declares the flags in groups, with ranges and help.
 void declare(Flags& flags, TrainFlags& values);
 
 /// Declares the flags of model and training, without those for output.
@@ -122,7 +121,6 @@ void require_task_flags(const TrainFlags& flags, const std::function<bool(const 
 /// The index of a name among `names`, their size for another.
 std::size_t number_of(const std::string& name, const std::vector<std::string>& names);
 
-/// Declares only the flags of the data.
 void declare_data(Flags& flags, DataFlags& values);
 
 /// Declares the names of a model's prompts before the texts of the task embedding.

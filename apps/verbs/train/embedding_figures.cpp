@@ -1,5 +1,3 @@
-#include "apps/verbs/train/embedding_figures.h"
-
 #include <limits>
 #include <map>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "apps/answers/answers.h"
 #include "apps/training/metrics/ranking_metrics.h"
+#include "apps/verbs/train/text_objectives.h"
 #include "data/base/error.h"
 #include "models/tasks/sentence_modules.h"
 

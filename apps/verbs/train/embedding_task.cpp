@@ -8,9 +8,7 @@
 
 #include "apps/command/arguments.h"
 #include "apps/training/batches/batches.h"
-#include "apps/training/retrieval_losses.h"
 #include "apps/training/row_objective.h"
-#include "apps/verbs/train/embedding_figures.h"
 #include "apps/verbs/train/text_objectives.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/json.h"

@@ -7,6 +7,7 @@
 #include "apps/training/batches/encode_examples.h"
 #include "apps/training/objective.h"
 #include "apps/training/records/run_directory.h"
+#include "apps/training/retrieval_losses.h"
 #include "apps/verbs/train/train_data.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/tasks/text_embedder.h"
@@ -53,6 +54,47 @@ template <class RowOf> auto rows_of_examples(const TaskData& data, RowOf row_of)
 /// names one: CrossEncoder.predict() applies it.
 void name_activation(const TrainFlags& flags, const std::filesystem::path& directory);
 
+/// Rows whose vectors EmbeddingFigures keeps.
+inline constexpr std::int64_t kMostMeasuredRows = 10'000;
+
+/// The figures of an embedding model over the batches of an evaluation, whose vectors it keeps: each text is
+/// compared with all others.
+class EmbeddingFigures {
+ public:
+  /// As the model is used: its similarity, "cosine", "dot", "euclidean" or "manhattan", and how much of a
+  /// vector it takes.
+  EmbeddingFigures(EmbeddingLoss loss, std::string similarity, std::optional<std::int64_t> truncate_dim)
+      : loss_(loss), similarity_(std::move(similarity)), truncate_dim_(truncate_dim) {}
+
+  /// False if there are so many rows that the next ones are not kept.
+  bool takes_more() const { return rows_ < kMostMeasuredRows; }
+  /// The examples of the batch's anchors. Throws Error if a number is not finite.
+  void add(const EmbeddedBatch& batch, std::vector<const SentenceExample*> examples);
+
+  /// Of what was added since the last call: spearman of pairs with a score; of texts with a label accuracy,
+  /// how often the nearest other text has the same one; else the rank of each anchor's positive among all
+  /// documents (mean_figures()), in which a document of the same similarity ranks before the positive.
+  std::vector<Score> take();
+
+ private:
+  struct Batch {
+    EmbeddedBatch vectors;  // on the CPU
+    std::vector<const SentenceExample*> examples;
+  };
+  using Batches = std::vector<Batch>;
+
+  at::Tensor similarities(const at::Tensor& anchors, const at::Tensor& documents) const;
+  std::vector<Score> scores_of_pairs(const Batches& batches) const;
+  std::vector<Score> scores_of_labels(const Batches& batches) const;
+  std::vector<Score> scores_of_ranks(const Batches& batches) const;
+
+  EmbeddingLoss loss_;
+  std::string similarity_;
+  std::optional<std::int64_t> truncate_dim_;
+  Batches batches_;
+  std::int64_t rows_ = 0;
+};
+
 /// A model of vectors in training: the modules of its Sentence-Transformers directory, whose weights are
 /// trained with the model's, the loss and the figures. A plain checkpoint gets mean pooling.
 class EmbeddingTask {
@@ -62,9 +104,9 @@ class EmbeddingTask {
   EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& checkpoint, const LoadedModel& loaded,
                 c10::Device device);
 
-  /// An evaluation has the figures of embedding_figures.h. Throws Error naming the data if its pairs do not
-  /// have what the loss needs, or for a teacher's vectors of another size, UsageError naming a size of
-  /// --matryoshka_dims above the vectors'. `data` must outlive the objective.
+  /// An evaluation has the EmbeddingFigures. Throws Error naming the data if its pairs do not have what the
+  /// loss needs, or for a teacher's vectors of another size, UsageError naming a size of --matryoshka_dims
+  /// above the vectors'. `data` must outlive the objective.
   std::unique_ptr<Objective> objective(const TaskData& data, const BatchPlan& plan) const;
 
   /// True if a module behind the model, such as a Dense, has weights.

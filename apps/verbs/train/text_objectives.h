@@ -33,8 +33,7 @@ std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const L
 /// The training of a cross-encoder (Nogueira and Cho, 2019): a classifier with one label reads a query and a
 /// document. The figures of an evaluation are accuracy, MRR, nDCG and recall@10 of the queries that have a
 /// relevant document beside another one (of equal logits the less relevant ranks first), else Spearman's
-/// correlation of logits and labels. Throws Error naming the data if it does not have what the loss needs,
-/// UsageError for flags of other tasks.
+/// correlation of logits and labels. Throws Error naming the data if it does not have what the loss needs.
 std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                              const TaskData& data, const BatchPlan& plan);
 

@@ -41,7 +41,7 @@ class LocalSteps {
   /// After `done` updates: v as "outer_momentum.NAME", equal on all ranks, and inside of a round the rank's
   /// own weights as "local.NAME".
   NamedTensors state(std::int64_t done) const;
-  /// Throws Error naming the file and a tensor that is missing or has another shape.
+  /// Into state()'s memory. Throws Error naming the file and a tensor that is missing or has another shape.
   void load_state(const SafetensorsFile& file, std::int64_t done) const { load_tensors(file, state(done)); }
 
  private:

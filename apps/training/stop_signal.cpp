@@ -7,7 +7,6 @@
 namespace zoo {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 volatile std::sig_atomic_t received_signal = 0;
 std::string line;  // set while no handler is installed
 
@@ -19,19 +18,18 @@ void record_signal(int signal) {
 
 }  // namespace
 
+void handle_stop_signals(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, handler) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+}
+
 StopSignal::StopSignal(const std::string& notice) {
   received_signal = 0;
   line = notice.empty() ? "" : (::isatty(STDERR_FILENO) == 1 ? "\n" : "") + notice + "\n";
-  for (const int signal : kSignals) {
-    // A process under nohup ignores SIGHUP.
-    if (std::signal(signal, record_signal) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
-  }
+  handle_stop_signals(record_signal);
 }
 
-StopSignal::~StopSignal() {
-  for (const int signal : kSignals)
-    if (std::signal(signal, SIG_DFL) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
-}
+StopSignal::~StopSignal() { handle_stop_signals(SIG_DFL); }
 
 int StopSignal::received() { return received_signal; }
 

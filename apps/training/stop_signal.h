@@ -4,6 +4,9 @@
 
 namespace zoo {
 
+/// Calls `handler` for SIGINT, SIGTERM and SIGHUP, but not for a SIGHUP that is ignored, as under nohup.
+void handle_stop_signals(void (*handler)(int));
+
 /// While in scope, the first Ctrl-C (SIGINT), SIGTERM or hangup of the terminal (SIGHUP) is recorded instead
 /// of ending the process; a second one ends it at once. Only one may exist at a time.
 class StopSignal {

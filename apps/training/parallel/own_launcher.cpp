@@ -16,6 +16,7 @@
 
 #include "apps/training/parallel/launchers.h"
 #include "apps/training/parallel/rank_watch.h"
+#include "apps/training/stop_signal.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/processors.h"
@@ -25,7 +26,6 @@ extern char** environ;
 namespace zoo {
 namespace {
 
-constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kUsage = 2;      // exit status of wrong flags (main.cpp)
 constexpr int kStopped = 128;  // exit statuses from here on are of processes that a signal has stopped
 // After the first failure the others have so long to end by themselves.
@@ -136,9 +136,7 @@ class Process {
 void catch_signals() {
   check(::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : errno, "pipe");
   std::signal(SIGCHLD, record_signal);
-  for (const int signal : kForwarded)
-    // A process under nohup ignores SIGHUP.
-    if (std::signal(signal, record_signal) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  handle_stop_signals(record_signal);
 }
 
 // The next signals; empty after the timeout.

@@ -32,7 +32,7 @@ long status_of(CURL* curl) {
   return status;
 }
 
-std::int64_t number_in(std::string_view text) {
+std::int64_t first_number(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -50,10 +50,10 @@ std::size_t read_header(const char* data, std::size_t size, std::size_t count, v
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
   while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
-  if (name == "retry-after") transfer.answer.retry_after = number_in(value);
+  if (name == "retry-after") transfer.answer.retry_after = first_number(value);
   if (name == "x-error-message") transfer.answer.fault = value;
   // "bytes 1000-1999/2000"; a complete answer begins at 0.
-  if (name == "content-range" && value.starts_with("bytes ")) transfer.offset = number_in(value.substr(6));
+  if (name == "content-range" && value.starts_with("bytes ")) transfer.offset = first_number(value.substr(6));
   return line.size();
 }
 

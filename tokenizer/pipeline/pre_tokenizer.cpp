@@ -1,5 +1,7 @@
 #include "tokenizer/pipeline/pre_tokenizer.h"
 
+#include <algorithm>
+
 #include "tokenizer/pipeline/pipeline.h"
 #include "tokenizer/text/byte_level.h"
 #include "tokenizer/text/unicode.h"

@@ -39,7 +39,7 @@ int deepest_nesting(const Units& units, std::size_t at, std::vector<int>& known,
     if (!is_value(units[child]) && (units[child] & 0xFF) == label)
       below = std::max(below, deepest_nesting(units, child, known, depth + 1));
   }
-  return known[at] = below + (has_value(units[at]) ? 1 : 0);
+  return known[at] = below + (at != 0 && has_value(units[at]) ? 1 : 0);
 }
 
 bool is_valid(const Units& units, std::size_t num_values) {

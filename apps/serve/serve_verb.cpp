@@ -18,6 +18,7 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
+#include "data/base/ending.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/corpora/sha256.h"
@@ -290,12 +291,13 @@ void load_models(const ServeFlags& flags, ServerState& state) {
 // large as these would have to be read for seconds.
 std::string cache_mark(const ServeFlags& flags, const ModelPath& model) {
   const ComputeOptions& compute = flags.options.compute;
+  static const std::set<std::string> decides{".safetensors", ".bin", ".json", ".gguf"};
   std::string files;
   for (const fs::path& place : {fs::path(model), model.adapter}) {
     std::set<fs::path> all{place};
     if (fs::is_directory(place)) all = {fs::directory_iterator(place), {}};
     for (const fs::path& file : all)
-      if (fs::is_regular_file(file))
+      if (fs::is_regular_file(file) && decides.contains(ending_of(file)))
         files += file.string() + " " + std::to_string(fs::file_size(file)) + " " +
                  std::to_string(fs::last_write_time(file).time_since_epoch().count()) + "\n";
   }
@@ -329,11 +331,20 @@ void serve(const ServeFlags& flags, ServerState& state) {
     load_models(flags, state);
   }).get();
   std::string mark;
+  const auto in_cache_file = [&](const auto& work) {
+    try {
+      return work(flags.cache_file);
+    } catch (const Error& error) {
+      throw Error("--cache_file: ", error.what());
+    }
+  };
   if (!flags.cache_file.empty()) {
     mark = cache_mark(flags, state.models.front()->directory);
-    if (!fs::exists(flags.cache_file))
-      cached_batch(state).save(flags.cache_file, mark);  // what fails is told at once
-    if (!cached_batch(state).load(flags.cache_file, mark))
+    const bool is_read = in_cache_file([&](const fs::path& path) {
+      if (!fs::exists(path)) cached_batch(state).save(path, mark);  // what fails is told at once
+      return cached_batch(state).load(path, mark);
+    });
+    if (!is_read)
       std::cerr << "note: " << flags.cache_file.string()
                 << " is of another model, version or setting; it is not read, and replaced at the end\n";
   }
@@ -350,7 +361,7 @@ void serve(const ServeFlags& flags, ServerState& state) {
   server.stop();
   answering.join();
   state.thread.stop();
-  if (!mark.empty()) cached_batch(state).save(flags.cache_file, mark);
+  if (!mark.empty()) in_cache_file([&](const fs::path& path) { cached_batch(state).save(path, mark); });
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace zoo {
 namespace {
 
 // The documents of a batch, without padding and labels but those that a decoder reads.
-std::vector<ModelInputs> documents_of(const ModelInputs& batch, Shape shape) {
+std::vector<ModelInputs> documents_of(const ModelInputs& batch, bool has_targets) {
   const std::int64_t rows = batch.input_ids.size(0), width = batch.input_ids.size(1);
   std::vector<std::int64_t> lengths = batch.documents;
   if (lengths.empty()) lengths.assign(static_cast<std::size_t>(rows), width);
@@ -26,7 +26,7 @@ std::vector<ModelInputs> documents_of(const ModelInputs& batch, Shape shape) {
     ModelInputs one{.input_ids = part(batch.input_ids, count),
                     .token_type_ids = part(batch.token_type_ids, count),
                     .output_activations = true};
-    if (shape == Shape::kEncoderDecoder) {
+    if (has_targets) {
       const at::Tensor labels = batch.labels[row];
       one.labels = labels.masked_select(labels.ge(0)).unsqueeze(0);
     }
@@ -34,6 +34,20 @@ std::vector<ModelInputs> documents_of(const ModelInputs& batch, Shape shape) {
     begin += length;
   }
   return documents;
+}
+
+// A head at a time, for memory, and in float32, whose range is larger than float16's.
+double largest_logit(const AttentionInputs& in) {
+  const std::int64_t heads = in.queries.size(1), group = heads / in.keys.size(1);
+  double largest = -HUGE_VAL;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    AttentionMask mask = in.mask;
+    if (mask.bias.defined() && mask.bias.size(1) > 1) mask.bias = mask.bias.narrow(1, head, 1);
+    const at::Tensor query = in.queries.narrow(1, head, 1).to(at::kFloat),
+                     key = in.keys.narrow(1, head / group, 1).to(at::kFloat);
+    largest = std::max(largest, ops::attention_logits(query, key, mask, in.options).max().item<double>());
+  }
+  return largest;
 }
 
 }  // namespace
@@ -86,17 +100,17 @@ std::string ModelObjective::first_bad_tensor(std::int64_t micro_step) {
 std::vector<double> ModelObjective::attention_logit_maxima(std::int64_t micro_step) {
   const at::NoGradGuard no_grad;
   std::vector<double> maxima;
+  const ModelParts parts = model_->parts();
+  if (!parts.embeddings) return maxima;
+  const bool has_targets = parts.encoder && parts.decoder && parts.head.has_vocabulary();
   // Each document by itself: padding has logits, too.
-  for (const ModelInputs& inputs :
-       documents_of(batches_.training(micro_step).inputs, model_->config().shape)) {
+  for (const ModelInputs& inputs : documents_of(batches_.training(micro_step).inputs, has_targets)) {
     const ModelOutput output = model_->forward(inputs);
     std::vector<double> found;
     for (const auto* layers : {&output.encoder_activations, &output.activations}) {
       for (const LayerActivations& layer : *layers) {
         for (const AttentionInputs* in : {&layer.attention_inputs, &layer.cross_attention_inputs}) {
-          if (!in->queries.defined()) continue;
-          found.push_back(
-              ops::attention_logits(in->queries, in->keys, in->mask, in->options).max().item<double>());
+          if (in->queries.defined()) found.push_back(largest_logit(*in));
         }
       }
     }

@@ -98,7 +98,10 @@ void TeacherFile::read_records() {
     Head head;
     read(&head, sizeof head, end_);
     const std::size_t begin = end_ + sizeof head, bytes = bytes_of(head.count);
-    if (bytes > size - begin) break;
+    constexpr std::uint32_t kMostPositions = 1 << 24;  // of a document; more are a damaged number
+    if (bytes > size - begin && head.count <= kMostPositions) break;
+    if (bytes > size - begin)
+      throw Error(file_.path(), " is damaged at byte ", end_, "; delete it, and the teacher is asked again");
     values.resize(bytes);
     read(values.data(), bytes, begin);
     if (checksum_of(head, values) != head.checksum)

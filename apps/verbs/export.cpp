@@ -246,7 +246,9 @@ Exported export_gallery(const ExportFlags& values) {
   std::vector<ExportFlags> pages(values.gallery.size(), values);
   for (std::size_t i = 0; i < pages.size(); ++i) {
     pages[i].model = values.gallery[i];
-    pages[i].output = values.output / (model_name(pages[i].model) + ".html");
+    std::string name = model_name(pages[i].model);
+    std::ranges::replace(name, '/', '-');
+    pages[i].output = values.output / (name + ".html");
     if (!taken.insert(pages[i].output).second)
       throw UsageError("--gallery ", values.gallery[i], ": another page is called ", pages[i].output);
     check_export_file(pages[i]);
@@ -261,6 +263,8 @@ Exported export_gallery(const ExportFlags& values) {
     const HtmlPage written = export_html(page.model, page.output, page.weights);
     made.bytes += static_cast<std::int64_t>(fs::file_size(page.output));
     made.tensors += static_cast<std::int64_t>(written.tensors);
+    for (const std::string& left : left_out_of(read_checkpoint_config(page.model), SingleFile::kHtml))
+      if (std::ranges::count(made.not_carried, left) == 0) made.not_carried.push_back(left);
     cards.push_back(written.card);
   }
   write_file(front, gallery_page(cards));

@@ -12,6 +12,7 @@
 #include "data/base/lines.h"
 #include "models/checkpoint/checkpoint.h"
 #include "models/generation/generation_config.h"
+#include "models/layers/embeddings.h"
 #include "models/model.h"
 #include "models/tasks/encoding_batch.h"
 #include "tokenizer/files/tokenizer_json.h"
@@ -152,6 +153,8 @@ HtmlPage export_html(const ModelPath& source, const fs::path& target, const std:
     throw Error("--format html: ", source, " has no decoder_start_token_id");
   const at::NoGradGuard no_grad;
   const LoadedModel loaded = load_model(checkpoint);
+  if (!loaded.model->parts().embeddings)
+    throw Error("--format html: the page's engine has no ", checkpoint.family->model_type, " models");
   header["head_activation"] = name_of(loaded.model->parts().head.activation);
   header["parameters"] = loaded.model->parameter_count();
   if (checkpoint.config.takes_positions()) header["context"] = checkpoint.config.max_length();
@@ -164,11 +167,11 @@ HtmlPage export_html(const ModelPath& source, const fs::path& target, const std:
   write_file(target, page_with(header, bytes));
   // The card's picture is of the first numbers of the first tokens' embeddings.
   constexpr std::int64_t kSide = 24;
-  const at::Tensor* table = loaded.model->named_parameters().find("embeddings.token.weight");
+  const at::Tensor& table = loaded.model->parts().embeddings->token->weight;
   std::string picture;
   Json card{{"file", target.filename().string()}, {"header", {{"tensors", Json::array()}}}};
   card["header"]["tensors"].push_back(
-      added("embeddings.token.weight", table->slice(0, 0, kSide).slice(1, 0, kSide), false, picture));
+      added("embeddings.token.weight", table.slice(0, 0, kSide).slice(1, 0, kSide), false, picture));
   for (const char* key : {"model", "family", "config", "parameters"}) card["header"][key] = header[key];
   card["weights"] = encode_base64(picture);
   return {header["tensors"].size(), text_of(card)};

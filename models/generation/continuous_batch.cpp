@@ -50,6 +50,8 @@ void ContinuousBatch::begin_session() {
 void ContinuousBatch::save(const std::filesystem::path& path, const std::string& mark) const {
   if (!session_) return;  // it has failed
   AtomicFile file(path);
+  using std::filesystem::perms;
+  std::filesystem::permissions(file.written(), perms::owner_read | perms::owner_write);  // texts of clients
   std::uint32_t sum = 0;
   const auto write = [&](const void* bytes, std::size_t size) {
     file.write(bytes, size);
@@ -59,8 +61,6 @@ void ContinuousBatch::save(const std::filesystem::path& path, const std::string&
   write(line.data(), line.size());
   session_->save(write);
   file.write(&sum, sizeof sum);
-  using std::filesystem::perms;
-  std::filesystem::permissions(file.written(), perms::owner_read | perms::owner_write);  // texts of clients
   file.commit();
 }
 
@@ -70,6 +70,9 @@ bool ContinuousBatch::load(const std::filesystem::path& path, const std::string&
   const std::string line = kCacheFile + mark + "\n";
   const std::span<const std::byte> bytes = file.bytes();
   std::uint32_t sum = 0;
+  if (bytes.size() < kCacheFile.size() ||
+      std::memcmp(bytes.data(), kCacheFile.data(), kCacheFile.size()) != 0)
+    throw Error(path, " exists and holds no KV cache; expected another file");
   if (bytes.size() < line.size() + sizeof sum || std::memcmp(bytes.data(), line.data(), line.size()) != 0)
     return false;
   const std::span<const std::byte> content = bytes.first(bytes.size() - sizeof sum);

@@ -118,7 +118,7 @@ class ContinuousBatch {
   /// Writes what the session holds of prompts and answers to a file, and reads it in another process, so that
   /// they are not read again. `mark` names, in a line, all that it depends on: model, formats, instruction
   /// set. load() is called before the first step, and gives false for a file with another mark. Both throw
-  /// Error naming the file; load() if it is damaged.
+  /// Error, as a session that cannot hold does; load() for a file that is damaged or of another kind.
   void save(const std::filesystem::path& path, const std::string& mark) const;
   bool load(const std::filesystem::path& path, const std::string& mark);
 

@@ -465,7 +465,7 @@ class KeptCache(ServeTest):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "tiny"), tokenizer=True, n_positions=400)
         other = tiny_checkpoint.write_checkpoint(os.path.join(folder, "other"), tokenizer=True, n_positions=400, seed=2)
-        self.file = os.path.join(folder, "cache")
+        self.file = os.path.join(self.model, "cache")
         prompt, longer = "a cat on the mat " * 6, "a cat on the mat " * 7
         for words in (), ("--weights", "int8", "--cache", "int8"), ("--parallel", "1", "--cache_mb", "0", "--weights", "bfloat16"):
             with self.subTest(words):
@@ -493,7 +493,8 @@ class KeptCache(ServeTest):
         os.utime(os.path.join(self.model, "model.safetensors"))
         self.ask(prompt=prompt, cached=0, notes="is of another model")
         for words, code, said in [(("--model", other), 2, "is of one model, and there are 2"), (("--cache_file", os.path.join(folder, "none/cache")), 1, "none/cache"),
-                                  (("--weights", "modules"), 1, "holds nothing of rows that have ended")]:
+                                  (("--weights", "modules"), 1, "--cache_file: this session holds nothing of rows that have ended"),
+                                  (("--cache_file", os.path.join(self.model, "config.json")), 1, "holds no KV cache; expected another file")]:
             self.assert_one_error(run("serve", "--model", self.model, "--cache_file", self.file, "--port", 0, *words), code, said)
 
 

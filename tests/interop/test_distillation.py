@@ -208,6 +208,9 @@ class DistillationTest(SgdTraining, unittest.TestCase):
         file.write_bytes(answers[:20])
         self.trained("chat", *kept, steps=1)
         self.assertEqual(sorted(file.read_bytes()), sorted(answers))
+        at = answers.index(b"\n") + 1 + 32
+        file.write_bytes(answers[:at] + b"\xff\xff\xff\x7f" + answers[at + 4:])  # a number of positions
+        self.assertIn("is damaged at byte", self.train("chat", *kept, steps=1)[0].stderr)
         file.write_bytes(answers[:-3] + b"abc")
         for words, said in [((), "is damaged at byte"), (("--distillation_temperature", "2"), "has other answers than these: tzoo teacher 1: 5 tokens by"),
                             (("--teacher_top_k", "4"), "has other answers than these"), (("--teacher_file", str(self.root)), "Is a directory")]:

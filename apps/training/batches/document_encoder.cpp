@@ -64,6 +64,7 @@ template <class Read> auto DocumentEncoder::with_lines(std::string_view part, Re
 }
 
 void DocumentEncoder::check(std::string_view part) const {
+  if (part.find_first_not_of("\r\n") == std::string_view::npos) return;
   FileColumns names{.own = names_.own, .renames = names_.renames};
   with_lines(part, [&](std::int64_t first_line) {
     return parse_records(part, name_, kDocuments, names, first_line);

@@ -115,7 +115,8 @@ int prepare(const Arguments& arguments) {
   fs::path out_dir;
   bool overwrite = false;
   Flags flags(arguments.command,
-              "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text) "
+              "Turns a text into token files for training: train.bin, val.bin (the last tenth of the text, "
+              "of .jsonl 16 MB at most) "
               "and meta.json. The tokenizer's files are saved beside them. The texts of a .jsonl file are "
               "documents, each with the tokenizer's end token after it.");
   flags.positional("dataset", dataset,

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include <ATen/ops/softmax.h>
 #include <nlohmann/json.hpp>
@@ -6,6 +8,7 @@
 #include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/terminal.h"
+#include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/plots/attention_maps.h"
@@ -54,6 +57,15 @@ struct Steered {
   at::Tensor probabilities;  // [V] of the first token
 };
 
+// What the ids add to the prompt's text; a vocabulary may be padded with ids that are no tokens.
+std::string text_after(const Tokenizer& tokenizer, TokenIds prompt, const TokenIds& ids) {
+  const std::string before = tokenizer.decode(prompt);
+  std::ranges::copy_if(ids, std::back_inserter(prompt),
+                       [&](TokenId id) { return id < tokenizer.id_count(); });
+  const std::string whole = tokenizer.decode(prompt);
+  return whole.starts_with(before) ? whole.substr(before.size()) : whole;
+}
+
 Steered continued(const SteerFlags& flags, const LookedModel& loaded,
                   std::vector<Intervention> interventions) {
   const TextModel& model = loaded.model;
@@ -67,7 +79,7 @@ Steered continued(const SteerFlags& flags, const LookedModel& loaded,
       {.max_new_tokens = flags.max_new_tokens,
        .sampling = {.temperature = flags.temperature, .seed = static_cast<std::uint64_t>(flags.compute.seed)},
        .eos_token_ids = defaults_of(loaded.defaults).eos_token_ids});
-  return {model.tokenizer->decode(written.ids[0]), at::softmax(logits.to(at::kFloat), -1).cpu()};
+  return {text_after(*model.tokenizer, prompt, written.ids[0]), at::softmax(logits.to(at::kFloat), -1).cpu()};
 }
 
 }  // namespace
@@ -136,8 +148,8 @@ int run_steer(const Arguments& arguments) {
                decimal(with.probabilities[id], 4)});
   }
   std::cout << "without:\n"
-            << values.prompt << without.text << "\n\nwith:\n"
-            << values.prompt << with.text << "\n\n";
+            << written_text(values.prompt + without.text) << "\n\nwith:\n"
+            << written_text(values.prompt + with.text) << "\n\n";
   table.print(std::cout);
   return 0;
 }

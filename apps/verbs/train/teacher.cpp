@@ -72,8 +72,9 @@ std::shared_ptr<TeacherFile> open_teacher_file(const TrainFlags& flags, std::int
   fs::path path = flags.teacher_file;
   if (rank > 0) path += ".rank" + std::to_string(rank);
   std::ostringstream made_by;
-  made_by << fingerprint_of_weights(flags.teacher) << " in " << flags.compute.dtype << " at temperature "
-          << flags.distillation.temperature;
+  const fs::path config = flags.teacher / "config.json";
+  made_by << fingerprint_of_weights(flags.teacher) << (fs::exists(config) ? fingerprint_of_file(config) : "")
+          << " in " << flags.compute.dtype << " at temperature " << flags.distillation.temperature;
   return std::make_shared<TeacherFile>(path, made_by.str(), flags.distillation.top_k);
 }
 

@@ -192,7 +192,8 @@ class DatasetReader {
     const bool divides = !validation_ && !evaluates_;
     const std::string_view text = source_.text;
     const std::size_t end = divides ? DocumentEncoder::validation_begin(text) : text.size();
-    const bool packs = flags_.documents == "pack" || evaluates_;
+    const bool packs = flags_.documents == "pack" || evaluates_ ||
+                       !divides_often(text, DocumentEncoder(text, source_.name, tokenizer, names_).encoder());
     const TokenFile train = packs ? encoded(source_, text.substr(0, end)) : blocks(text.substr(0, end));
     const TokenFile val = evaluates_ ? train
                           : divides  ? encoded(source_, text.substr(end))
@@ -207,19 +208,41 @@ class DatasetReader {
       data_.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(data_.tokens->val.size());
   }
 
+  // Whether the parts of a text are so short that one costs little beside a row.
+  static bool divides_often(std::string_view text, const TextEncoder& encoder) {
+    constexpr std::size_t kPlaces = 64, kMostMean = 1 << 16;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      const std::size_t at = text.size() / kPlaces * i;
+      bytes += encoder.division(text, at + 1) - at;
+    }
+    return bytes <= kPlaces * kMostMean;
+  }
+
   // A text whose parts have the ids that they have in the whole; false for another.
   bool read_large_text(const Tokenizer& tokenizer) {
     const std::string_view text = source_.text;
     const std::size_t held_out = validation_ ? 0 : std::min(text.size() / 10, kMostHeldOut);
     const std::size_t end = held_out == 0 ? text.size() : tokenizer.division(text, text.size() - held_out);
-    if (tokenizer.division(text, text.size() / 2) == text.size() || (held_out > 0 && end == text.size()))
+    if (!divides_often(text, TextEncoder::of(tokenizer)) || (held_out > 0 && end == text.size()))
       return false;
     std::string lines;
     std::string_view val = validation_ ? validation_->text : text.substr(end);
     if (validation_ && validation_->is_table()) val = lines = lines_of_texts(records_of(*validation_));
-    data_.tokens =
-        TokenDataset{text_blocks(source_, text.substr(0, end), TextEncoder::of(tokenizer), {data_.tokenizer}),
-                     encode_file(tokenizer, val, val_name())};
+    TextEncoder encoder = TextEncoder::of(tokenizer);
+    encoder.encode = [text, name = source_.name, encode = encoder.encode](std::string_view part) {
+      try {
+        return encode(part);
+      } catch (const Error& error) {
+        throw Error(name, ", from byte ", part.data() - text.data(), " on: ", error.what());
+      }
+    };
+    std::function<void(std::string_view)> check;
+    if (tokenizer.kind() == "char")
+      check = [encode = encoder.encode](std::string_view part) { encode(part); };
+    data_.tokens = TokenDataset{
+        text_blocks(source_, text.substr(0, end), std::move(encoder), {data_.tokenizer}, std::move(check)),
+        encode_file(tokenizer, val, val_name())};
     set_bytes(val.size());
     return true;
   }

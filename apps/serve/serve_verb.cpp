@@ -332,17 +332,18 @@ void serve(const ServeFlags& flags, ServerState& state) {
   }).get();
   std::string mark;
   const auto in_cache_file = [&](const auto& work) {
+    ContinuousBatch& batch = cached_batch(state);
     try {
-      return work(flags.cache_file);
+      return work(batch, flags.cache_file);
     } catch (const Error& error) {
       throw Error("--cache_file: ", error.what());
     }
   };
   if (!flags.cache_file.empty()) {
     mark = cache_mark(flags, state.models.front()->directory);
-    const bool is_read = in_cache_file([&](const fs::path& path) {
-      if (!fs::exists(path)) cached_batch(state).save(path, mark);  // what fails is told at once
-      return cached_batch(state).load(path, mark);
+    const bool is_read = in_cache_file([&](ContinuousBatch& batch, const fs::path& path) {
+      if (!fs::exists(path)) batch.save(path, mark);  // what fails is told at once
+      return batch.load(path, mark);
     });
     if (!is_read)
       std::cerr << "note: " << flags.cache_file.string()
@@ -361,7 +362,8 @@ void serve(const ServeFlags& flags, ServerState& state) {
   server.stop();
   answering.join();
   state.thread.stop();
-  if (!mark.empty()) in_cache_file([&](const fs::path& path) { cached_batch(state).save(path, mark); });
+  if (!mark.empty())
+    in_cache_file([&](ContinuousBatch& batch, const fs::path& path) { batch.save(path, mark); });
 }
 
 }  // namespace

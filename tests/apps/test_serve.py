@@ -496,6 +496,8 @@ class KeptCache(ServeTest):
                                   (("--weights", "modules"), 1, "--cache_file: this session holds nothing of rows that have ended"),
                                   (("--cache_file", os.path.join(self.model, "config.json")), 1, "holds no KV cache; expected another file")]:
             self.assert_one_error(run("serve", "--model", self.model, "--cache_file", self.file, "--port", 0, *words), code, said)
+        bare = tiny_checkpoint.write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"])
+        self.assert_one_error(run("serve", "--model", bare, "--cache_file", self.file, "--port", 0), 2, "error: --cache_file: bare writes no texts")
 
 
 class SharedPasses(ServeTest):

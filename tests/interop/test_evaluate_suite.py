@@ -4,9 +4,11 @@ and continuations divided into tokens together, examples drawn by its sampler, j
 import ast
 import json
 import math
+import os
 import pathlib
 import random
 import re
+import shutil
 import tempfile
 import unittest
 
@@ -137,6 +139,32 @@ class EvaluateSuite(unittest.TestCase):
                 values = [value / length(choice) for value, choice in zip(sums, choices, strict=True)]
                 self.assertEqual(found[metric], int(values.index(max(values)) == gold), (metric, found, pairs))
 
+    def check_names(self, folder, all_scores):
+        """The same task by its name, in a folder of tasks, from a dataset of the hub in the cache."""
+        cache, tasks = folder / "home/hub/datasets--owner--tiny", folder / "tasks/below"
+        (cache / "refs").mkdir(parents=True)
+        (cache / "refs/main").write_text("c0ffee")
+        part = cache / "snapshots/c0ffee/part"
+        part.mkdir(parents=True)
+        shutil.copy(folder / "docs.jsonl", part / "validation-00000-of-00001.jsonl")
+        tasks.mkdir(parents=True)
+        keys = {"dataset_path": "owner/tiny", "dataset_name": "part", "validation_split": "validation", "test_split": None, **TASKS["choices"]}
+        for name, task, dataset in ("choices", "choices", "owner/tiny"), ("default", "other_name", "owner/tiny"), ("missing", "missing", "owner/none"):
+            lines = [f"{key}: {json.dumps(value)}" for key, value in {**keys, "dataset_path": dataset}.items()]
+            (tasks / f"{name}.yaml").write_text("\n".join([f"task: {task}", *lines]))
+        home = {**os.environ, "HF_HOME": str(folder / "home"), "TZOO_SUITES": str(folder / "tasks"), "TZOO_DATA_DIR": str(folder / "data")}
+        wanted = {score["metric"]: score["value"] for score in json.loads(all_scores) if score["task"] == "choices"}
+        for name in "choices", "other_name":
+            done = tzoo("evaluate", "--model", str(folder), "--suite", name, "--json", env=home)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({score["metric"]: score["value"] for score in json.loads(done.stdout)}, wanted)
+        for name, words, said in [("missing", (), "the dataset owner/none is not here; download it: tzoo pull datasets/owner/none"), ("nowhere", (), "neither a file nor a task in"),
+                                  ("choices", ("--num_fewshot", "1"), None)]:
+            done = tzoo("evaluate", "--model", str(folder), "--suite", name, "--json", *words, env=home)
+            self.assertEqual(done.returncode == 0, said is None, done.stderr)
+            self.assertIn(said or "", done.stderr)
+        self.assertIn("TZOO_SUITES is the folder", tzoo("evaluate", "--model", str(folder), "--suite", "choices").stderr)
+
     def compare(self, model, tokenizer, seed):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -150,6 +178,7 @@ class EvaluateSuite(unittest.TestCase):
             (folder / "all.yaml").write_text("".join(f"- {task}.yaml\n" for task in TASKS))
             done = tzoo("evaluate", "--model", name, "--suite", f"{name}/all.yaml", "--output", f"{name}/answers.jsonl", "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_names(folder, done.stdout)
             answers = {}
             for line in (folder / "answers.jsonl").read_text().splitlines():
                 answers.setdefault(json.loads(line)["task"], []).append(json.loads(line))

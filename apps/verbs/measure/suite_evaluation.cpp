@@ -15,9 +15,14 @@
 #include "apps/answers/answers.h"
 #include "apps/command/output.h"
 #include "apps/command/progress.h"
+#include "apps/hub/hub_cache.h"
 #include "data/base/atomic_file.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
+#include "data/base/lines.h"
+#include "data/corpora/corpora.h"
+#include "data/corpora/dataset_folder.h"
 #include "models/tasks/inference_loading.h"
 
 namespace zoo {
@@ -98,12 +103,71 @@ Json task_keys(const fs::path& file, Json own, int depth = 0) {
   return keys;
 }
 
+constexpr const char* kTasksVariable = "TZOO_SUITES";
+
+// The file of a task that is given by its name: of that name, or with it as its task.
+fs::path file_of_task(const std::string& given) {
+  const fs::path path = given;
+  if (fs::exists(path) || path.has_parent_path() || path.has_extension()) return path;
+  const std::string folder = environment(kTasksVariable);
+  if (folder.empty())
+    throw UsageError("--suite ", given, ": no such file; for a task by its name, ", kTasksVariable,
+                     " is the folder of the harness' tasks (lm_eval/tasks)");
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() == given + ".yaml") return entry.path();
+    if (entry.path().extension() == ".yaml") others.push_back(entry.path());
+  }
+  for (const fs::path& other : others)
+    for (const std::string text = read_file(other); const Line& line : every_line(text))
+      if (line.text == "task: " + given) return other;
+  throw UsageError("--suite ", given, ": neither a file nor a task in ", folder);
+}
+
+DatasetSplit split_named(const std::string& name, const fs::path& file) {
+  static const std::map<std::string, DatasetSplit> kSplits{{"train", DatasetSplit::kTrain},
+                                                           {"validation", DatasetSplit::kValidation},
+                                                           {"test", DatasetSplit::kTest}};
+  const auto found = kSplits.find(name);
+  if (found == kSplits.end()) throw Error(file, ": the split '", name, "' is not supported");
+  return found->second;
+}
+
+// The keys with the files of a dataset of the hub that tzoo pull has downloaded, of the splits that are read.
+Json with_files(Json keys, const fs::path& file, const SuiteOptions& options) {
+  const auto text = [&](const char* key) {
+    return keys.value(key, Json()).is_string() ? keys[key].get<std::string>() : "";
+  };
+  const std::string path = text("dataset_path");
+  if (path.empty() || path == "json" || keys.contains("data")) return keys;
+  const auto snapshot = HubCache(HubName::parse("datasets/" + path)).find();
+  if (!snapshot)
+    throw Error(file, ": the dataset ", path, " is not here; download it: tzoo pull datasets/", path);
+  const std::string part = text("dataset_name").empty() ? "default" : text("dataset_name");
+  const fs::path folder = fs::is_directory(*snapshot / part) ? *snapshot / part : *snapshot;
+  std::string asked = text("test_split").empty() ? text("validation_split") : text("test_split"), shown;
+  for (const char* key : {"validation_split", "training_split", "fewshot_split"})
+    if (!text(key).empty()) shown = text(key);
+  const Json own = keys.value("num_fewshot", Json());
+  if (options.num_fewshot.value_or(own.is_number_integer() ? own.get<std::int64_t>() : 0) == 0) shown = asked;
+  Json files;
+  for (const std::string& split : {asked, shown}) {
+    const auto found = files_of_split(folder, split_named(split, file));
+    if (!found) throw Error(file, ": ", folder, " has no files of the split '", split, "'");
+    files[split] = resolve_dataset(*found).string();
+  }
+  keys.update({{"dataset_path", "json"}, {"dataset_kwargs", {{"data_files", files}}}});
+  return keys;
+}
+
 std::vector<SuiteTask> read_tasks(const SuiteFlags& flags) {
   std::vector<SuiteTask> tasks;
   const auto add = [&](const fs::path& path, const Json& content) {
-    tasks.push_back(read_suite_task(path, task_keys(path, content), flags.options));
+    const Json keys = with_files(task_keys(path, content), path, flags.options);
+    tasks.push_back(read_suite_task(path, keys, flags.options));
   };
-  for (const fs::path file : flags.files) {
+  for (const std::string& given : flags.files) {
+    const fs::path file = file_of_task(given);
     const Json content = read_yaml(file);
     if (!content.is_array()) add(file, content);
     for (const Json& each : content.is_array() ? content : Json::array()) {
@@ -130,9 +194,11 @@ Json answer_json(const SuiteTask& task, std::size_t number, const SuiteAnswer& a
 
 void declare_suite(Flags& flags, SuiteFlags& values) {
   flags.group("Tasks of lm-evaluation-harness");
-  flags.add("suite", values.files,
-            "a task's file in YAML or JSON, or a list of such files; the answers are those of its hf backend",
-            {.placeholder = "FILE"});
+  flags.add(
+      "suite", values.files,
+      "a task's file in YAML or JSON, or a list of such files, or the name of one in the folder TZOO_SUITES; "
+      "the answers are those of the harness' hf backend",
+      {.placeholder = "FILE|NAME"});
   flags.add("num_fewshot", values.options.num_fewshot,
             "examples before each question; default: as the task says; not for one that says 0", at_least(0));
   flags.add("limit", values.options.limit, "number of questions of each task; default: all", at_least(1));

@@ -174,7 +174,7 @@ class LoadMemory(CommandTest):
 
 
 class LargeText(CommandTest):
-    def test_a_large_text_is_mapped_and_its_ids_are_on_disk(self):
+    def test_a_large_text_is_mapped_and_its_ids_are_nowhere_or_on_disk(self):
         with tempfile.TemporaryDirectory() as folder:
             small, large, cache = (pathlib.Path(folder, name) for name in ("small.txt", "large.txt", "cache"))
             line = "In the beginning God created the heaven and the earth.\n"
@@ -182,14 +182,16 @@ class LargeText(CommandTest):
             megabytes = 80
             large.write_text(megabytes * 1_000_000 // len(line) * line)
 
-            def peak(text):
+            def peak(text, held_out):
                 words = ("--n_layer", 1, "--n_embd", 16, "--n_head", 2, "--block_size", 16)
-                result = run("train", "--dry_run", "--dataset", text, *words, TZOO_DATA_DIR=str(cache))
-                self.assertEqual((result.code, "the ids of" in result.err), (0, text == large), result)
+                result = run("train", "--dry_run", "--dataset", text, "--val_dataset", held_out, *words, TZOO_DATA_DIR=str(cache))
+                self.assertEqual((result.code, "the ids of" in result.err), (0, held_out == large), result)
                 return int(re.search(r"whole process, measured +([\d,]+) MiB", result.out)[1].replace(",", ""))
 
-            # Mapped are a byte and then two for each character; as ids in memory they were eight.
-            self.assertLess(peak(large) - peak(small), 3 * megabytes)
+            # Mapped is a byte for each character, and where they are encoded at once two more; as ids in memory they were eight.
+            least = peak(small, small)
+            self.assertLess(peak(large, small) - least, 1.5 * megabytes)
+            self.assertLess(peak(small, large) - least, 3 * megabytes)
             self.assertEqual(os.listdir(cache), [])
 
 

@@ -99,12 +99,14 @@ void TeacherFile::read_records() {
     read(&head, sizeof head, end_);
     const std::size_t begin = end_ + sizeof head, bytes = bytes_of(head.count);
     constexpr std::uint32_t kMostPositions = 1 << 24;  // of a document; more are a damaged number
-    if (bytes > size - begin && head.count <= kMostPositions) break;
-    if (bytes > size - begin)
-      throw Error(file_.path(), " is damaged at byte ", end_, "; delete it, and the teacher is asked again");
-    values.resize(bytes);
-    read(values.data(), bytes, begin);
-    if (checksum_of(head, values) != head.checksum)
+    bool is_good = bytes <= size - begin;
+    if (!is_good && head.count <= kMostPositions) break;  // a kill has cut it short
+    if (is_good) {
+      values.resize(bytes);
+      read(values.data(), bytes, begin);
+      is_good = checksum_of(head, values) == head.checksum;
+    }
+    if (!is_good)
       throw Error(file_.path(), " is damaged at byte ", end_, "; delete it, and the teacher is asked again");
     records_[std::string(head.key, kKeySize)] = begin;
     end_ = begin + bytes;

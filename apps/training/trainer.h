@@ -126,8 +126,8 @@ class Trainer {
   SaveModel save_model_;
   TrainerOptions options_;
   Updater updater_;
-  // As the run began or was resumed, but for the evaluations, of which iteration 0 is not counted: untrained
-  // weights are no baseline.
+  // As the run began or was resumed. Only what it says of evaluations is kept up to date; that of iteration 0
+  // is not counted, since untrained weights are no baseline.
   TrainerState state_{.best_val_loss = std::numeric_limits<double>::infinity(), .tokens = 0};
   std::int64_t tokens_ = 0;  // trained on by this process: rank 0's times the ranks
   bool is_split_ = false;    // resumed inside of an update, whose figures begin there

@@ -7,7 +7,7 @@
 
 namespace zoo {
 
-/// A file that grows at its end, a record by one write: what a kill leaves is whole but for the last one.
+/// A file that grows at its end. Each record is one write, so that a kill can only cut the last one short.
 class AppendFile {
  public:
   /// Opens the file or creates it. Throws Error naming it.

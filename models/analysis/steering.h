@@ -3,9 +3,9 @@
 /// @file
 /// Use:
 ///
-///     const at::Tensor direction = zoo::analysis::steering_direction(*model, {kind, polite}, {rude},
-///     /*layer=*/6); zoo::ModuleDecoder decoder(*model, {zoo::analysis::steering(*model, direction,
-///     /*layer=*/6, /*strength=*/4)});
+///     const at::Tensor direction = zoo::analysis::steering_direction(*model, {polite}, {rude}, layer);
+///     const zoo::Intervention change = zoo::analysis::steering(*model, direction, layer, /*strength=*/4);
+///     zoo::ModuleDecoder decoder(*model, {change});
 
 #include <vector>
 

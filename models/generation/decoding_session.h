@@ -86,9 +86,9 @@ class DecodingSession {
   /// own room and in up to `bytes` more; the oldest go first.
   virtual void hold(std::size_t /*bytes*/) {}
 
-  /// Gives what hold() keeps as bytes, for the load() of a session of the same model in another process, on a
-  /// machine with the same instruction set, with an equal KV cache but for the number of rows and their room.
-  /// load() is for a session that has read nothing. Both throw Error if the session cannot hold.
+  /// Writes what hold() keeps as bytes. load() reads them into a session of another process that has read
+  /// nothing: of the same model, the same number format of the KV cache, and the same instruction set. The
+  /// number of rows and their room may differ. Both throw Error if the session cannot hold.
   using Write = std::function<void(const void* bytes, std::size_t size)>;
   virtual void save(const Write&) const { throw Error("this session holds nothing of rows that have ended"); }
   virtual void load(std::span<const std::byte>) {

@@ -31,8 +31,8 @@ struct HeldSlots {
   // The slots as bytes, the one written last at the end. Left out are those that were read with an adapter,
   // and those of which a window has dropped positions.
   void save(const DecodingSession::Write& write) const;
-  // Takes the next slot from the beginning of such bytes, of a cache of equal shape but for its capacity:
-  // its tokens, and where their keys and values are.
+  // Takes the next slot from the beginning of such bytes: its tokens, and where their keys and values are.
+  // The capacity of the cache that wrote them may differ.
   std::vector<TokenId> next(std::span<const std::byte>& bytes, std::span<const std::byte>& values) const;
   // Makes it the content of a slot.
   void fill(std::size_t slot, const std::vector<TokenId>& ids, std::span<const std::byte> values);

@@ -54,7 +54,7 @@ namespace ops {
 AttentionOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                              const AttentionMask& mask, const AttentionOptions& options);
 
-/// What the softmax of that gets [B, H, T, S]: -inf where a key is hidden, but for rows in which all are.
+/// The logits [B, H, T, S] of that softmax. A hidden key has -inf, except in rows where every key is hidden.
 at::Tensor attention_logits(const at::Tensor& q, const at::Tensor& k, const AttentionMask& mask,
                             const AttentionOptions& options);
 

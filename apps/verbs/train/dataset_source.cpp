@@ -124,6 +124,31 @@ TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder e
           source.name};
 }
 
+TokenFile text_blocks(const Source& source, std::string_view part,
+                      const std::shared_ptr<const Tokenizer>& tokenizer) {
+  TextEncoder encoder = TextEncoder::of(*tokenizer);
+  encoder.encode = [text = source.text, name = source.name, encode = encoder.encode](std::string_view each) {
+    try {
+      return encode(each);
+    } catch (const Error& error) {
+      throw Error(name, ", from byte ", each.data() - text.data(), " on: ", error.what());
+    }
+  };
+  std::function<void(std::string_view)> check;  // only these tokenizers refuse characters
+  if (tokenizer->kind() == "char") check = [encode = encoder.encode](std::string_view each) { encode(each); };
+  return text_blocks(source, part, std::move(encoder), {tokenizer}, std::move(check));
+}
+
+bool divides_often(std::string_view text, const TextEncoder& encoder) {
+  constexpr std::size_t kPlaces = 64, kMostMean = 1 << 16;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < kPlaces; ++i) {
+    const std::size_t at = text.size() / kPlaces * i;
+    bytes += encoder.division(text, at + 1) - at;
+  }
+  return bytes <= kPlaces * kMostMean;
+}
+
 TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
   try {
     if (text.size() > kLargeText) return encode_part(tokenizer, TextEncoder::of(tokenizer), text, name);

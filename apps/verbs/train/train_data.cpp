@@ -208,17 +208,6 @@ class DatasetReader {
       data_.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(data_.tokens->val.size());
   }
 
-  // Whether the parts of a text are so short that one costs little beside a row.
-  static bool divides_often(std::string_view text, const TextEncoder& encoder) {
-    constexpr std::size_t kPlaces = 64, kMostMean = 1 << 16;
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < kPlaces; ++i) {
-      const std::size_t at = text.size() / kPlaces * i;
-      bytes += encoder.division(text, at + 1) - at;
-    }
-    return bytes <= kPlaces * kMostMean;
-  }
-
   // A text whose parts have the ids that they have in the whole; false for another.
   bool read_large_text(const Tokenizer& tokenizer) {
     const std::string_view text = source_.text;
@@ -229,20 +218,8 @@ class DatasetReader {
     std::string lines;
     std::string_view val = validation_ ? validation_->text : text.substr(end);
     if (validation_ && validation_->is_table()) val = lines = lines_of_texts(records_of(*validation_));
-    TextEncoder encoder = TextEncoder::of(tokenizer);
-    encoder.encode = [text, name = source_.name, encode = encoder.encode](std::string_view part) {
-      try {
-        return encode(part);
-      } catch (const Error& error) {
-        throw Error(name, ", from byte ", part.data() - text.data(), " on: ", error.what());
-      }
-    };
-    std::function<void(std::string_view)> check;
-    if (tokenizer.kind() == "char")
-      check = [encode = encoder.encode](std::string_view part) { encode(part); };
-    data_.tokens = TokenDataset{
-        text_blocks(source_, text.substr(0, end), std::move(encoder), {data_.tokenizer}, std::move(check)),
-        encode_file(tokenizer, val, val_name())};
+    data_.tokens = TokenDataset{text_blocks(source_, text.substr(0, end), data_.tokenizer),
+                                encode_file(tokenizer, val, val_name())};
     set_bytes(val.size());
     return true;
   }

@@ -137,6 +137,13 @@ TokenFile text_blocks(const Source& source, std::string_view part, TextEncoder e
                       std::vector<std::shared_ptr<const void>> owners,
                       std::function<void(std::string_view)> check = nullptr);
 
+/// The same of a plain text. Errors name the file and where the part begins.
+TokenFile text_blocks(const Source& source, std::string_view part,
+                      const std::shared_ptr<const Tokenizer>& tokenizer);
+
+/// Whether the parts of a text are so short that one costs little beside a row.
+bool divides_often(std::string_view text, const TextEncoder& encoder);
+
 /// Encodes a file's text; an error names the file.
 TokenFile encode_file(const Tokenizer& tokenizer, std::string_view text, const std::string& name);
 

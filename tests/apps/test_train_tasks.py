@@ -309,6 +309,18 @@ class ResumeTest(TaskTest):
             self.assertEqual((self.folder / "run/final/model.safetensors").read_bytes(), weights)
             shutil.rmtree(self.folder / "run")
 
+    def test_a_run_that_begins_again_keeps_its_models_until_it_has_others(self):
+        self.train("run", task="mlm", dataset=self.write("t.txt", [line for line, _ in self.reviews()]), block_size=16, vocab_size=60,
+                   max_iters=2, eval_interval=1)
+        folder = self.folder / "run"
+        shutil.rmtree(folder / "checkpoints")
+        before = {name: (folder / name / "model.safetensors").read_bytes() for name in ("best", "final")}
+        # It ends before its first model.
+        self.assert_one_error(run("train", "--init_from", "resume", "--out_dir", folder, "--learning_rate", 1e30, "--eval_interval", 9,
+                                  "--max_iters", 9), 1, "is not finite")
+        self.assertEqual({name: (folder / name / "model.safetensors").read_bytes() for name in before}, before)
+        self.assertEqual(len(list((folder / "tensorboard").iterdir())), 1)  # its curves are not drawn over the old ones
+
     def test_a_model_with_several_dropout_rates_goes_on(self):
         lines = self.reviews(40)
         self.train("base", task="mlm", model_type="distilbert", dropout=0.1, dataset=self.write("t.txt", [line for line, _ in lines]),

@@ -45,6 +45,9 @@ class RunDirectory {
 
   /// Deletes the parts of an earlier run.
   void discard() const;
+  /// Before a run begins again without a checkpoint: deletes what it would add to. Its models stay until the
+  /// new ones take their places.
+  void discard_events() const { std::filesystem::remove_all(path_ / "tensorboard"); }
   /// True if that would remove the file or directory.
   bool discards(const std::filesystem::path& path) const;
 

@@ -268,7 +268,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
           std::min(start.checkpoint->config.max_length(), longest);
   }
   // Without a checkpoint the run begins again, and so does its new head.
-  if (flags.init_from == "resume" && !start.resumed) flags.init_from = parsed.origin;
+  const bool begins_again = flags.init_from == "resume" && !start.resumed;
+  if (begins_again) flags.init_from = parsed.origin;
   // The checkpoint has the template with which the run began; its file may have changed since.
   if (start.resumed) flags.data.chat_template.clear();
   // Decides the special tokens of the texts.
@@ -338,7 +339,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
-  if (writes && flags.init_from != "resume") run.discard();
+  if (writes && begins_again) run.discard_events();
+  if (writes && flags.init_from != "resume" && !begins_again) run.discard();
   // A run without a checkpoint starts again, with the same weights.
   if (writes && !start.resumed && !reference.empty())
     write_safetensors(run.path() / kReferenceFile, reference);

@@ -183,6 +183,10 @@ class TrainTest(CommandTest):
         self.assertAlmostEqual(config["learning_rate"], 6e-3)
         self.assertAlmostEqual(config["min_lr"], 2e-4)
         self.finish("train", "--init_from", "resume", "--out_dir", folder, "--max_iters", 12)
+        self.finish("train", *words, "--max_iters", 1, "--n_embd", 32, "--overwrite")
+        config = json.loads((folder / "run_config.json").read_text())
+        self.assertEqual((config["n_embd"], config["n_inner"]), (32, 96))
+        self.assertAlmostEqual(config["learning_rate"], 3e-3 * math.sqrt(256 / 32))
         for more, error in ((["--recipe", "kjv-char"], "--depth sets what --recipe does"),
                             (["--init_from", folder / "final"], "--depth: a checkpoint has its own sizes"),
                             (["--task", "mlm"], "--depth: only for the task lm, not mlm")):

@@ -135,13 +135,14 @@ void apply_depth(const Flags& flags, TrainFlags& values) {
   if (flags.given("recipe")) throw UsageError("--depth sets what --recipe does; leave out one of them");
   if (values.init_from != "scratch")
     throw UsageError("--depth: a checkpoint has its own sizes; leave it out");
-  const std::int64_t depth = *values.depth, width = kHead * depth;
+  const std::int64_t depth = *values.depth;
   const auto set = [&](const char* flag, auto& member, auto value) {
     if (!flags.given(flag)) member = value;
   };
   set("n_layer", values.model.n_layer, depth);
   set("n_head", values.model.n_head, depth);
-  set("n_embd", values.model.n_embd, width);
+  set("n_embd", values.model.n_embd, kHead * depth);
+  const std::int64_t width = values.model.n_embd;
   if (!flags.given("model_type")) {
     values.model.model_type = "qwen3";
     // Three matrices of this size have the weights of the usual two of 4 n_embd.

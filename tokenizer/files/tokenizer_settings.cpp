@@ -1,6 +1,7 @@
 #include "tokenizer/files/tokenizer_settings.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -145,9 +146,10 @@ void read_limits(const JsonSection& section, TokenizerSettings& settings) {
   constexpr double kNoLimit = 1e9;
   const char* const key = section.find("model_max_length") != nullptr ? "model_max_length" : "max_len";
   if (const json* length = section.find(key)) {
-    if (!length->is_number() || length->get<double>() < 1)
+    const double tokens = length->is_number() ? length->get<double>() : 0;
+    if (tokens < 1 || tokens != std::floor(tokens))
       section.fail(key, "is ", length->dump(), ": expected a number of tokens");
-    if (length->get<double>() < kNoLimit) settings.max_length = length->get<std::size_t>();
+    if (tokens < kNoLimit) settings.max_length = static_cast<std::size_t>(tokens);
   }
   settings.truncates_left = is_left(section, "truncation_side");
   settings.pads_left = is_left(section, "padding_side");

@@ -146,4 +146,9 @@ TEST_CASE("Sides and the padding that no other file names are tokenizer.json's")
   CHECK_FALSE(by_settings->limits().truncates_left);
   CHECK_FALSE(by_settings->limits().pads_left);
   CHECK(by_settings->special_id(SpecialToken::pad) == 0);
+  test::write_bytes(directory / "tokenizer_config.json", R"({"model_max_length": 1e30})");
+  CHECK_FALSE(load_tokenizer(directory.path())->limits().max_length);
+  test::write_bytes(directory / "tokenizer_config.json", R"({"model_max_length": 2.5})");
+  CHECK_THAT(test::message_of([&] { load_tokenizer(directory.path()); }),
+             Catch::EndsWith("model_max_length is 2.5: expected a number of tokens"));
 }

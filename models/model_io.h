@@ -38,6 +38,10 @@ struct ModelInputs {
   /// all, none of which goes on in the next row. Positions count from a document's start and see nothing
   /// before it. Empty: a row is one document.
   std::vector<std::int64_t> documents;
+  std::vector<std::int64_t> document_lengths() const {
+    if (!documents.empty()) return documents;
+    return std::vector<std::int64_t>(static_cast<std::size_t>(input_ids.size(0)), input_ids.size(1));
+  }
   LossOptions loss;
   KeyValueCache* cache = nullptr;
   bool last_logits_only = false;  // logits [B, 1, V] of the last position: all that decoding needs

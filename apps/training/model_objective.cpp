@@ -11,11 +11,9 @@ namespace {
 
 // The documents of a batch, without padding and labels but those that a decoder reads.
 std::vector<ModelInputs> documents_of(const ModelInputs& batch, bool has_targets) {
-  const std::int64_t rows = batch.input_ids.size(0), width = batch.input_ids.size(1);
-  std::vector<std::int64_t> lengths = batch.documents;
-  if (lengths.empty()) lengths.assign(static_cast<std::size_t>(rows), width);
+  const std::int64_t width = batch.input_ids.size(1);
   std::vector<ModelInputs> documents;
-  for (std::int64_t begin = 0; const std::int64_t length : lengths) {
+  for (std::int64_t begin = 0; const std::int64_t length : batch.document_lengths()) {
     const std::int64_t row = begin / width;
     const auto part = [&](const at::Tensor& x, std::int64_t count) {
       return x.defined() ? x.flatten().slice(0, begin, begin + count).unsqueeze(0) : x;

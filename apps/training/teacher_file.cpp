@@ -41,11 +41,9 @@ std::vector<Asked> documents_of(const ModelInputs& inputs) {
   const at::Tensor ids = inputs.input_ids.cpu().contiguous(), positions = inputs.label_positions.cpu();
   const auto* id = ids.const_data_ptr<std::int64_t>();
   const auto* position = positions.const_data_ptr<std::int64_t>();
-  std::vector<std::int64_t> lengths = inputs.documents;
-  if (lengths.empty()) lengths.assign(static_cast<std::size_t>(ids.size(0)), ids.size(1));
   std::vector<Asked> found;
   std::int64_t start = 0, next = 0;
-  for (const std::int64_t length : lengths) {
+  for (const std::int64_t length : inputs.document_lengths()) {
     Asked document{.begin = next};
     std::vector<std::int64_t> content;
     for (; next < positions.numel() && position[next] < start + length; ++next)

@@ -81,6 +81,12 @@ class Trainer::Record {
   std::optional<EventFile> events_;
 };
 
+double mean_loss(double sum, double targets) {
+  if (targets == 0)
+    throw FieldError("nothing to predict in an evaluation; more ", Field{"eval_iters"}, " or texts may help");
+  return sum / targets;
+}
+
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
                                const std::function<void(std::int64_t)>& on_step, Ranks* ranks) {
@@ -113,9 +119,7 @@ SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t b
   const auto sum = [](const at::Tensor& x) {
     return std::accumulate(x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel(), 0.0);
   };
-  if (sum(targets) == 0)
-    throw FieldError("nothing to predict in an evaluation; more ", Field{"eval_iters"}, " or texts may help");
-  SplitEvaluation evaluation{.loss = sum(losses) / sum(targets)};
+  SplitEvaluation evaluation{.loss = mean_loss(sum(losses), sum(targets))};
   evaluation.scores = objective.take_scores(evaluation.loss);
   return evaluation;
 }

@@ -66,13 +66,17 @@ class TrainingObserver {
   virtual bool stop() { return false; }
 };
 
-/// Mean loss over batches of a split, weighted by their targets, and scores. `on_step` gets the number of
-/// finished batches. `ranks` share the batches if the objective's totals allow it; all add the losses in the
-/// order of the batches, as one process does.
+/// Mean loss over batches of a split, weighted by their targets, and scores.
 struct SplitEvaluation {
   double loss = 0;
   std::vector<Score> scores;
 };
+
+/// The mean of losses that add up to `sum`. Throws FieldError if there is no target.
+double mean_loss(double sum, double targets);
+
+/// `on_step` gets the number of finished batches. `ranks` share the batches if the objective's totals allow
+/// it; all add the losses in the order of the batches, as one process does.
 SplitEvaluation evaluate_split(Objective& objective, Split split, std::int64_t batches,
                                const UpdaterOptions& precision,
                                const std::function<void(std::int64_t)>& on_step, Ranks* ranks = nullptr);

@@ -199,13 +199,14 @@ SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int
     ModelOutput output;
     output.logits = session->read(rows_of(ids), DecodingSession::Logits::kAll);
     if (i == 0 && exact.defined()) largest_error = (output.logits - exact).abs().max().item<double>();
+    on_step(i + 1);
+    if (batch.targets == 0) continue;  // it has no loss
     output.loss = loss_of(output.logits, batch.inputs);
     metric.add(batch.inputs, output);
     sum += output.loss.item<double>() * batch.targets;
     targets += batch.targets;
-    on_step(i + 1);
   }
-  SplitEvaluation evaluation{.loss = targets > 0 ? sum / targets : 0};
+  SplitEvaluation evaluation{.loss = mean_loss(sum, targets)};
   evaluation.scores = metric.take(evaluation.loss);
   if (exact.defined()) evaluation.scores.push_back({"largest_logit_error", largest_error});
   return evaluation;

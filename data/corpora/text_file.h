@@ -3,7 +3,7 @@
 /// @file
 /// Use:
 ///
-///     const zoo::TextFile file("input.txt");  // mapped, checked to be UTF-8
+///     const zoo::TextFile file("input.txt");  // mapped, and checked to be UTF-8
 ///     const std::string_view text = file.text();
 
 #include <filesystem>
@@ -14,11 +14,15 @@
 
 namespace zoo {
 
+/// Who looks whether a text is UTF-8: the file, which reads all of it, or what parses each line before its
+/// use.
+enum class Utf8Check { whole, by_reader };
+
 /// A mapped UTF-8 file.
 class TextFile {
  public:
   /// Throws Error naming the file, and the line of invalid UTF-8; also for an empty file.
-  explicit TextFile(const std::filesystem::path& path);
+  explicit TextFile(const std::filesystem::path& path, Utf8Check check = Utf8Check::whole);
 
   /// The text without its byte order mark.
   std::string_view text() const { return text_; }

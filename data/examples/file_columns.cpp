@@ -9,6 +9,7 @@
 #include "data/base/field_error.h"
 #include "data/base/json.h"
 #include "data/base/near_match.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -23,6 +24,12 @@ constexpr auto kUsualNames = std::to_array<std::string_view>(
 
 constexpr auto kLabelNames = std::to_array<std::string_view>(
     {"category", "class", "intent", "label", "labels", "rating", "score", "sentiment", "stars", "topic"});
+
+template <class Json> Json object_in(Json parsed, const Line& line) {
+  if (parsed.is_object()) return parsed;
+  if (const auto at = invalid_utf8_at(line.text)) throw Error(line, ": invalid UTF-8 at its byte ", *at);
+  throw Error(line, ": expected a JSON object");
+}
 
 // A name of letters, digits and '_' with one of `words` as a part: "sentence1", "airline_sentiment".
 bool has_part(std::string_view text, std::span<const std::string_view> words) {
@@ -109,14 +116,12 @@ Json FileColumns::renamed(const Json& theirs, const Line& line, std::span<const 
 }
 
 nlohmann::json FileColumns::read_object(const Line& line, std::span<const std::string> known) {
-  return renamed(parse_object(line), line, known);
+  return renamed(object_in(parse_json(line.text), line), line, known);
 }
 
 nlohmann::ordered_json FileColumns::read_ordered_object(const Line& line,
                                                         std::span<const std::string> known) {
-  const nlohmann::ordered_json theirs = parse_ordered_json(line.text);
-  if (!theirs.is_object()) throw Error(line, ": expected a JSON object");
-  return renamed(theirs, line, known);
+  return renamed(object_in(parse_ordered_json(line.text), line), line, known);
 }
 
 bool looks_like_names(std::span<const std::string_view> parts) {

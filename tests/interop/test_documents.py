@@ -145,16 +145,15 @@ class DocumentsTest(unittest.TestCase):
         per_byte = metrics[0]["val_bits_per_byte"] / metrics[0]["val_loss"] * math.log(2)
         self.assertAlmostEqual(per_byte, tokens / sum(map(len, texts)), delta=1e-4)
         # A row that cannot be read ends the run while it learns from others.
-        with large.open("r+b") as file:
-            file.seek(large.stat().st_size // 2)
-            file.readline()
-            begin = file.tell()
-            file.seek(begin)
-            file.write(b"[")
+        begin = large.read_bytes().index(b"\n", large.stat().st_size // 2) + 1
         line = large.read_bytes()[:begin].count(b"\n") + 1
-        done = train("broken", 1_000_000, "--eval_interval", "1000000")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(f"large.jsonl, line {line}: expected a JSON object", done.stderr)
+        for broken, said in (b"[", "expected a JSON object"), (b'{"text": "\xff', "invalid UTF-8 at its byte 10"):
+            with large.open("r+b") as file:
+                file.seek(begin)
+                file.write(broken)
+            done = train("broken", 1_000_000, "--eval_interval", "1000000", "--overwrite")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"large.jsonl, line {line}: {said}", done.stderr)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,10 @@ Source read_source(const std::string& dataset, Task task) {
                 (task == Task::kLm || task == Task::kMlm || task == Task::kSpanCorruption ? ".txt" : ".tsv")};
   }
   const fs::path path = resolve_dataset(dataset);
-  const auto file = std::make_shared<const TextFile>(path);
+  // Training on a large one begins before it could be read.
+  const bool by_lines = task == Task::kLm && path.extension() == ".jsonl" && fs::file_size(path) > kLargeText;
+  const auto file =
+      std::make_shared<const TextFile>(path, by_lines ? Utf8Check::by_reader : Utf8Check::whole);
   const bool unpacked = path != dataset && std::ranges::count(corpus_names(), dataset) == 0;
   return {file, file->text(), unpacked ? dataset + " as " + path.string() : path.string()};
 }

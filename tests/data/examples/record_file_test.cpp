@@ -69,6 +69,8 @@ TEST_CASE("Errors in a table name file and line") {
   CHECK_THAT(fault("\n\n", "t.tsv"), Catch::Contains("t.tsv: holds no example"));
   CHECK_THAT(fault("{\"source\": \"a\", \"target\": \"b\"}\n{\"source\"\n", "t.jsonl"),
              Catch::Contains("t.jsonl, line 2: expected a JSON object"));
+  CHECK_THAT(fault("{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"\xff\"}\n", "t.jsonl"),
+             Catch::Contains("t.jsonl, line 2: invalid UTF-8 at its byte 12"));
   CHECK_THAT(fault("{\"source\": [1], \"target\": \"b\"}", "t.jsonl"),
              Catch::Contains("'source' must be a text"));
   CHECK_THAT(fault("{\"source\": \"a\", \"target\": 3}", "t.jsonl"),

@@ -81,8 +81,6 @@ struct Features {
   at::Tensor SentenceFeatures::*output = &SentenceFeatures::sentence;
 };
 
-using ModulePtr = std::unique_ptr<SentenceModule>;
-
 // x [B, T, C], mask [B, T]. Returns [B, C].
 at::Tensor pooled(PoolingMode mode, const at::Tensor& x, const at::Tensor& mask) {
   const at::Tensor kept = mask.to(at::kFloat).unsqueeze(-1);  // [B, T, 1]
@@ -101,8 +99,8 @@ at::Tensor pooled(PoolingMode mode, const at::Tensor& x, const at::Tensor& mask)
   return {};
 }
 
-ModulePtr make_pooling(const std::vector<PoolingMode>& modes, bool include_prompt) {
-  return std::make_unique<SentenceModule>([modes, include_prompt](SentenceFeatures& features) {
+SentenceModule make_pooling(const std::vector<PoolingMode>& modes, bool include_prompt) {
+  return {[modes, include_prompt](SentenceFeatures& features) {
     at::Tensor mask = features.mask;
     if (!include_prompt && features.prompt_length > 0) {
       mask = mask.clone();
@@ -111,14 +109,14 @@ ModulePtr make_pooling(const std::vector<PoolingMode>& modes, bool include_promp
     std::vector<at::Tensor> vectors;
     for (const PoolingMode mode : modes) vectors.push_back(pooled(mode, features.tokens, mask));
     features.sentence = at::cat(vectors, -1);
-  });
+  }};
 }
 
-ModulePtr make_normalize(const Features& own) {
-  return std::make_unique<SentenceModule>([own](SentenceFeatures& features) {
+SentenceModule make_normalize(const Features& own) {
+  return {[own](SentenceFeatures& features) {
     const at::Tensor& x = features.*own.input;
     if (x.defined()) features.*own.output = features.normalizes ? unit_vectors(x) : x;
-  });
+  }};
 }
 
 using Function = at::Tensor (*)(const at::Tensor&);
@@ -155,7 +153,7 @@ void require_size(const at::Tensor& x, std::int64_t size, const fs::path& direct
 }
 
 // f(W x + b), to which x is added if "use_residual" says so.
-ModulePtr load_dense(const fs::path& directory, c10::Device device) {
+SentenceModule load_dense(const fs::path& directory, c10::Device device) {
   const ModuleFile file(directory);
   const JsonSection section = file.section();
   file.allow({"in_features", "out_features", "bias", "activation_function", "module_input_name",
@@ -178,10 +176,10 @@ ModulePtr load_dense(const fs::path& directory, c10::Device device) {
     if (residual) y = y + (projection.defined() ? at::linear(x, projection) : x);
     features.*own.output = y;
   };
-  return std::make_unique<SentenceModule>(apply, weights);
+  return {apply, weights};
 }
 
-ModulePtr load_layer_norm(const fs::path& directory, c10::Device device) {
+SentenceModule load_layer_norm(const fs::path& directory, c10::Device device) {
   const ModuleFile file(directory);
   file.allow({"dimension"});
   const std::int64_t size = file.section().count("dimension", 0);
@@ -191,7 +189,7 @@ ModulePtr load_layer_norm(const fs::path& directory, c10::Device device) {
     require_size(features.sentence, size, directory);
     features.sentence = at::layer_norm(features.sentence, {size}, weight, bias);
   };
-  return std::make_unique<SentenceModule>(apply, NamedTensors{{"norm.weight", weight}, {"norm.bias", bias}});
+  return {apply, {{"norm.weight", weight}, {"norm.bias", bias}}};
 }
 
 // Versions 2 to 5, in the order in which the vectors are concatenated.
@@ -220,7 +218,7 @@ std::vector<PoolingMode> modes_of(const JsonSection& section) {
   return modes;
 }
 
-ModulePtr load_pooling(const fs::path& directory, const std::vector<PoolingMode>& instead) {
+SentenceModule load_pooling(const fs::path& directory, const std::vector<PoolingMode>& instead) {
   const ModuleFile file(directory);
   std::vector<std::string> keys{"word_embedding_dimension", "embedding_dimension", "pooling_mode",
                                 "include_prompt"};
@@ -231,11 +229,10 @@ ModulePtr load_pooling(const fs::path& directory, const std::vector<PoolingMode>
   return make_pooling(instead.empty() ? modes_of(section) : instead, section.flag("include_prompt", true));
 }
 
-ModulePtr load(const SentenceConfig::Module& module, const SentenceModuleOptions& options) {
+SentenceModule load(const SentenceConfig::Module& module, const SentenceModuleOptions& options) {
   if (module.type == "Pooling") return load_pooling(module.directory, options.pooling);
   if (module.type == "Dense") return load_dense(module.directory, options.device);
   if (module.type == "LayerNorm") return load_layer_norm(module.directory, options.device);
-  if (module.type != "Normalize") return nullptr;  // Dropout does nothing in evaluation
   const ModuleFile file(module.directory);
   file.allow({"module_input_name", "module_output_name"});
   return make_normalize(Features(file.section()));
@@ -263,8 +260,9 @@ std::optional<PoolingMode> pooling_named(const std::string& name) {
 SentenceModules load_sentence_modules(const SentenceConfig& config, const SentenceModuleOptions& options) {
   SentenceModules modules;
   for (const SentenceConfig::Module& module : config.modules) {
-    if (module.type == "Normalize" && options.normalize == false) continue;
-    if (auto loaded = load(module, options)) modules.push_back(std::move(loaded));
+    const bool left_out = module.type == "Normalize" && options.normalize == false;
+    if (left_out || module.type == "Dropout") continue;  // which does nothing in evaluation
+    modules.push_back(load(module, options));
   }
   const bool alone = config.modules.empty();
   if (alone) {
@@ -273,8 +271,8 @@ SentenceModules load_sentence_modules(const SentenceConfig& config, const Senten
   }
   if (config.truncate_dim) {
     const auto size = static_cast<std::int64_t>(*config.truncate_dim);
-    modules.push_back(std::make_unique<SentenceModule>(
-        [size](SentenceFeatures& features) { features.sentence = features.sentence.slice(-1, 0, size); }));
+    modules.push_back(
+        {[size](SentenceFeatures& features) { features.sentence = features.sentence.slice(-1, 0, size); }});
   }
   if (options.normalize.value_or(alone)) modules.push_back(make_normalize(Features()));
   return modules;

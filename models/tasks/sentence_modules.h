@@ -5,13 +5,11 @@
 ///
 ///     const zoo::SentenceModules modules = zoo::load_sentence_modules(config, {.normalize = true});
 ///     zoo::SentenceFeatures features{.tokens = states, .mask = mask};
-///     for (const auto& module : modules) module->apply(features);  // gives features.sentence [B, D]
+///     for (const auto& module : modules) module.apply(features);  // gives features.sentence [B, D]
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -46,20 +44,12 @@ struct SentenceFeatures {
 };
 
 /// A module of Sentence-Transformers; a Dropout is left out.
-class SentenceModule {
- public:
-  explicit SentenceModule(std::function<void(SentenceFeatures&)> function, NamedTensors weights = {})
-      : function_(std::move(function)), weights_(std::move(weights)) {}
-
-  void apply(SentenceFeatures& features) const { function_(features); }
-  /// Its weights by their names in the files; apply() reads these very tensors, so that they can be trained.
-  const NamedTensors& weights() const { return weights_; }
-
- private:
-  std::function<void(SentenceFeatures&)> function_;
-  NamedTensors weights_;
+struct SentenceModule {
+  std::function<void(SentenceFeatures&)> apply;
+  /// By their names in the files; apply() reads these very tensors, so that they can be trained.
+  NamedTensors weights = {};
 };
-using SentenceModules = std::vector<std::unique_ptr<SentenceModule>>;
+using SentenceModules = std::vector<SentenceModule>;
 
 /// Vectors [..., D] divided by their lengths; a vector of zeros stays one.
 at::Tensor unit_vectors(const at::Tensor& vectors);

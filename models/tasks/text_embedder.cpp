@@ -106,7 +106,7 @@ at::Tensor TextEmbedder::vectors_of(std::span<const Encoding* const> batch, bool
                             .normalizes = normalizes_};
   if (!features.mask.defined())
     features.mask = at::ones(inputs.input_ids.sizes(), inputs.input_ids.options());
-  for (const auto& module : *modules_) module->apply(features);
+  for (const SentenceModule& module : *modules_) module.apply(features);
   return features.sentence;
 }
 

@@ -291,7 +291,7 @@ EmbeddingTask::EmbeddingTask(const TrainFlags& flags, const CheckpointConfig& ch
   embedder_ = std::make_shared<const TextEmbedder>(
       model_, load_tokenizer(checkpoint.directory, checkpoint.json.get()), whole, options);
   for (std::size_t i = 0; i < embedder_->modules().size(); ++i) {
-    const NamedTensors weights = embedder_->modules()[i]->weights();
+    const NamedTensors weights = embedder_->modules()[i].weights;
     if (weights.empty()) continue;
     const auto holder = std::make_shared<torch::nn::Module>();
     for (auto [name, weight] : weights) {
@@ -357,14 +357,14 @@ std::unique_ptr<Objective> EmbeddingTask::objective(const TaskData& data, const 
 
 bool EmbeddingTask::has_weights() const {
   return std::ranges::any_of(embedder_->modules(),
-                             [](const auto& module) { return !module->weights().empty(); });
+                             [](const auto& module) { return !module.weights.empty(); });
 }
 
 void EmbeddingTask::save(const fs::path& directory) const {
   if (!fs::exists(directory / kModuleList)) write_sentence_files(directory, model_->config().hidden_size);
   std::size_t next = 0;
   for (const SentenceConfig::Module& module : config_.modules) {
-    const NamedTensors weights = embedder_->modules()[next++]->weights();
+    const NamedTensors weights = embedder_->modules()[next++].weights;
     if (weights.empty()) continue;
     const fs::path folder = directory / module.directory.filename();
     write_safetensors(folder / "model.safetensors", weights);

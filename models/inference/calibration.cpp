@@ -65,10 +65,8 @@ Calibration::Calibration(const LoadedModel& loaded, WeightType weights, std::vec
     pack_stacks(*model_, options);
   }
   for (const PackedPart& part : made) {
-    const Parameter parameter = part.parameter.unsafeGetTensorImpl();
-    parameters_[part.weight.panels] = parameter;
-    if (order_.empty() || order_.back().parameter != parameter)
-      order_.push_back({parameter, static_cast<std::int64_t>(part.weight.inputs)});
+    parameters_[part.weight.panels] = part.parameter.unsafeGetTensorImpl();
+    if (order_.empty() || !order_.back().is_same(part.parameter)) order_.push_back(part.parameter);
   }
   for (std::size_t first = 0; first < order_.size(); first = end_of_window(first)) total_ += samples_.size();
 }
@@ -77,7 +75,8 @@ ErrorFeedback Calibration::feedback_of(const at::Tensor& parameter) {
   const Parameter wanted = parameter.unsafeGetTensorImpl();
   if (last_ == wanted) return last_feedback_;
   if (!moments_.contains(wanted)) {
-    const auto found = std::ranges::find(order_, wanted, &Input::parameter);
+    const auto found =
+        std::ranges::find_if(order_, [&](const at::Tensor& x) { return x.is_same(parameter); });
     TORCH_CHECK(found != order_.end(), "calibration knows no such weight");
     measure(static_cast<std::size_t>(found - order_.begin()));
   }
@@ -92,7 +91,7 @@ std::size_t Calibration::end_of_window(std::size_t first) const {
   std::int64_t bytes = 0;
   std::size_t end = first;
   do {
-    bytes += order_[end].width * order_[end].width * static_cast<std::int64_t>(sizeof(float));
+    bytes += order_[end].size(1) * order_[end].size(1) * static_cast<std::int64_t>(sizeof(float));
   } while (++end < order_.size() && bytes < kMomentsBytes);
   return end;
 }
@@ -100,7 +99,7 @@ std::size_t Calibration::end_of_window(std::size_t first) const {
 void Calibration::measure(std::size_t first) {
   moments_.clear();
   for (std::size_t i = first; i < end_of_window(first); ++i)
-    moments_[order_[i].parameter] = at::zeros({order_[i].width, order_[i].width}, at::kFloat);
+    moments_[order_[i].unsafeGetTensorImpl()] = at::zeros({order_[i].size(1), order_[i].size(1)});
   for (const TokenIds& sample : samples_) {
     rows_.clear();
     read(sample);

@@ -43,10 +43,6 @@ class Calibration {
 
  private:
   using Parameter = const c10::TensorImpl*;
-  struct Input {
-    Parameter parameter;
-    std::int64_t width;
-  };
 
   static constexpr std::int64_t kMomentsBytes = 1LL << 30;
 
@@ -56,8 +52,8 @@ class Calibration {
 
   std::vector<TokenIds> samples_;
   Progress progress_;
-  std::int64_t done_ = 0, total_ = 0;  // samples
-  std::vector<Input> order_;
+  std::int64_t done_ = 0, total_ = 0;                 // samples
+  std::vector<at::Tensor> order_;                     // parameters [out, in], as they are packed
   std::map<const std::byte*, Parameter> parameters_;  // by panels of the reference
   std::map<Parameter, at::Tensor> moments_;           // of the weights now measured
   std::map<Parameter, std::vector<at::Tensor>> rows_;

@@ -112,24 +112,24 @@ void multiply_floats(const TensorProduct& p, const at::Tensor& result, const Tea
   }
 }
 
-// The product without its result.
-PairProduct pair_product(const TensorProduct& p) {
+void multiply_pairs(const TensorProduct& p, const Operand& result, const Team& team) {
   const Shape shape = shape_of(p);
-  return {.rows = shape.rows,
-          .columns = shape.columns,
-          .pairs = pairs_of(shape.depth),
-          .a = p.transposed == Transposed::kLeft ? factor_by_panels(pairs_in(p.a.by_panels), p.a.rows)
-                                                 : factor_by_rows(pairs_in(p.a.by_rows), p.a.columns),
-          .b = pairs_in(p.transposed == Transposed::kRight ? p.b.transposed_by_panels : p.b.by_panels),
-          .bias = floats_of(p.bias),
-          .adds = p.adds,
-          .addend = floats_of(p.addend),
-          .pointwise = p.pointwise,
-          .slope = pairs_in(p.slope),
-          .times = pairs_in(p.times)};
-}
-
-void multiply_pairs(const PairProduct& product, const Team& team) {
+  const PairProduct product{
+      .rows = shape.rows,
+      .columns = shape.columns,
+      .pairs = pairs_of(shape.depth),
+      .a = p.transposed == Transposed::kLeft ? factor_by_panels(pairs_in(p.a.by_panels), p.a.rows)
+                                             : factor_by_rows(pairs_in(p.a.by_rows), p.a.columns),
+      .b = pairs_in(p.transposed == Transposed::kRight ? p.b.transposed_by_panels : p.b.by_panels),
+      .bias = floats_of(p.bias),
+      .result = floats_in(result.matrix),
+      .adds = p.adds,
+      .addend = floats_of(p.addend),
+      .by_rows = pairs_in(result.by_rows),
+      .by_panels = pairs_in(result.by_panels),
+      .pointwise = p.pointwise,
+      .slope = pairs_in(p.slope),
+      .times = pairs_in(p.times)};
   // With a factor by panels, or AMX, a part has a fraction of a panel's rows.
   const bool of_panel = product.a.row == 1 || instruction_set() == InstructionSet::kAmxBf16;
   const std::size_t unit = of_panel ? kPairPanel / 4 : kPairTileRows;
@@ -185,18 +185,12 @@ void Operand::pack(const Team& team, const at::Tensor& sums) const {
 }
 
 void multiply(const TensorProduct& p, const at::Tensor& result, const Team& team) {
-  if (!p.a.mixed) return multiply_floats(p, result, team);
-  PairProduct product = pair_product(p);
-  product.result = floats_in(result);
-  multiply_pairs(product, team);
+  multiply(p, Operand{.matrix = result}, team);
 }
 
 void multiply(const TensorProduct& p, const Operand& result, const Team& team) {
-  if (!p.a.mixed) return multiply_floats(p, result.matrix, team);
-  PairProduct product = pair_product(p);
-  product.by_rows = pairs_in(result.by_rows);
-  product.by_panels = pairs_in(result.by_panels);
-  multiply_pairs(product, team);
+  if (p.a.mixed) multiply_pairs(p, result, team);
+  else multiply_floats(p, result.matrix, team);
 }
 
 void sum_rows(const Operand& operand, const at::Tensor& sums, const Team& team) {

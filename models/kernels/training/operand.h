@@ -19,8 +19,8 @@ struct Roles {
 /// A float32 matrix as a factor of products: itself, or in mixed precision its packed layouts
 /// (bfloat16_product.h), one for each role.
 struct Operand {
-  bool mixed;
-  std::size_t rows, columns;
+  bool mixed = false;
+  std::size_t rows = 0, columns = 0;
   at::Tensor matrix;  // mixed precision: undefined if only packed layouts exist
   at::Tensor by_rows, by_panels, transposed_by_panels;
 

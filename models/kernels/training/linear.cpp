@@ -180,84 +180,52 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 // Bytes of logits computed at a time: they fit an L3 cache.
 constexpr std::int64_t kLogitsBytes = std::int64_t{24} << 20;
 
-// Those of frozen tensors are undefined.
-struct Gradients {
-  at::Tensor x, weight, bias;
-};
+// A loss over the vocabulary and its gradients, computed chunk by chunk of the rows of x.
+struct ChunkedLoss {
+  at::Tensor x, targets;  // contiguous
+  float smoothing;
+  Operand weight;  // packed
+  OptionalTensor bias;
+  at::Tensor x_gradient, weight_gradient, bias_gradient;  // undefined: not needed
+  std::vector<double> losses = std::vector<double>(size_of(targets, 0));
 
-// A chunk of the inputs' rows.
-struct Chunk {
-  at::Tensor x, logits;
-  at::Tensor x_gradient;  // undefined: no gradient needed
-  std::int64_t first_row;
-};
-
-class Losses {
- public:
-  Losses(const at::Tensor& targets, double smoothing)
-      : targets_(targets.contiguous()),
-        smoothing_(static_cast<float>(smoothing)),
-        losses_(static_cast<std::size_t>(targets.size(0))) {}
-
-  /// Computes rows [first, last) of the chunk; the logits become their gradient, if needed.
-  void compute(const Chunk& chunk, std::int64_t first, std::int64_t last) {
-    const auto classes = chunk.logits.size(1);
-    float* logits = chunk.logits.mutable_data_ptr<float>();
-    const std::int64_t* targets = targets_.const_data_ptr<std::int64_t>() + chunk.first_row;
-    const auto scale = 1.0F / static_cast<float>(losses_.size());
-    for (std::int64_t row = first; row < last; ++row) {
-      const LogitsRow logits_row{logits + row * classes, static_cast<std::size_t>(classes),
-                                 static_cast<std::size_t>(targets[row]), smoothing_};
-      losses_[static_cast<std::size_t>(chunk.first_row + row)] =
-          chunk.x_gradient.defined() ? cross_entropy_with_gradient(logits_row, scale)
-                                     : cross_entropy(logits_row);
-    }
-  }
-
-  double mean() const {
-    return std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
-  }
-
- private:
-  at::Tensor targets_;
-  float smoothing_;
-  std::vector<double> losses_;
-};
-
-// The weight, and the products with it.
-class Projection {
- public:
-  Projection(const at::Tensor& weight, OptionalTensor bias, bool keeps, bool mixed)
-      : weight_(Operand::of(weight, {.right = keeps, .right_transposed = true}, mixed)),
-        bias_(std::move(bias)) {
-    run_team([&](const Team& team) { weight_.pack(team); });
-  }
-
-  void run(const Chunk& chunk, Losses& losses, const Gradients& gradients) {
-    const bool keeps = chunk.x_gradient.defined(), learns = gradients.weight.defined(), mixed = weight_.mixed;
-    const Operand x = Operand::of(chunk.x, {.left = true, .right = learns}, mixed),
-                  logits = Operand::of(chunk.logits, {.left = keeps, .right = learns}, mixed);
-    run_products(x.rows * weight_.rows * weight_.columns, [&](const Team& team) {
-      x.pack(team);
+  // Computes the rows from number `first` on, as many as `logits` has, which are space for theirs.
+  void run(const at::Tensor& logits, std::int64_t first) {
+    const std::int64_t last = first + logits.size(0);
+    const bool keeps = x_gradient.defined(), learns = weight_gradient.defined(), mixed = weight.mixed;
+    const Operand rows = Operand::of(x.slice(0, first, last), {.left = true, .right = learns}, mixed),
+                  gradient = Operand::of(logits, {.left = keeps, .right = learns}, mixed);
+    const at::Tensor own_gradient = keeps ? x_gradient.slice(0, first, last) : at::Tensor();
+    run_products(rows.rows * weight.rows * weight.columns, [&](const Team& team) {
+      rows.pack(team);
       team.wait();
-      multiply({.a = x, .b = weight_, .transposed = Transposed::kRight, .bias = bias_}, chunk.logits, team);
+      multiply({.a = rows, .b = weight, .transposed = Transposed::kRight, .bias = bias}, logits, team);
       team.wait();
-      const Team::Part rows = team.part_of(x.rows);
-      losses.compute(chunk, static_cast<std::int64_t>(rows.first), static_cast<std::int64_t>(rows.last));
+      compute(logits, static_cast<std::size_t>(first), team.part_of(rows.rows));
       if (!keeps) return;
       team.wait();
-      logits.pack(team);
+      gradient.pack(team);
       team.wait();
-      multiply({.a = logits, .b = weight_}, chunk.x_gradient, team);
+      multiply({.a = gradient, .b = weight}, own_gradient, team);
       if (learns)
-        multiply({.a = logits, .b = x, .transposed = Transposed::kLeft, .adds = true}, gradients.weight,
+        multiply({.a = gradient, .b = rows, .transposed = Transposed::kLeft, .adds = true}, weight_gradient,
                  team);
     });
+    if (bias_gradient.defined()) bias_gradient += logits.sum(0);
   }
 
- private:
-  Operand weight_;
-  OptionalTensor bias_;
+  // The losses of a part of the logits, which become their gradient, if needed.
+  void compute(const at::Tensor& logits, std::size_t first, Team::Part part) {
+    const std::size_t classes = size_of(logits, 1);
+    float* all = logits.mutable_data_ptr<float>();
+    const std::int64_t* target = targets.const_data_ptr<std::int64_t>() + first;
+    const auto scale = 1.0F / static_cast<float>(losses.size());
+    for (std::size_t row = part.first; row < part.last; ++row) {
+      const LogitsRow own{all + row * classes, classes, static_cast<std::size_t>(target[row]), smoothing};
+      losses[first + row] =
+          x_gradient.defined() ? cross_entropy_with_gradient(own, scale) : cross_entropy(own);
+    }
+  }
 };
 
 class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
@@ -265,31 +233,29 @@ class VocabularyLoss : public torch::autograd::Function<VocabularyLoss> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const OptionalTensor& bias, const at::Tensor& targets, double smoothing,
                             bool keeps, bool mixed) {
-    const at::Tensor x = input.contiguous();
-    const std::int64_t rows = x.size(0), classes = weight.size(0);
-    Gradients gradients;
+    const std::int64_t rows = input.size(0), classes = weight.size(0);
+    ChunkedLoss loss{.x = input.contiguous(),
+                     .targets = targets.contiguous(),
+                     .smoothing = static_cast<float>(smoothing),
+                     .weight = Operand::of(weight, {.right = keeps, .right_transposed = true}, mixed),
+                     .bias = bias};
     if (keeps) {
-      gradients.x = at::empty_like(x);
-      if (weight.requires_grad()) gradients.weight = at::zeros_like(weight);
-      if (bias && bias->requires_grad()) gradients.bias = at::zeros_like(*bias);
+      loss.x_gradient = at::empty_like(loss.x);
+      if (weight.requires_grad()) loss.weight_gradient = at::zeros_like(weight);
+      if (bias && bias->requires_grad()) loss.bias_gradient = at::zeros_like(*bias);
     }
-    Projection projection(weight, bias, keeps, mixed);
-    Losses losses(targets, smoothing);
+    run_team([&](const Team& team) { loss.weight.pack(team); });
     const std::int64_t step = rows_at_a_time(rows, classes);
-    const at::Tensor logits = at::empty({step, classes}, x.options());
-    for (std::int64_t first = 0; first < rows; first += step) {
-      const std::int64_t last = std::min(first + step, rows);
-      const Chunk chunk{x.slice(0, first, last), logits.slice(0, 0, last - first),
-                        keeps ? gradients.x.slice(0, first, last) : at::Tensor(), first};
-      projection.run(chunk, losses, gradients);
-      if (gradients.bias.defined()) gradients.bias += chunk.logits.sum(0);
-    }
+    const at::Tensor logits = at::empty({step, classes}, loss.x.options());
+    for (std::int64_t first = 0; first < rows; first += step)
+      loss.run(logits.slice(0, 0, std::min(step, rows - first)), first);
     if (keeps) {
-      context->saved_data["x"] = gradients.x;
-      if (gradients.weight.defined()) context->saved_data["weight"] = gradients.weight;
-      if (gradients.bias.defined()) context->saved_data["bias"] = gradients.bias;
+      context->saved_data["x"] = loss.x_gradient;
+      if (loss.weight_gradient.defined()) context->saved_data["weight"] = loss.weight_gradient;
+      if (loss.bias_gradient.defined()) context->saved_data["bias"] = loss.bias_gradient;
     }
-    return at::full({}, losses.mean(), x.options());
+    const double sum = std::accumulate(loss.losses.begin(), loss.losses.end(), 0.0);
+    return at::full({}, sum / static_cast<double>(rows), input.options());
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {

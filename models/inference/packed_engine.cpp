@@ -11,7 +11,7 @@
 #include "data/base/lines.h"
 #include "models/inference/packed_embeddings.h"
 #include "models/inference/packed_stack.h"
-#include "models/kernels/tracing.h"
+#include "models/kernels/cpu.h"
 #include "models/layers/embeddings.h"
 
 namespace zoo {

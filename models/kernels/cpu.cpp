@@ -14,7 +14,6 @@
 #endif
 
 #include "data/base/error.h"
-#include "models/kernels/tracing.h"
 
 namespace zoo::kernels {
 namespace {

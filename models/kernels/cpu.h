@@ -31,8 +31,23 @@ InstructionSet choose_instruction_set(std::string_view wanted, bool (*runs)(Inst
 /// Throws as choose_instruction_set() does. LibTorch's own operators ignore it.
 InstructionSet instruction_set();
 
-/// True if the training kernels run; with kPortable LibTorch's operators run instead.
+/// True if the training kernels run; with kPortable, and while a Tracing lives on this thread, LibTorch's
+/// operators run instead.
 bool has_training_kernels();
+
+class Tracing {
+ public:
+  Tracing() : outer_(active_) { active_ = true; }
+  ~Tracing() { active_ = outer_; }
+  Tracing(const Tracing&) = delete;
+  Tracing& operator=(const Tracing&) = delete;
+
+  static bool is_active() { return active_; }
+
+ private:
+  static inline thread_local bool active_ = false;
+  bool outer_;
+};
 
 /// True if the mixed-precision training kernels run, which multiply pairs of bfloat16.
 bool has_bfloat16_products();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/kernels/tracing.h"
+#include "models/kernels/cpu.h"
 
 namespace zoo::ops {
 

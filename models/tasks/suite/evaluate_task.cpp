@@ -26,11 +26,6 @@ struct ScoredTokens {
   std::size_t scored = 0;
 };
 
-struct Likelihood {
-  double log_probability = 0;  // summed over the scored tokens, in nats
-  bool greedy = false;         // each of them has the largest logit
-};
-
 // Texts to tokens as lm-evaluation-harness' `hf` backend has them. Throws Error where no token is left to
 // score, or more than the model sees.
 struct SuiteEncoder {
@@ -85,8 +80,10 @@ struct SuiteEncoder {
   std::int64_t max_length = 2048;  // tokens that the model sees; the harness' default
 };
 
-// Scores at least one token of each row; equal contexts and long shared beginnings are read once.
-std::vector<Likelihood> likelihoods(DecodingModel& model, const std::vector<ScoredTokens>& rows) {
+// Scores at least one token of each row, for the row's answer; equal contexts and long shared beginnings are
+// read once.
+void add_likelihoods(DecodingModel& model, const std::vector<ScoredTokens>& rows,
+                     const std::vector<SuiteAnswer*>& answers) {
   const c10::InferenceMode inference;
   std::vector<TokenIds> contexts, unread;
   std::size_t most = 0;
@@ -103,15 +100,14 @@ std::vector<Likelihood> likelihoods(DecodingModel& model, const std::vector<Scor
     unread.emplace_back(rows[row].ids.begin() + session.length(row), rows[row].ids.end() - 1);
   }
   const at::Tensor logits = session.read(unread, DecodingSession::Logits::kAll);
-  std::vector<Likelihood> found;
   for (std::int64_t row = 0; row < session.rows(); ++row) {
     const std::int64_t end = std::ssize(unread[row]),
                        begin = end - static_cast<std::int64_t>(rows[row].scored);
     const at::Tensor own = log_probabilities_of(logits[row].slice(0, begin, end)).cpu();
     const at::Tensor ids = at::tensor(rows[row].ids, at::kLong).slice(0, begin - end);
-    found.push_back({own.gather(1, ids.unsqueeze(1)).sum().item<double>(), own.argmax(1).equal(ids)});
+    answers[row]->log_probabilities.push_back(own.gather(1, ids.unsqueeze(1)).sum().item<double>());
+    answers[row]->greedy.push_back(own.argmax(1).equal(ids));
   }
-  return found;
 }
 
 // Bounds of a batch: tokens of its KV cache, and numbers of its logits.
@@ -221,23 +217,18 @@ std::vector<std::size_t> next_batch(std::span<const std::size_t>& left, const Qu
 void answer_batch(const std::vector<std::size_t>& batch, const QuestionRows& rows, DecodingModel& model,
                   const Writer& writer, bool writes, std::vector<SuiteAnswer>& answers) {
   std::vector<ScoredTokens> together;
-  std::vector<TokenIds> prompts;
-  for (const std::size_t i : batch) together.insert(together.end(), rows[i].begin(), rows[i].end());
-  if (writes) {
-    for (const ScoredTokens& row : together) prompts.push_back(row.ids);
-    const GenerationResult written = generate(model, prompts, writer.options);
-    for (std::size_t row = 0; row < batch.size(); ++row)
-      answers[batch[row]].text = text_of_row(written.ids[row], writer.session);
-    return;
+  std::vector<SuiteAnswer*> owners;
+  for (const std::size_t i : batch) {
+    together.insert(together.end(), rows[i].begin(), rows[i].end());
+    owners.insert(owners.end(), rows[i].size(), &answers[i]);
   }
-  const std::vector<Likelihood> found =
-      together.empty() ? std::vector<Likelihood>() : likelihoods(model, together);
-  auto next = found.begin();
-  for (const std::size_t i : batch)
-    for (std::size_t row = 0; row < rows[i].size(); ++row, ++next) {
-      answers[i].log_probabilities.push_back(next->log_probability);
-      answers[i].greedy.push_back(next->greedy);
-    }
+  if (together.empty()) return;
+  if (!writes) return add_likelihoods(model, together, owners);
+  std::vector<TokenIds> prompts;
+  for (const ScoredTokens& row : together) prompts.push_back(row.ids);
+  const GenerationResult written = generate(model, prompts, writer.options);
+  for (std::size_t row = 0; row < owners.size(); ++row)
+    owners[row]->text = text_of_row(written.ids[row], writer.session);
 }
 
 }  // namespace

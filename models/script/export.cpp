@@ -46,8 +46,7 @@ std::string limit_of(const TransformerConfig& config) {
   return std::to_string(config.has_position_table() ? config.max_length() : 0);
 }
 
-// forward(input_ids, attention_mask=None), and token_type_ids=None after it if the model has segments; of an
-// encoder-decoder forward(input_ids, attention_mask, decoder_input_ids). Calls traced_forward().
+// forward(), which calls traced_forward().
 std::string forward_source(const Model& model) {
   const TransformerConfig& config = model.config();
   const bool typed = config.type_vocab_size > 0;
@@ -59,10 +58,9 @@ std::string forward_source(const Model& model) {
                {"$given", typed ? kGivenTokenTypes : ""}});
 }
 
-// generate(input_ids, max_new_tokens, temperature=1.0, top_k=0) -> new ids [B, n], which continues rows as
-// generate() of models/generation does, sliding context included; an encoder-decoder's takes
-// attention_mask=None at the end. Calls traced_step(), and traced_encode() and traced_start(); reads the
-// attributes `eos_ids` and `pad_id`. Throws Error if an encoder-decoder has no decoder_start_token_id.
+// generate(), which continues rows as that of models/generation does, sliding context included. Calls
+// traced_step(), and traced_encode() and traced_start(); reads the attributes `eos_ids` and `pad_id`. Throws
+// Error if an encoder-decoder has no decoder_start_token_id.
 std::string generate_source(const Model& model) {
   const TransformerConfig& config = model.config();
   const bool from_source = config.shape == Shape::kEncoderDecoder;

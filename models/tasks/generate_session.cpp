@@ -102,9 +102,8 @@ std::string TextIds::text_after_others(const TokenIds& ids, std::size_t first) c
 }
 
 TokenIds TextIds::those_with_text(const TokenIds& ids, std::size_t first) const {
-  TokenIds kept;
-  for (std::size_t i = first; i < ids.size(); ++i)
-    if (contains(ids[i])) kept.push_back(ids[i]);
+  TokenIds kept(ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
+  std::erase_if(kept, [this](TokenId id) { return !contains(id); });
   return kept;
 }
 

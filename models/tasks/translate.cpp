@@ -84,11 +84,9 @@ TokenIds source_ids(const TextModel& model, const std::string& text, const Langu
 }
 
 std::string translated_text(const TextModel& model, const TokenIds& ids) {
-  TokenIds known;
-  for (const TokenId id : ids) {
-    // A model may have more rows of embeddings than its tokenizer has tokens.
-    if (id < model.tokenizer->vocab_size()) known.push_back(id);
-  }
+  TokenIds known = ids;
+  // A model may have more rows of embeddings than its tokenizer has tokens.
+  std::erase_if(known, [&](TokenId id) { return id >= model.tokenizer->vocab_size(); });
   return replace_invalid_utf8(model.tokenizer->decode(known));
 }
 

@@ -80,16 +80,10 @@ struct Steps {
 
 // The nearest float with 4 bits of mantissa.
 ZOO_INLINE std::uint32_t scale_bits(float value) {
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
-  return (bits + 0x40000U) & 0xFFF80000U;
+  return (__builtin_bit_cast(std::uint32_t, value) + 0x40000U) & 0xFFF80000U;
 }
 
-ZOO_INLINE float rounded_scale(float value) {
-  const std::uint32_t bits = scale_bits(value);
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
+ZOO_INLINE float rounded_scale(float value) { return __builtin_bit_cast(float, scale_bits(value)); }
 
 // Zero if the scale is so small that its inverse overflows: all weights are then zero.
 ZOO_INLINE float inverse_of(float scale) { return scale > 1e-30F ? 1.0F / scale : 0.0F; }

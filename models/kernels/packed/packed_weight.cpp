@@ -1,7 +1,9 @@
 #include "models/kernels/packed/packed_weight.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include <c10/util/Half.h>
 
@@ -42,8 +44,7 @@ struct Int4Steps {
 
   Int4Steps(const std::byte* group, std::size_t output) {
     const unsigned steps = read<std::uint16_t>(group + kPanelOutputs * kGroup / 2 + 2 * output);
-    const std::uint32_t bits = (steps & 0xFFF0U) << 15;
-    scale = read<float>(&bits);
+    scale = std::bit_cast<float>((steps & 0xFFF0U) << 15);
     zero = static_cast<float>(steps & 15U);
   }
   float of(unsigned number) const { return (static_cast<float>(number) - zero) * scale; }

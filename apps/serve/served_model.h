@@ -18,9 +18,9 @@
 #include "models/tasks/generate_session.h"
 #include "models/tasks/generation_settings.h"
 #include "models/tasks/look_texts.h"
+#include "models/tasks/text_constraint.h"
 #include "models/tasks/text_embedder.h"
 #include "models/tasks/text_model.h"
-#include "models/tasks/tool_constraint.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/constraint/token_automaton.h"
 

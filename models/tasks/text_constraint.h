@@ -14,6 +14,7 @@
 
 #include "models/generation/token_constraint.h"
 #include "models/tasks/generate_session.h"
+#include "tokenizer/chat/tool_calls.h"
 #include "tokenizer/constraint/pattern.h"
 #include "tokenizer/constraint/token_automaton.h"
 
@@ -28,5 +29,16 @@ std::shared_ptr<const TokenAutomaton> make_token_automaton(const PatternPtr& pat
 /// FieldError naming max_new_tokens where too few of them are left for the shortest text.
 std::shared_ptr<const TokenConstraint> make_text_constraint(std::shared_ptr<const TokenAutomaton> automaton,
                                                             const GenerateSession& session);
+
+/// `bytes`, token_bytes() of the session's tokenizer, with the texts of special tokens that mark calls.
+std::vector<std::string> tool_token_bytes(const GenerateSession& session, const ToolCallFormat& format,
+                                          std::vector<std::string> bytes);
+
+/// A constraint that begins where the answer calls a tool (a lazy grammar): any text, but once the format's
+/// trigger is written, only a text of the automaton, which is tool_call_pattern()'s, from its beginning on.
+/// An answer that ends for want of tokens may end inside of a call. One thread may use it.
+std::shared_ptr<const TokenConstraint> make_tool_constraint(std::shared_ptr<const TokenAutomaton> automaton,
+                                                            const GenerateSession& session,
+                                                            const ToolCallFormat& format);
 
 }  // namespace zoo

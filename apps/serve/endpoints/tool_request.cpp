@@ -5,7 +5,7 @@
 #include "apps/serve/endpoints/chat_dialect.h"
 #include "data/base/error.h"
 #include "data/base/json.h"
-#include "models/tasks/tool_constraint.h"
+#include "models/tasks/text_constraint.h"
 #include "tokenizer/text/utf8.h"
 
 namespace zoo {

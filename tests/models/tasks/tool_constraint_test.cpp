@@ -1,7 +1,6 @@
-#include "models/tasks/tool_constraint.h"
-
 #include <nlohmann/json.hpp>
 
+#include "models/tasks/text_constraint.h"
 #include "tests/support/catch.h"
 #include "tokenizer/pipeline/char_and_byte_tokenizers.h"
 

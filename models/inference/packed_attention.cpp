@@ -132,10 +132,7 @@ void PackedStack::attend_to_memory(const Run& run, std::size_t layer) const {
   run.team.wait(ahead(run.team, &layers_[layer % layers_.size()].cross_out, run.pass.rows));
 }
 
-void PackedStack::append_memory(const float* hidden, const std::vector<SequenceRows>& sources,
-                                PackedCache& memory, Workspace& workspace) const {
-  Pass pass{.x = const_cast<float*>(hidden), .rows = 0, .sequences = sources};
-  for (const SequenceRows& source : sources) pass.rows += source.count;
+void PackedStack::append_memory(const Pass& pass, PackedCache& memory, Workspace& workspace) const {
   reserve(pass, workspace);
   const std::size_t row = 2 * kv_heads_ * head_dim_;
   // Not wider than the queries, keys and values of self-attention.
@@ -144,10 +141,10 @@ void PackedStack::append_memory(const float* hidden, const std::vector<SequenceR
   run_team([&](const Team& team) {
     const Run run{team, pass, workspace, kernels};
     for (std::size_t i = 0; i < size(config_.num_layers); ++i) {
-      project(run, hidden, {}, layers_[i % layers_.size()].cross_kv, workspace.projected.as<float>(), false);
-      const Team::Part part = team.part_of(sources.size() * kv_heads_);
+      project(run, pass.x, {}, layers_[i % layers_.size()].cross_kv, workspace.projected.as<float>(), false);
+      const Team::Part part = team.part_of(pass.sequences.size() * kv_heads_);
       for (std::size_t job = part.first; job < part.last; ++job) {
-        const SequenceRows& source = sources[job / kv_heads_];
+        const SequenceRows& source = pass.sequences[job / kv_heads_];
         const std::size_t head = job % kv_heads_;
         const kernels::HeadCache cache = memory.head(i, source.slot, head);
         for (std::size_t t = 0; t < source.count; ++t) {

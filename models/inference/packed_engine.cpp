@@ -134,7 +134,7 @@ class PackedEngine : public StackEngine {
     kept.gather(given.to(at::kFloat).contiguous(), rows);
     memory = PackedCache(stack_.cache_shape(kept.sequences.size(), std::ranges::max(lengths)));
     for (const Pass& pass : passes_of(rows.as<float>(), size(given.size(2)), kept.sequences))
-      stack_.append_memory(pass.x, pass.sequences, memory, workspace_);
+      stack_.append_memory(pass, memory, workspace_);
   }
 
   PackedStack stack_;

@@ -53,7 +53,7 @@ class PackedSession : public DecodingSession {
     memory_ = PackedCache(model_.stack_->cache_shape(sources.size(), longest));
     const std::lock_guard turn(model_.turn_);
     model_.encoder_->run(pass, model_.workspace_);
-    model_.stack_->append_memory(pass.x, pass.sequences, memory_, model_.workspace_);
+    model_.stack_->append_memory(pass, memory_, model_.workspace_);
   }
 
   at::Tensor read(const std::vector<TokenIds>& tokens, Logits wanted) override {

@@ -112,18 +112,17 @@ void PackedStack::reserve(const Pass& pass, Workspace& workspace) const {
     workspace.branch.grow_to(pass.rows * width_ * sizeof(float));
   workspace.inner.grow_to(pass.rows * inner * (is_gated(config_.activation) ? 2 : 1) * sizeof(float));
   if (config_.num_experts > 0) reserve_experts(pass.rows, workspace);
+  std::size_t positions = 0;
   workspace.adapter_rank = 0;
-  for (const SequenceRows& rows : pass.sequences)
+  for (const SequenceRows& rows : pass.sequences) {
     if (rows.adapter != nullptr)
       workspace.adapter_rank = std::max(workspace.adapter_rank, rows.adapter->rank);
+    positions = std::max(positions, rows.end());
+    if (pass.memory_lengths != nullptr) positions = std::max(positions, (*pass.memory_lengths)[rows.source]);
+  }
   if (workspace.adapter_rank > 0) {
     workspace.adapted.grow_to(pass.rows * widest * sizeof(float));
     workspace.adapted_inner.grow_to(pass.rows * workspace.adapter_rank * sizeof(float));
-  }
-  std::size_t positions = 0;
-  for (const SequenceRows& rows : pass.sequences) {
-    positions = std::max(positions, rows.end());
-    if (pass.memory_lengths != nullptr) positions = std::max(positions, (*pass.memory_lengths)[rows.source]);
   }
   const std::size_t whole = kernels::panel_count(positions) * kernels::kPanelOutputs;
   workspace.scratch.resize(team_size());

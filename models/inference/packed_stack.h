@@ -88,9 +88,8 @@ class PackedStack {
   void project_head(const float* hidden, std::size_t rows, const PackedLinear& head, float* result,
                     Workspace& workspace) const;
 
-  /// Stores keys and values of an encoder's output [rows, C], for the cross-attention of all layers.
-  void append_memory(const float* hidden, const std::vector<SequenceRows>& sources, PackedCache& memory,
-                     Workspace& workspace) const;
+  /// Stores keys and values of a pass' rows, an encoder's output, for the cross-attention of all layers.
+  void append_memory(const Pass& pass, PackedCache& memory, Workspace& workspace) const;
 
   /// Shape of a cache, or of a memory, for `slots` sequences.
   CacheShape cache_shape(std::size_t slots, std::size_t capacity) const;

@@ -102,6 +102,13 @@ void add(const Views& caches, Tensors& outputs) {
   }
 }
 
+// The logits, then the keys and values of the inputs' cache.
+Tensors logits_and_caches(Model& model, const ModelInputs& inputs) {
+  Tensors outputs{model.forward(inputs).logits};
+  add(inputs.cache->layers(), outputs);
+  return outputs;
+}
+
 Graph decoder_step(Model& model, bool all_logits) {
   const TransformerConfig& config = model.config();
   const std::int64_t layers = config.num_layers;
@@ -117,15 +124,11 @@ Graph decoder_step(Model& model, bool all_logits) {
   pass.caches(layers, "", batch, past);
   return pass.trace([&model, layers, positioned, all_logits](const Tensors& in) {
     KeyValueCache cache(views(in, positioned ? 3 : 2, layers));
-    Tensors outputs{model
-                        .forward({.input_ids = in[0],
-                                  .attention_mask = in[1],
-                                  .position_ids = positioned ? in[2] : at::Tensor(),
-                                  .cache = &cache,
-                                  .last_logits_only = !all_logits})
-                        .logits};
-    add(cache.layers(), outputs);
-    return outputs;
+    return logits_and_caches(model, {.input_ids = in[0],
+                                     .attention_mask = in[1],
+                                     .position_ids = positioned ? in[2] : at::Tensor(),
+                                     .cache = &cache,
+                                     .last_logits_only = !all_logits});
   });
 }
 
@@ -153,10 +156,8 @@ Graph start(Model& model) {
   pass.ids("encoder_attention_mask", {batch, source}, 2);
   return pass.trace([&model, layers](const Tensors& in) {
     KeyValueCache cache(Views(static_cast<std::size_t>(layers)));
-    Tensors outputs{
-        model.forward({.attention_mask = in[2], .decoder_input_ids = in[0], .memory = in[1], .cache = &cache})
-            .logits};
-    add(cache.layers(), outputs);
+    Tensors outputs = logits_and_caches(
+        model, {.attention_mask = in[2], .decoder_input_ids = in[0], .memory = in[1], .cache = &cache});
     for (std::int64_t i = 0; i < layers; ++i) add({cache.memory(i)}, outputs);
     return outputs;
   });
@@ -176,12 +177,8 @@ Graph next_step(Model& model) {
     KeyValueCache cache(views(in, 2, layers), views(in, 2 + 2 * static_cast<std::size_t>(layers), layers));
     // Of the memory itself only the sizes are read: its keys and values are given.
     const at::Tensor memory = at::empty({in[1].size(0), in[1].size(1), width}, in[2].options());
-    Tensors outputs{
-        model
-            .forward({.attention_mask = in[1], .decoder_input_ids = in[0], .memory = memory, .cache = &cache})
-            .logits};
-    add(cache.layers(), outputs);
-    return outputs;
+    return logits_and_caches(
+        model, {.attention_mask = in[1], .decoder_input_ids = in[0], .memory = memory, .cache = &cache});
   });
 }
 

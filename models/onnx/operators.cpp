@@ -146,12 +146,13 @@ Names split(const Call& call) {
                           parts.size());
 }
 
+std::string selected(const Call& call, std::int64_t index) {
+  return call.to.emit("Gather", {call.tensor("self"), call.to.number(index)}, {{"axis", call.dim()}});
+}
+
 Names unbound(const Call& call) {
   Names parts;
-  for (std::size_t i = 0; i < call.results().size(); ++i)
-    parts.push_back(call.to.emit("Gather",
-                                 {call.tensor("self"), call.to.number(static_cast<std::int64_t>(i))},
-                                 {{"axis", call.dim()}}));
+  for (std::int64_t i = 0; i < std::ssize(call.results()); ++i) parts.push_back(selected(call, i));
   return parts;
 }
 
@@ -282,11 +283,7 @@ const std::map<std::string, Translate> kOthers{
        return call.to.emit("Reciprocal", {call.to.emit("Sqrt", {call.tensor("self")})});
      }},
     {"scaled_dot_product_attention", attention},
-    {"select",
-     [](const Call& call) {
-       return call.to.emit("Gather", {call.tensor("self"), call.to.number(call.integer("index"))},
-                           {{"axis", call.dim()}});
-     }},
+    {"select", [](const Call& call) { return selected(call, call.integer("index")); }},
     {"silu",
      [](const Call& call) {
        return call.to.emit("Mul", {call.tensor("self"), call.to.emit("Sigmoid", {call.tensor("self")})});

@@ -43,8 +43,7 @@ C sized(std::int64_t layers, std::int64_t heads, std::int64_t hidden, std::int64
 
 // nanoGPT's configuration for a CPU: characters of Shakespeare, no biases, no dropout.
 C shakespeare_char() {
-  C config = sized(4, 4, 128, 64);
-  config.vocab_size = 65;
+  C config = of_size(base(), {65, 128, 4, 4}, /*max_positions=*/64);
   config.activation = Activation::kGelu;
   config.norm_bias = config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = false;
   config.embedding_dropout = config.attention_dropout = config.dropout = 0.0;

@@ -33,11 +33,6 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t heads,
-        std::int64_t positions) {
-  return of_size(base(), {vocabulary, hidden, layers, heads}, positions);
-}
-
 Family family() {
   return {
       .model_type = "gpt_bigcode",
@@ -57,9 +52,9 @@ Family family() {
                                 expected_key("scale_attn_weights", true),
                                 expected_key("add_cross_attention", false),
                             })},
-      .presets = {{"starcoder", "StarCoder", sized(49152, 6144, 40, 48, 8192)},
-                  {"starcoderbase-1b", "StarCoderBase 1B", sized(49152, 2048, 24, 16, 8192)},
-                  {"gpt_bigcode-santacoder", "SantaCoder", sized(49280, 2048, 24, 16, 2048)}},
+      .presets = {{"starcoder", "StarCoder", of_size(base(), {49152, 6144, 40, 48}, 8192)},
+                  {"starcoderbase-1b", "StarCoderBase 1B", of_size(base(), {49152, 2048, 24, 16}, 8192)},
+                  {"gpt_bigcode-santacoder", "SantaCoder", of_size(base(), {49280, 2048, 24, 16}, 2048)}},
       .weight_table = weights,
   };
 }

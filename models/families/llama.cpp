@@ -5,22 +5,15 @@
 
 namespace zoo::family::llama {
 
-C sized(const Sizes& sizes) {
-  C config = of_size(llama_base(), sizes);
+C sized(const Sizes& sizes, std::int64_t max_positions) {
+  C config = of_size(llama_base(), sizes, max_positions);
   config.layer_norm_eps = 1e-5;
-  return config;
-}
-
-C llama2_7b() {
-  C config = sized({32000, 4096, 32, 32, 11008});
-  config.max_positions = 4096;
   return config;
 }
 
 // Dubey et al. (2024): one vocabulary and rotary base for all sizes.
 C llama3(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  C config = sized({128256, hidden, layers, heads, inner, 8});
-  config.max_positions = 8192;
+  C config = sized({128256, hidden, layers, heads, inner, 8}, /*max_positions=*/8192);
   config.rope_theta = 500000.0;
   return config;
 }
@@ -35,8 +28,7 @@ C llama32(C config) {
 
 // Characters of a small text on a CPU, as shakespeare-char of GPT-2.
 C tiny() {
-  C config = sized({65, 128, 4, 4, 344, 2});
-  config.max_positions = 256;
+  C config = sized({65, 128, 4, 4, 344, 2}, /*max_positions=*/256);
   config.tie_word_embeddings = true;
   return config;
 }
@@ -53,7 +45,7 @@ Family family() {
                                      {attention_bias_key(), optional_key("mlp_bias", &C::feed_forward_bias),
                                       expected_key("sliding_window", nullptr)})},
       .presets = {{"llama-tiny", "characters on a CPU, with Llama's parts", tiny()},
-                  {"llama-2-7b", "Llama 2 7B", llama2_7b()},
+                  {"llama-2-7b", "Llama 2 7B", sized({32000, 4096, 32, 32, 11008}, 4096)},
                   {"llama-3-8b", "Llama 3 8B", llama3(4096, 32, 32, 14336)},
                   {"llama-3.2-1b", "Llama 3.2 1B", llama32(llama3(2048, 16, 32, 8192))},
                   {"llama-3.2-3b", "Llama 3.2 3B", llama32(llama3(3072, 28, 24, 8192))}},

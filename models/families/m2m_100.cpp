@@ -31,7 +31,7 @@ WeightTable weights(const C& config) {
 }
 
 C sized(std::int64_t vocabulary, std::int64_t hidden, std::int64_t layers, std::int64_t inner) {
-  return bart_sized(base(), vocabulary, hidden, layers, 16, inner);
+  return bart_sized(base(), {vocabulary, hidden, layers, 16, inner});
 }
 
 constexpr std::int64_t kM2m = 128112, kNllb = 256206;  // sizes of the published vocabularies

@@ -16,7 +16,7 @@ C base() {
 }
 
 C opus_mt(std::int64_t vocabulary) {
-  C config = bart_sized(base(), vocabulary, 512, 6, 8, 2048);
+  C config = bart_sized(base(), {vocabulary, 512, 6, 8, 2048});
   config.activation = Activation::kSilu;
   config.embedding_scale = 0;
   config.max_positions = 512;

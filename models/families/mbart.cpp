@@ -15,7 +15,7 @@ TransformerConfig base() {
 }
 
 TransformerConfig large(std::int64_t vocabulary) {
-  TransformerConfig config = bart_sized(base(), vocabulary, 1024, 12, 16, 4096);
+  TransformerConfig config = bart_sized(base(), {vocabulary, 1024, 12, 16, 4096});
   config.embedding_scale = 0;
   return config;
 }

@@ -34,13 +34,11 @@ C mixtral_8x22b() {
 
 // Characters of a small text on a CPU, as llama-tiny. Trained from scratch, experts need balance.
 C tiny() {
-  C config = sized(128, 4, 4, 172);
-  config.vocab_size = 65;
-  config.num_kv_heads = 2;
+  C config = of_size(base(), {65, 128, 4, 4, 172, 2}, /*max_positions=*/256);
   config.num_experts = 4;
-  config.max_positions = 256;
   config.rope_theta = 1e4;
   config.router_loss = true;
+  config.router_loss_weight = 0.02;
   return config;
 }
 

@@ -17,7 +17,7 @@ TransformerConfig base() {
 }
 
 TransformerConfig large(std::int64_t positions) {
-  TransformerConfig config = bart_sized(base(), 96103, 1024, 16, 16, 4096);
+  TransformerConfig config = bart_sized(base(), {96103, 1024, 16, 16, 4096});
   config.activation = Activation::kRelu;
   config.attention_dropout = config.activation_dropout = 0.1;
   config.embedding_scale = 0;

@@ -29,21 +29,15 @@ WeightTable weights(const C& config) {
   return table;
 }
 
-C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  return of_size(base(), {32064, hidden, layers, heads, inner});
-}
-
 C phi3_mini() {
-  C config = sized(3072, 32, 32, 8192);
+  C config = of_size(base(), {32064, 3072, 32, 32, 8192});
   config.sliding_window = 2047;
   return config;
 }
 
 // Abdin et al. (2025): a context of 128K by longrope, whose factors are of the checkpoint alone.
 C phi4_mini() {
-  C config = sized(3072, 32, 24, 8192);
-  config.vocab_size = 200064;
-  config.num_kv_heads = 8;
+  C config = of_size(base(), {200064, 3072, 32, 24, 8192, 8});
   config.rotary_dim = 96;
   config.pad_token_id = 199999;
   config.tie_word_embeddings = true;
@@ -51,10 +45,7 @@ C phi4_mini() {
 }
 
 C phi4() {
-  C config = sized(5120, 40, 40, 17920);
-  config.vocab_size = 100352;
-  config.num_kv_heads = 10;
-  config.max_positions = 16384;
+  C config = of_size(base(), {100352, 5120, 40, 40, 17920, 10}, /*max_positions=*/16384);
   config.rope_theta = 250000.0;
   config.pad_token_id = 100349;
   return config;

@@ -47,16 +47,11 @@ C qwen15_moe() {
 }
 
 C qwen2_57b() {
-  C config = qwen15_moe();
-  config.hidden_size = 3584;
-  config.num_layers = config.num_heads = 28;
-  config.num_kv_heads = 4;
-  config.intermediate_size = 18944;
+  C config = of_size(qwen15_moe(), {151936, 3584, 28, 28, 18944, 4}, /*max_positions=*/32768);
   config.num_experts = 64;
   config.experts_per_token = 8;
   config.expert_size = 2560;
   config.shared_expert_size = 20480;
-  config.max_positions = 32768;
   return config;
 }
 

@@ -172,10 +172,9 @@ std::vector<Family::HeadEntry> bart_classifiers(const std::string& name) {
           {Head::kQuestionAnswering, name + "ForQuestionAnswering"}};
 }
 
-TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
-                             std::int64_t layers, std::int64_t heads, std::int64_t inner) {
-  base.num_decoder_layers = layers;
-  return of_size(std::move(base), {vocabulary, hidden, layers, heads, inner});
+TransformerConfig bart_sized(TransformerConfig base, const Sizes& sizes) {
+  base.num_decoder_layers = sizes.layers;
+  return of_size(std::move(base), sizes);
 }
 
 }  // namespace zoo

@@ -27,7 +27,6 @@ std::vector<Family::HeadEntry> bart_heads(const std::string& name, const std::st
 std::vector<Family::HeadEntry> bart_classifiers(const std::string& name);
 
 /// `base` with both stacks of this size.
-TransformerConfig bart_sized(TransformerConfig base, std::int64_t vocabulary, std::int64_t hidden,
-                             std::int64_t layers, std::int64_t heads, std::int64_t inner);
+TransformerConfig bart_sized(TransformerConfig base, const Sizes& sizes);
 
 }  // namespace zoo

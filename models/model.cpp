@@ -104,13 +104,6 @@ at::Tensor end_position(const at::Tensor& ids, const at::Tensor& hidden, const T
   return last_of(ends, ids);
 }
 
-// [B, T, C] to [B, C]; a row whose tokens are all hidden gives zeros.
-at::Tensor mean_of(const at::Tensor& hidden, const at::Tensor& mask) {
-  if (!mask.defined()) return hidden.mean(1);
-  const at::Tensor kept = mask.to(hidden.device()).ne(0).unsqueeze(-1);
-  return hidden.masked_fill(kept.logical_not(), 0.0).sum(1) / kept.sum(1).clamp_min(1);
-}
-
 // What the head reads of hidden [B, T, C]: all of it, or [B, C].
 at::Tensor states_of(HeadParts::Tokens tokens, const at::Tensor& hidden, const ModelInputs& inputs,
                      const TransformerConfig& config) {
@@ -122,7 +115,7 @@ at::Tensor states_of(HeadParts::Tokens tokens, const at::Tensor& hidden, const M
     case HeadParts::Tokens::kFirst: return hidden.select(1, 0);
     case HeadParts::Tokens::kLast: return at_position(last_position(ids, config));
     case HeadParts::Tokens::kLastEnd: return at_position(end_position(ids, hidden, config));
-    case HeadParts::Tokens::kMean: return mean_of(hidden, inputs.attention_mask);
+    case HeadParts::Tokens::kMean: return mean_of_kept(hidden, inputs.attention_mask);
     default: return hidden;
   }
 }

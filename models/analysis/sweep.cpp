@@ -11,14 +11,6 @@
 namespace zoo::analysis {
 namespace {
 
-// [B, T, W] to [B, 1, W]. An undefined mask [B, T] hides nothing.
-at::Tensor mean_over_positions(const at::Tensor& values, const at::Tensor& mask) {
-  if (!mask.defined()) return values.mean(1, /*keepdim=*/true);
-  const at::Tensor kept = mask.to(values.device()).ne(0).unsqueeze(-1);
-  const at::Tensor sum = values.masked_fill(kept.logical_not(), 0.0).sum(1, /*keepdim=*/true);
-  return sum / kept.sum(1, /*keepdim=*/true).clamp_min(1);
-}
-
 void check_mean(const Site& site, Ablation ablation) {
   TORCH_CHECK(ablation == Ablation::kZero || site.part != LayerPart::kResidual,
               "a whole layer is ablated by leaving it out: it has no mean");
@@ -30,7 +22,7 @@ Intervention ablated(const Model& model, const ModelInputs& inputs, const Run* c
   const at::Tensor values = activation_at(model, *clean, site);
   const bool second = model.config().shape == Shape::kEncoderDecoder && site.stack == Shape::kDecoder;
   const at::Tensor& mask = second ? inputs.decoder_attention_mask : inputs.attention_mask;
-  return {.site = site, .value = mean_over_positions(values, mask)};
+  return {.site = site, .value = mean_of_kept(values, mask).unsqueeze(1)};
 }
 
 void check_same_length(const char* name, const at::Tensor& clean, const at::Tensor& corrupted) {

@@ -33,4 +33,10 @@ at::Tensor HeadParts::vocabulary_loss(const at::Tensor& x, const at::Tensor& lab
   return ops::vocabulary_loss(scaled(rows, scale), weight, bias, targets, options.label_smoothing);
 }
 
+at::Tensor mean_of_kept(const at::Tensor& states, const at::Tensor& mask) {
+  if (!mask.defined()) return states.mean(1);
+  const at::Tensor kept = mask.to(states.device()).ne(0).unsqueeze(-1);
+  return states.masked_fill(kept.logical_not(), 0.0).sum(1) / kept.sum(1).clamp_min(1);
+}
+
 }  // namespace zoo

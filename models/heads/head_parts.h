@@ -53,4 +53,8 @@ struct HeadParts {
   at::Tensor vocabulary_loss(const at::Tensor& x, const at::Tensor& labels, const LossOptions& options) const;
 };
 
+/// [B, T, C] to [B, C]: the mean of the tokens that the mask [B, T] keeps, zeros if it keeps none. Undefined,
+/// it keeps all.
+at::Tensor mean_of_kept(const at::Tensor& states, const at::Tensor& mask);
+
 }  // namespace zoo

@@ -71,6 +71,12 @@ struct WeightTable {
   std::vector<std::string> ignored;
 };
 
+/// a, then b.
+template <class Entry> std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 /// Adds the lines for "X.weight" and "X.bias" of each "X" in `modules`.
 void add_weights_and_biases(WeightTable& table, const std::vector<WeightName>& modules);
 

@@ -2,17 +2,13 @@
 #include <array>
 #include <cstddef>
 
+#include "models/formats/weight_table.h"
 #include "models/gguf/gguf_architecture.h"
 
 namespace zoo {
 namespace {
 
 using enum GgufLayout;
-
-template <class Entry> std::vector<Entry> extended(std::vector<Entry> all, const std::vector<Entry>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
 
 std::vector<GgufKey> usual_sizes() {
   return {{"context_length", "max_position_embeddings"},
@@ -24,11 +20,11 @@ std::vector<GgufKey> usual_sizes() {
 
 // Of Llama and its relatives; `more`: what this one has besides.
 std::vector<GgufKey> decoder_keys(const std::vector<GgufKey>& more = {}) {
-  return extended(extended(usual_sizes(), {{"attention.head_count_kv", "num_key_value_heads", false},
-                                           {"attention.key_length", "head_dim", false},
-                                           {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-                                           {"rope.freq_base", "rope_theta", false}}),
-                  more);
+  return concatenated(concatenated(usual_sizes(), {{"attention.head_count_kv", "num_key_value_heads", false},
+                                                   {"attention.key_length", "head_dim", false},
+                                                   {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+                                                   {"rope.freq_base", "rope_theta", false}}),
+                      more);
 }
 
 std::vector<GgufKey> qwen3_moe_keys() {
@@ -44,7 +40,7 @@ std::vector<GgufKey> gpt2_keys() {
 }
 
 std::vector<GgufKey> bert_keys_of_gguf() {
-  return extended(usual_sizes(), {{"attention.layer_norm_epsilon", "layer_norm_eps"}});
+  return concatenated(usual_sizes(), {{"attention.layer_norm_epsilon", "layer_norm_eps"}});
 }
 
 std::vector<GgufKey> t5_keys() {
@@ -112,10 +108,10 @@ std::vector<GgufName> qwen2_moe_tensors() {
 }
 
 std::vector<GgufName> gemma2_tensors() {
-  return extended(exchanged(decoder_tensors(false, kPlusOne), "blk.{}.ffn_norm",
-                            {"blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm", kPlusOne}),
-                  {{"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne},
-                   {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne}});
+  return concatenated(exchanged(decoder_tensors(false, kPlusOne), "blk.{}.ffn_norm",
+                                {"blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm", kPlusOne}),
+                      {{"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm", kPlusOne},
+                       {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm", kPlusOne}});
 }
 
 std::vector<GgufName> gemma3_tensors() {
@@ -227,7 +223,8 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"qwen2", "qwen2", "Qwen2ForCausalLM", decoder_keys(), decoder_tensors()},
       {"qwen3", "qwen3", "Qwen3ForCausalLM", decoder_keys(), decoder_tensors()},
       {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM",
-       extended(qwen3_moe_keys(), {{"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}}),
+       concatenated(qwen3_moe_keys(),
+                    {{"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}}),
        qwen2_moe_tensors()},
       {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys(), qwen_experts()},
       {"gemma", "gemma", "GemmaForCausalLM", decoder_keys(), decoder_tensors(false, kPlusOne)},
@@ -254,7 +251,7 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
       {"phi3", "phi3", "Phi3ForCausalLM", decoder_keys(), phi3_tensors()},
       {"bert", "bert", "BertModel", bert_keys_of_gguf(), bert_tensors()},
       {"nomic-bert", "nomic_bert", "NomicBertModel",
-       extended(bert_keys_of_gguf(), {{"rope.freq_base", "rope_theta"}}), nomic_bert_tensors()},
+       concatenated(bert_keys_of_gguf(), {{"rope.freq_base", "rope_theta"}}), nomic_bert_tensors()},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(true), "enc.blk.0.ffn_gate.weight"},
       {"t5", "t5", "T5ForConditionalGeneration", t5_keys(), t5_tensors(false)},
   };

@@ -11,12 +11,6 @@ namespace family {
 using C = TransformerConfig;
 }
 
-/// a, then b.
-template <class Entry> std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 /// The keys of all parts, in order.
 std::vector<ConfigKey> concatenated(std::initializer_list<std::vector<ConfigKey>> parts);
 

@@ -204,8 +204,7 @@ void PeftAdapter::read_tensors() {
   auto file = std::make_unique<const SafetensorsFile>(weights_file_);
   if (const auto labels = file->metadata().find(kAdapterLabels); labels != file->metadata().end()) {
     const json names = json::parse(labels->second, nullptr, /*allow_exceptions=*/false);
-    const auto is_text = [](const json& name) { return name.is_string(); };
-    if (!names.is_array() || !std::ranges::all_of(names, is_text))
+    if (!names.is_array() || !std::ranges::all_of(names, &json::is_string))
       throw Error(weights_file_, ": '", kAdapterLabels, "' in the metadata: expected a list of texts");
     label_names_ = names.get<std::vector<std::string>>();
   }

@@ -64,25 +64,23 @@ ConfigKey class_dropout_key() {
   return {"cls_dropout", read, write, {&C::classifier_dropout, &C::token_dropout}};
 }
 
-// Sizes that other checkpoints of the class may have apart.
-ConfigKey equal_size_key(const char* name, std::int64_t (*size)(const C&)) {
+// Sizes that other checkpoints of the class may have apart; `size` is a member.
+template <class Size> ConfigKey equal_size_key(const char* name, Size size) {
   const auto read = [name, size](const ConfigReader& reader, C& config) {
-    if (const std::int64_t expected = size(config); reader.get_int(name, expected) != expected)
+    if (const std::int64_t expected = std::invoke(size, config); reader.get_int(name, expected) != expected)
       reader.refuse(name, "expected " + std::to_string(expected));
   };
   return {name, read, {}};
 }
 
 ConfigKeys keys() {
-  const auto hidden_size = [](const C& config) { return config.hidden_size; };
-  const auto head_size = [](const C& config) { return config.head_size(); };
   return {"DeBERTa", concatenated(bert_keys(), {
                                                    class_dropout_key(),
                                                    expected_key("pooler_dropout", 0),
                                                    expected_key("pooler_hidden_act", "gelu"),
-                                                   equal_size_key("pooler_hidden_size", hidden_size),
-                                                   equal_size_key("embedding_size", hidden_size),
-                                                   equal_size_key("attention_head_size", head_size),
+                                                   equal_size_key("pooler_hidden_size", &C::hidden_size),
+                                                   equal_size_key("embedding_size", &C::hidden_size),
+                                                   equal_size_key("attention_head_size", &C::head_size),
                                                    stated_key("relative_attention", true),
                                                    stated_key("share_att_key", true),
                                                    stated_key("norm_rel_ebd", "layer_norm"),

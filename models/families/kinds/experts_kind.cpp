@@ -16,9 +16,7 @@ void read_layers(const ConfigReader& reader, C& config) {
   const std::int64_t step = reader.get_int(kStep, 1);
   if (step < 1) reader.refuse(kStep, "expected a positive number");
   const nlohmann::json dense = reader.has(kDense) ? reader.at(kDense) : nlohmann::json::array();
-  if (!dense.is_array() || !std::all_of(dense.begin(), dense.end(), [](const nlohmann::json& layer) {
-        return layer.is_number_integer();
-      }))
+  if (!dense.is_array() || !std::ranges::all_of(dense, &nlohmann::json::is_number_integer))
     reader.refuse(kDense, "expected a list of layers");
   config.expert_layers = by_layer(config.num_layers, [&](std::int64_t i) {
     return (i + 1) % step == 0 && std::find(dense.begin(), dense.end(), i) == dense.end();

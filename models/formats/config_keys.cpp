@@ -296,13 +296,11 @@ json ConfigKeys::write(const TransformerConfig& base, const TransformerConfig& c
   for (const ConfigKey& key : keys_)
     if (key.write) key.write(resolved, json);
   const auto asked = fields_of(config), said = fields_of(read(base, json, "config.json"));
-  std::string lost;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto& [name, value] = asked[i];
-    if (value == said[i].second) continue;
-    lost += (lost.empty() ? "" : ", ") + std::string(name) + " = " + value + " (only " + said[i].second + ")";
-  }
-  if (!lost.empty()) throw Error(family_, "'s config.json cannot say ", lost);
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    if (const auto& [name, value] = asked[i]; value != said[i].second)
+      lost.push_back(std::string(name) + " = " + value + " (only " + said[i].second + ")");
+  if (!lost.empty()) throw Error(family_, "'s config.json cannot say ", joined(lost));
   return json;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -130,16 +129,15 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
 }
 
 void write_trainer_state(const std::filesystem::path& directory, const TrainerState& state) {
-  nlohmann::json json{{"format_version", kFormatVersion},
-                      {"iteration", state.iteration},
-                      {"micro_steps", state.micro_steps},
-                      {"micro_batches", state.micro_batches},
-                      {"best_val_loss", nullptr},
-                      {"stale_evaluations", state.stale_evaluations},
-                      {"counted_evaluation", state.counted_evaluation},
-                      {"tokens", state.tokens},
-                      {"data_sha256", state.data_sha256}};
-  if (std::isfinite(state.best_val_loss)) json["best_val_loss"] = state.best_val_loss;
+  const nlohmann::json json{{"format_version", kFormatVersion},
+                            {"iteration", state.iteration},
+                            {"micro_steps", state.micro_steps},
+                            {"micro_batches", state.micro_batches},
+                            {"best_val_loss", state.best_val_loss},  // null if it is infinite
+                            {"stale_evaluations", state.stale_evaluations},
+                            {"counted_evaluation", state.counted_evaluation},
+                            {"tokens", state.tokens},
+                            {"data_sha256", state.data_sha256}};
   write_json(directory / kTrainerStateFile, json);
 }
 

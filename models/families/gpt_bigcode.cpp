@@ -20,7 +20,7 @@ WeightTable weights(const C& config) {
   add_weights_and_biases(table, {
       {"stack.blocks.{}.attention_norm",    {"h.{}.ln_1"}},
       {"stack.blocks.{}.attention.qkv",     {"h.{}.attn.c_attn"}, WeightLayout::kByHead,
-       query_key_value_rows(config), config.kv_heads()},
+       config.query_key_value_rows(), config.kv_heads()},
       {"stack.blocks.{}.attention.out",     {"h.{}.attn.c_proj"}},
       {"stack.blocks.{}.feed_forward_norm", {"h.{}.ln_2"}},
       {"stack.blocks.{}.feed_forward.up",   {"h.{}.mlp.c_fc"}},

@@ -20,7 +20,7 @@ WeightTable weights(const C& config) {
     return WeightName{.ours = "stack.blocks.{}.attention.qkv." + kind,
                       .theirs = q_k_v("layers.{}.self_attn.", "_proj." + kind),
                       .layout = WeightLayout::kRotaryReversed,
-                      .rows = query_key_value_rows(config),
+                      .rows = config.query_key_value_rows(),
                       .pairs = config.head_size() / 2};
   };
   // clang-format off

@@ -232,6 +232,11 @@ struct TransformerConfig {
     if (head_dim > 0) return head_dim;
     return num_heads > 0 ? hidden_size / num_heads : 0;  // validate() asks before it knows
   }
+  /// Rows of queries, keys and values in the weight that holds all three.
+  std::vector<std::int64_t> query_key_value_rows() const {
+    const std::int64_t kv_rows = kv_heads() * head_size();
+    return {num_heads * head_size(), kv_rows, kv_rows};
+  }
   std::int64_t feed_forward_size() const {
     return intermediate_size > 0 ? intermediate_size : 4 * hidden_size;
   }

@@ -116,7 +116,7 @@ std::vector<ConfigKey> gemma2_keys() {
 
 WeightTable llama_weights(const TransformerConfig& config) {
   constexpr auto kSame = WeightLayout::kSame;
-  const std::vector<std::int64_t> rows = query_key_value_rows(config);
+  const std::vector<std::int64_t> rows = config.query_key_value_rows();
   // clang-format off
   WeightTable table{.names = {
       {"embeddings.token.weight",                  {"embed_tokens.weight"}},

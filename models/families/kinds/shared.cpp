@@ -140,12 +140,6 @@ TransformerConfig of_size(TransformerConfig config, const Sizes& sizes, std::int
   return config;
 }
 
-std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config) {
-  const std::int64_t width = config.num_heads * config.head_size();
-  const std::int64_t kv_width = config.kv_heads() * config.head_size();
-  return {width, kv_width, kv_width};
-}
-
 std::vector<std::string> q_k_v(const std::string& before, const std::string& after) {
   return {before + "q" + after, before + "k" + after, before + "v" + after};
 }
@@ -155,7 +149,7 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
   return {{"stack.blocks.{}.attention.qkv",
            {attention + ".query_key_value"},
            WeightLayout::kByHead,
-           query_key_value_rows(config),
+           config.query_key_value_rows(),
            config.kv_heads()},
           {"stack.blocks.{}.attention.out", {attention + ".dense"}},
           {"stack.blocks.{}.feed_forward.up", {block + ".mlp.dense_h_to_4h"}},

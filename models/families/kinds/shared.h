@@ -30,9 +30,6 @@ struct Sizes {
 };
 TransformerConfig of_size(TransformerConfig config, const Sizes& sizes, std::int64_t max_positions = 0);
 
-/// Rows of queries, keys and values in the weight that holds all three.
-std::vector<std::int64_t> query_key_value_rows(const TransformerConfig& config);
-
 /// BEFORE + "q" + AFTER, and the same of k and v: the weights of queries, keys and values.
 std::vector<std::string> q_k_v(const std::string& before, const std::string& after = "");
 

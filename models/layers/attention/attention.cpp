@@ -91,12 +91,10 @@ AttentionMask SelfAttentionImpl::with_distances(const at::Tensor& q, const at::T
 
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const SelfAttentionContext& context,
                                       const at::Tensor& add_to) {
-  const std::int64_t head_dim = config_.head_size();
-  const std::int64_t width = config_.num_heads * head_dim, kv_width = config_.kv_heads() * head_dim;
-  const auto projected = qkv(x).split_with_sizes({width, kv_width, kv_width}, -1);
+  const auto projected = qkv(x).split_with_sizes(config_.query_key_value_rows(), -1);
   at::Tensor q = normed_heads(projected[0], query_norm);
   at::Tensor k = normed_heads(projected[1], key_norm);
-  at::Tensor v = split_heads(projected[2], head_dim);
+  at::Tensor v = split_heads(projected[2], config_.head_size());
   at::Tensor unrotated_q, unrotated_k;
   if (context.rotary != nullptr) {
     if (context.hook != nullptr) std::tie(unrotated_q, unrotated_k) = std::pair(q, k);

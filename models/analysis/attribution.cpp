@@ -86,8 +86,7 @@ LogitAttribution attribute_logit(const Model& model, const Run& run, const Logit
   check_linear(config, head);
   const at::Tensor logits = target_logits(model, run.output, target);
   const auto at_position = [&](const at::Tensor& states) {  // [B, *, T, W] to [*, W]
-    const std::int64_t length = states.size(-2);
-    return wide(states[0].select(-2, target.position < 0 ? length - 1 : target.position));
+    return wide(states[0].select(-2, target.position));
   };
   const at::Tensor last = at_position(run.stream.back());
   const Readout readout{.norm = FixedNorm(stack.final_norm, last, config),

@@ -34,7 +34,7 @@ at::Tensor target_logits(const Model& model, const ModelOutput& output, const Lo
     const std::int64_t length = logits.size(1);
     TORCH_CHECK(target.position >= -1 && target.position < length, "position ", target.position,
                 " is not in a sequence of ", length);
-    logits = logits.select(1, target.position < 0 ? length - 1 : target.position);
+    logits = logits.select(1, target.position);
   }
   logits = logits[0].to(at::kFloat);
   check_token(target.token, logits);

@@ -279,8 +279,7 @@ void load_models(const ServeFlags& flags, ServerState& state) {
     const std::size_t sign = lora.find('=');
     if (sign == lora.npos || sign == 0) throw UsageError("--lora ", lora, ": expected NAME=DIR");
     const std::string name = lora.substr(0, sign);
-    const auto is_taken = [&](const auto& model) { return model->name == name; };
-    if (std::ranges::any_of(state.models, is_taken))
+    if (std::ranges::count(state.models, name, &ServedModel::name) > 0)
       throw UsageError("--lora ", lora, ": another model is called '", name, "'");
     state.models.push_back(load_adapted_model(*state.models.front(), find_model(lora.substr(sign + 1))));
     state.models.back()->name = name;

@@ -268,10 +268,8 @@ NamedTensors export_weights(const Model& model, const WeightTable& table,
     for (auto& entry : export_tensor(name, weight, table)) tensors.push_back(std::move(entry));
   }
   for (const auto& [copy, original] : table.writes_tied ? table.tied : decltype(table.tied)()) {
-    const auto is_it = [name = with_prefix(table, original)](const auto& entry) {
-      return entry.first == name;
-    };
-    const auto found = std::ranges::find_if(tensors, is_it);
+    const auto found =
+        std::ranges::find(tensors, with_prefix(table, original), &NamedTensors::value_type::first);
     if (found != tensors.end()) tensors.emplace_back(with_prefix(table, copy), found->second.clone());
   }
   return tensors;

@@ -47,8 +47,7 @@ std::vector<Tool> tools_of(const ordered_json& list) {
                             "must have 1 to 64 letters, digits, underscores, hyphens and dots");
     tools.push_back({function["name"].get<std::string>(),
                      std::make_shared<ordered_json>(schema_of(function, place + ".function"))});
-    const auto same = [&](const Tool& tool) { return tool.name == tools.back().name; };
-    if (std::ranges::count_if(tools, same) > 1)
+    if (std::ranges::count(tools, tools.back().name, &Tool::name) > 1)
       RequestFields::refuse(place + ".function.name", "is the name of two tools");
   }
   return tools;

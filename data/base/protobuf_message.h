@@ -7,6 +7,13 @@
 
 namespace zoo {
 
+/// The lowest `size` bytes of a number, the lowest first.
+inline std::string little_endian(std::uint64_t number, std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
+  return bytes;
+}
+
 /// A message of protocol buffers, written field by field.
 class ProtobufMessage {
  public:
@@ -16,11 +23,11 @@ class ProtobufMessage {
   }
   void real(int field, float value) {
     tag(field, 5);
-    little_endian(std::bit_cast<std::uint32_t>(value), sizeof value);
+    bytes_ += little_endian(std::bit_cast<std::uint32_t>(value), sizeof value);
   }
   void real(int field, double value) {
     tag(field, 1);
-    little_endian(std::bit_cast<std::uint64_t>(value), sizeof value);
+    bytes_ += little_endian(std::bit_cast<std::uint64_t>(value), sizeof value);
   }
   void text(int field, std::string_view text) {
     begin(field, text.size());
@@ -39,9 +46,6 @@ class ProtobufMessage {
   void varint(std::uint64_t value) {
     for (; value > 0x7F; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
     bytes_ += static_cast<char>(value);
-  }
-  void little_endian(std::uint64_t bits, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) bytes_ += static_cast<char>(bits >> (8 * i) & 0xFF);
   }
 
   std::string bytes_;

@@ -31,20 +31,14 @@ std::vector<std::pair<std::int64_t, std::string>> lines_in(const std::filesystem
   return found;
 }
 
-template <class T> std::string little_endian(T value) {
-  std::string bytes;
-  for (std::size_t i = 0; i < sizeof value; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
-  return bytes;
-}
-
 // Rotated plus a constant, so that a checksum of data that contains checksums is not weak.
 std::string masked_checksum(std::string_view bytes) {
   constexpr std::uint32_t kMaskDelta = 0xA282EAD8;
-  return little_endian(std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta);
+  return little_endian(std::rotr(crc32c(bytes.data(), bytes.size()), 15) + kMaskDelta, 4);
 }
 
 std::string tfrecord(std::string_view bytes) {
-  const std::string length = little_endian(static_cast<std::uint64_t>(bytes.size()));
+  const std::string length = little_endian(bytes.size(), 8);
   return length + masked_checksum(length) + std::string(bytes) + masked_checksum(bytes);
 }
 

@@ -1,5 +1,4 @@
 #include "models/families/kinds/experts_kind.h"
-#include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::mixtral {
 
@@ -14,9 +13,7 @@ C base() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table = llama_weights(config);
-  add_experts(table, config, "block_sparse_moe", {.gate = "w1", .up = "w3", .down = "w2"});
-  return table;
+  return llama_weights_with_experts(config, "block_sparse_moe", {.gate = "w1", .up = "w3", .down = "w2"});
 }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner) {

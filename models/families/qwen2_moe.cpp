@@ -1,5 +1,4 @@
 #include "models/families/kinds/experts_kind.h"
-#include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen2_moe {
 
@@ -27,8 +26,7 @@ std::vector<ConfigKey> window_keys() {
 }
 
 WeightTable weights(const C& config) {
-  WeightTable table = llama_weights(config);
-  add_experts(table, config, "mlp");
+  WeightTable table = llama_weights_with_experts(config, "mlp");
   // clang-format off
   table.names.insert(table.names.end(), {
       {"stack.blocks.{}.experts.shared.up.weight",   {"layers.{}.mlp.shared_expert.gate_proj.weight",

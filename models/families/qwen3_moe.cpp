@@ -1,5 +1,4 @@
 #include "models/families/kinds/experts_kind.h"
-#include "models/families/kinds/llama_kind.h"
 
 namespace zoo::family::qwen3_moe {
 
@@ -15,11 +14,7 @@ C base() {
   return config;
 }
 
-WeightTable weights(const C& config) {
-  WeightTable table = llama_weights(config);
-  add_experts(table, config, "mlp");
-  return table;
-}
+WeightTable weights(const C& config) { return llama_weights_with_experts(config, "mlp"); }
 
 C sized(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t inner,
         std::int64_t expert) {

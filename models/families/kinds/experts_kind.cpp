@@ -54,7 +54,8 @@ std::vector<ConfigKey> qwen_expert_keys() {
           ignored_keys({"sliding_window"})};
 }
 
-void add_experts(WeightTable& table, const C& config, const std::string& block, const ExpertNames& names) {
+WeightTable llama_weights_with_experts(const C& config, const std::string& block, const ExpertNames& names) {
+  WeightTable table = llama_weights(config);
   const std::string expert = "layers.{}." + block + ".experts.", joined = "layers.{}.mlp.experts.";
   const std::string router = block + ".gate.weight";
   WeightName up{.ours = "stack.blocks.{}.experts.up.weight",
@@ -70,10 +71,11 @@ void add_experts(WeightTable& table, const C& config, const std::string& block, 
     down.theirs.push_back(one + names.down + ".weight");
   }
   table.names.push_back({"stack.blocks.{}.experts.router.weight", {"layers.{}." + router}});
-  if (config.num_experts == 0) return;
+  if (config.num_experts == 0) return table;
   table.names.push_back(std::move(up));
   table.names.push_back(std::move(down));
   if (block != "mlp") table.renamed.emplace_back(router, "mlp.gate.weight");
+  return table;
 }
 
 }  // namespace zoo

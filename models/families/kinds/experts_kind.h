@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/families/kinds/shared.h"
+#include "models/families/kinds/llama_kind.h"
 
 namespace zoo {
 
@@ -22,9 +22,9 @@ struct ExpertNames {
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
 };
 
-/// Adds the router and the experts, which are BLOCK.gate and BLOCK.experts.N.NAME in files. Files of
+/// llama_weights() with the router and the experts, BLOCK.gate and BLOCK.experts.N.NAME in files. Files of
 /// transformers 5 may hold all experts of a layer as MLP.experts.gate_up_proj and MLP.experts.down_proj.
-void add_experts(WeightTable& table, const TransformerConfig& config, const std::string& block,
-                 const ExpertNames& names = {});
+WeightTable llama_weights_with_experts(const TransformerConfig& config, const std::string& block,
+                                       const ExpertNames& names = {});
 
 }  // namespace zoo

@@ -46,7 +46,7 @@ WeightTable weights(const C& config) {
   add_masked_lm_projection(table, config, "predictions.decoder", "predictions.bias");
   table.prefix = "albert.";
   table.unprefixed = {"predictions.", "sop_classifier.", "classifier.", "qa_outputs."};
-  table.of_heads = {"pooler.", "predictions.", "sop_classifier.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler."};
   table.ignored = {"embeddings.position_ids"};
   return table;
 }

@@ -13,7 +13,7 @@ WeightTable weights(const C& config) {
                                  {"sentence_classifier", {"classifier"}}});
   add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
   table.unprefixed = {"cls.", "classifier.", "qa_outputs."};
-  table.of_heads = {"pooler.", "cls.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler."};
   table.ignored = {"embeddings.position_ids"};
   return table;
 }

@@ -105,7 +105,6 @@ WeightTable weights(const C& config) {
   add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
   table.prefix = "deberta.";
   table.unprefixed = {"cls.", "pooler.", "classifier.", "qa_outputs."};
-  table.of_heads = {"cls.", "pooler.", "classifier.", "qa_outputs."};
   // The last two are of the published files' pre-training.
   table.ignored = {"embeddings.position_ids", "embeddings.position_embeddings.weight", "lm_predictions.",
                    "mask_predictions."};

@@ -34,8 +34,8 @@ WeightTable weights(const C& config) {
   });
   // clang-format on
   table.prefix = "distilbert.";
-  table.unprefixed = table.of_heads = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
-                                       "pre_classifier.",  "classifier.",       "qa_outputs."};
+  table.unprefixed = {"vocab_transform.", "vocab_layer_norm.", "vocab_projector.",
+                      "pre_classifier.",  "classifier.",       "qa_outputs."};
   add_decoder_with_bias(table, config, "vocab_projector", "embeddings.word_embeddings");
   table.ignored = {"embeddings.position_ids"};
   return table;

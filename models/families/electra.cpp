@@ -34,8 +34,8 @@ WeightTable weights(const C& config) {
   });
   // clang-format on
   add_decoder_with_bias(table, config, "generator_lm_head", "embeddings.word_embeddings");
-  table.unprefixed = table.of_heads = {"generator_predictions.", "generator_lm_head.",
-                                       "discriminator_predictions.", "classifier.", "qa_outputs."};
+  table.unprefixed = {"generator_predictions.", "generator_lm_head.", "discriminator_predictions.",
+                      "classifier.", "qa_outputs."};
   table.ignored = {"embeddings.position_ids"};
   return table;
 }

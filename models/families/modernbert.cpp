@@ -86,7 +86,7 @@ WeightTable weights(const C& config) {
   // clang-format on
   add_decoder_with_bias(table, config, "decoder", "embeddings.tok_embeddings");
   table.prefix = "model.";
-  table.unprefixed = table.of_heads = {"head.", "decoder.", "classifier."};
+  table.unprefixed = {"head.", "decoder.", "classifier."};
   return table;
 }
 

@@ -87,7 +87,7 @@ WeightTable weights(const C& config) {
   add_masked_lm_projection(table, config, "cls.predictions.decoder", "cls.predictions.bias");
   table.prefix = "nomic_bert.";
   table.unprefixed = {"cls.", "classifier."};
-  table.of_heads = {"pooler.", "cls.", "classifier."};
+  table.of_heads = {"pooler."};
   return table;
 }
 

@@ -60,7 +60,7 @@ std::string in_table(const WeightTable& table, const std::string& name) {
 }
 
 bool is_of_a_head(const WeightTable& table, const std::string& name) {
-  return begins_with_one_of(name, table.of_heads);
+  return begins_with_one_of(name, table.unprefixed) || begins_with_one_of(name, table.of_heads);
 }
 
 }  // namespace zoo

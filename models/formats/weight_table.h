@@ -54,10 +54,9 @@ struct WeightTable {
   std::vector<WeightName> names;
   /// Prefix of all names except the head's in a whole model; a bare model omits it ("transformer.").
   std::string prefix;
-  /// Prefixes of names that never have `prefix` ("lm_head.").
-  std::vector<std::string> unprefixed;
-  /// Prefixes of names that only some heads have; another head's checkpoint leaves them unused.
-  std::vector<std::string> of_heads;
+  /// Prefixes of names that only some heads have; another head's checkpoint leaves them unused. The first
+  /// never have `prefix` ("lm_head.").
+  std::vector<std::string> unprefixed, of_heads;
   /// {copy, original}: a name that checkpoints may hold besides the weight that it is tied to.
   std::vector<std::pair<std::string, std::string>> tied;
   bool writes_tied = false;  // a saved model has the copies, too

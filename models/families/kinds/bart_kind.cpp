@@ -157,8 +157,7 @@ WeightTable bart_weights(const TransformerConfig& config) {
   add_weights_and_biases(table, {{"sentence_dense", {"classification_head.dense"}},
                                  {"sentence_classifier", {"classification_head.out_proj"}},
                                  {"span", {"qa_outputs"}}});
-  table.unprefixed =
-      table.of_heads = {"lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."};
+  table.unprefixed = {"lm_head.", "final_logits_bias", "classification_head.", "qa_outputs."};
   return table;
 }
 

@@ -84,7 +84,7 @@ void add_roberta_heads(WeightTable& table, const TransformerConfig& config) {
                                  {"sentence_classifier", {"classifier.out_proj"}}});
   add_masked_lm_projection(table, config, "lm_head.decoder", "lm_head.bias");
   table.unprefixed = {"lm_head.", "classifier.", "qa_outputs."};
-  table.of_heads = {"pooler.", "lm_head.", "classifier.", "qa_outputs."};
+  table.of_heads = {"pooler."};
   table.ignored = {"embeddings.position_ids"};
 }
 

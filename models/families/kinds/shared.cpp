@@ -159,7 +159,7 @@ std::vector<WeightName> joint_projections(const TransformerConfig& config, const
 void add_decoder_heads(WeightTable& table, const TransformerConfig& config, const std::string& prefix,
                        const std::string& embedding, const std::string& lm_head) {
   table.prefix = prefix;
-  table.unprefixed = table.of_heads = {lm_head + ".", "score."};
+  table.unprefixed = {lm_head + ".", "score."};
   if (config.tie_word_embeddings) {
     table.tied = {{lm_head + ".weight", embedding + ".weight"}};
   } else {

@@ -50,7 +50,6 @@ class ComputeThread {
   /// Call after submitting to a batch.
   void wake();
 
-  /// Pieces that wait for their turn.
   std::size_t waiting_pieces() const;
   /// Steps of all batches since the beginning.
   std::int64_t steps() const { return steps_; }

@@ -25,7 +25,6 @@ class RequestFields {
  public:
   /// Throws ApiError 400 for what is no UTF-8 or no JSON object, with the place.
   explicit RequestFields(const std::string& body);
-  /// The fields of an object.
   explicit RequestFields(std::shared_ptr<const nlohmann::ordered_json> object) : values_(std::move(object)) {}
 
   /// Null if the field is missing.

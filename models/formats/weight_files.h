@@ -32,7 +32,6 @@ class WeightFiles {
 
   const std::vector<std::string>& names() const { return names_; }
   bool contains(const std::string& name) const { return where_.count(name) != 0; }
-  /// The file that has the tensor.
   const TensorFile& file_of(const std::string& name) const { return *where_.at(name); }
   const TensorEntry& entry(const std::string& name) const { return file_of(name).entry(name); }
   at::Tensor tensor(const std::string& name) const { return file_of(name).tensor(name); }

@@ -70,7 +70,6 @@ struct WeightTable {
   std::vector<std::string> ignored;
 };
 
-/// a, then b.
 template <class Entry> std::vector<Entry> concatenated(std::vector<Entry> a, const std::vector<Entry>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

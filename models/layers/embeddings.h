@@ -11,7 +11,6 @@
 
 namespace zoo {
 
-/// Arguments of one call of Embeddings.
 struct EmbeddingInputs {
   at::Tensor ids;  // [B, T]
   // [T], [1, T] or [B, T]. Undefined: past, past + 1, …, or as config.position_count says

@@ -21,7 +21,6 @@
 
 namespace zoo {
 
-/// Inputs of one forward pass through a stack.
 struct StackInputs {
   at::Tensor embeddings;      // [B, T, C]
   at::Tensor attention_mask;  // [B, S], 1 keeps; S counts cached positions too. Undefined: nothing is hidden.
@@ -121,7 +120,6 @@ class TransformerStackImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerStack);
 
-/// Inputs of one forward pass through an encoder and a decoder.
 struct EncoderDecoderInputs {
   at::Tensor encoder_embeddings;  // [B, S, C]; not needed when `memory` is given
   at::Tensor decoder_embeddings;  // [B, T, C]

@@ -56,7 +56,6 @@ class WebServer {
   /// Called once, by another thread than run().
   void stop();
 
-  /// Connections that are open now.
   std::size_t connections() const;
 
  private:

@@ -100,7 +100,6 @@ class Optimizer {
   /// Updates the module's parameters that require a gradient. `ranks` share the state; may be null.
   Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks);
 
-  /// Inputs of an update.
   struct Update {
     std::vector<std::size_t> active;  // indices of parameters with a gradient
     double learning_rate, decay_share;

@@ -23,7 +23,6 @@ struct Score {
   double value = 0;
 };
 
-/// Metrics of an iteration.
 struct Metrics {
   std::int64_t iter = 0;
   /// This batch's, in nats; after the last update, the last batch's; none (null): it had nothing to predict.

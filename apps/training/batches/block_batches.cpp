@@ -44,21 +44,19 @@ BlockBatches::BlockBatches(const TokenDataset& dataset, std::int64_t tokens, con
       device_(device) {}
 
 ModelBatch BlockBatches::training(std::int64_t micro_step) {
-  const std::int64_t update = plan_.update_of(micro_step);
-  return batch(samplers_[0], update,
-               {kTrainingStream, update, static_cast<std::uint32_t>(plan_.first_row(micro_step))});
+  return batch({kTrainingStream, plan_.update_of(micro_step),
+                static_cast<std::uint32_t>(plan_.first_row(micro_step))});
 }
 
 ModelBatch BlockBatches::evaluation(Split split, std::int64_t index) {
-  const std::uint32_t stream = split == Split::kTrain ? kTrainEvaluationStream : kValEvaluationStream;
-  return batch(samplers_[stream], index, {stream, index, 0});
+  return batch({split == Split::kTrain ? kTrainEvaluationStream : kValEvaluationStream, index, 0});
 }
 
-ModelBatch BlockBatches::batch(const RandomBlockSampler& sampler, std::int64_t step,
-                               const RandomStream::Position& place) const {
+ModelBatch BlockBatches::batch(const RandomStream::Position& place) const {
+  const RandomBlockSampler& sampler = samplers_[place.stream];
   const Blocks blocks{empty(sampler.block_size()), empty(sampler.block_size())};
   const auto size = static_cast<std::size_t>(blocks.inputs.numel());
-  sampler.fill_rows(step, place.row, {blocks.inputs.mutable_data_ptr<std::int64_t>(), size},
+  sampler.fill_rows(place.step, place.row, {blocks.inputs.mutable_data_ptr<std::int64_t>(), size},
                     {blocks.following.mutable_data_ptr<std::int64_t>(), size});
   return make(blocks, place);
 }

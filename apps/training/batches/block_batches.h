@@ -35,12 +35,10 @@ class BlockBatches : public Batches {
   BatchPlan plan_;
 
  private:
-  ModelBatch batch(const RandomBlockSampler& sampler, std::int64_t step,
-                   const RandomStream::Position& place) const;
+  ModelBatch batch(const RandomStream::Position& place) const;
 
   std::uint64_t seed_;
-  std::array<RandomBlockSampler, 3>
-      samplers_;  // for training, and for evaluation of the training and validation splits
+  std::array<RandomBlockSampler, 3> samplers_;  // by the stream of a place
   c10::Device device_;
 };
 

@@ -14,8 +14,7 @@ namespace {
 // part of the gradient, v = momentum v + g, w = w - lr v.
 class Sgd final : public Optimizer {
  public:
-  Sgd(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
-      : Optimizer(module, options, ranks), velocities_(add_state("momentum")) {}
+  using Optimizer::Optimizer;
 
  private:
   void update(const Update& update) override {
@@ -30,15 +29,14 @@ class Sgd final : public Optimizer {
     }
   }
 
-  State& velocities_;
+  State& velocities_ = add_state("momentum");
 };
 
 // Lion (Chen et al., 2023, algorithm 2): w = w - lr (sign(beta1 m + (1 - beta1) g) + decay w), then
 // m = beta2 m + (1 - beta2) g. Needs half of AdamW's memory and a third to a tenth of its learning rate.
 class Lion final : public Optimizer {
  public:
-  Lion(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks)
-      : Optimizer(module, options, ranks), exp_avgs_(add_state("exp_avg")) {}
+  using Optimizer::Optimizer;
 
  private:
   void update(const Update& update) override {
@@ -52,7 +50,7 @@ class Lion final : public Optimizer {
     }
   }
 
-  State& exp_avgs_;
+  State& exp_avgs_ = add_state("exp_avg");
 };
 
 double root_mean_square(const at::Tensor& x) {

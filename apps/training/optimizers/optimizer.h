@@ -58,6 +58,8 @@ struct OptimizerOptions {
 /// to matrices and embeddings, not to biases and norms (fewer than two dimensions), as in nanoGPT.
 class Optimizer {
  public:
+  /// Updates the module's parameters that require a gradient. `ranks` share the state; may be null.
+  Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -97,9 +99,6 @@ class Optimizer {
   std::vector<at::Tensor> gradients() const;
 
  protected:
-  /// Updates the module's parameters that require a gradient. `ranks` share the state; may be null.
-  Optimizer(const torch::nn::Module& module, const OptimizerOptions& options, Ranks* ranks);
-
   struct Update {
     std::vector<std::size_t> active;  // indices of parameters with a gradient
     double learning_rate, decay_share;

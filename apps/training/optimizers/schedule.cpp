@@ -25,8 +25,7 @@ double Schedule::at(std::int64_t iteration) const {
     const std::int64_t cooldown = std::max<std::int64_t>(1, cooldown_iters.value_or(last / 10));
     left = std::min(1.0, (end - i) / static_cast<double>(cooldown));
   } else {
-    double whole = 0;
-    const double done = std::modf((i - warmup) / (end - warmup) * static_cast<double>(cycles), &whole);
+    const double done = std::fmod((i - warmup) / (end - warmup) * static_cast<double>(cycles), 1.0);
     left = kind == ScheduleKind::kLinear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   }
   return lowest + left * (peak - lowest);

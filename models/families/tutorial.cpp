@@ -62,15 +62,8 @@ class WordPrediction : public TutorialModel {
     ModelOutput output;
     output.last_hidden_state = embed(inputs.input_ids);
     if (inputs.output_hidden_states) output.hidden_states = {output.last_hidden_state};
-    output.logits =
-        linear(inputs.last_logits_only ? output.last_hidden_state.slice(1, -1) : output.last_hidden_state);
-    if (inputs.targets.defined()) {
-      output.loss = cross_entropy(output.logits, inputs.targets, inputs.loss);
-    } else if (inputs.labels.defined()) {
-      TORCH_CHECK(inputs.labels.sizes() == inputs.input_ids.sizes(), "labels must be ",
-                  inputs.input_ids.sizes(), " as input_ids, got ", inputs.labels.sizes());
-      output.loss = cross_entropy(output.logits, shift_left(inputs.labels), inputs.loss);
-    }
+    run({.labels = HeadParts::Labels::kNextTokens, .weight = linear->weight, .bias = linear->bias}, inputs,
+        output);
     if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
     return output;
   }

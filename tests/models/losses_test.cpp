@@ -101,3 +101,17 @@ TEST_CASE("The tutorials' own models smooth their labels as all others do") {
   const double right = -chances.gather(1, targets.unsqueeze(1)).mean().item<double>();
   CHECK(value(output.loss) == Approx(0.7 * right - 0.3 * chances.mean().item<double>()));
 }
+
+TEST_CASE("The tutorial's model that predicts words makes logits of the asked positions alone") {
+  const std::string name = "tutorial-embeddings";
+  const Family& family = find_family(name);
+  const auto model =
+      test::random_model(name, family.presets.front().config, family.heads.front().head, /*seed=*/3);
+  const at::Tensor ids = at::tensor({1, 2, 3, 4, 5, 0}, at::kLong).view({2, 3});
+  const at::Tensor targets = at::tensor({-100, 3, -100, 5, -100, 1}, at::kLong).view({2, 3});
+  const at::Tensor asked = at::tensor({1, 3, 5}, at::kLong);
+  const ModelOutput all = model->forward({.input_ids = ids, .targets = targets});
+  const ModelOutput some = model->forward({.input_ids = ids, .targets = targets, .label_positions = asked});
+  CHECK(some.logits.allclose(all.logits.flatten(0, 1).index_select(0, asked)));
+  CHECK(value(some.loss) == Approx(value(all.loss)));
+}

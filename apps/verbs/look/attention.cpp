@@ -136,11 +136,6 @@ std::vector<HeadNumber> chosen(const AttentionFlags& flags, const AttentionMaps&
   return numbers;
 }
 
-HeadNumber pictured(const AttentionFlags& flags) {
-  return {static_cast<std::size_t>(flags.layer.value_or(0)),
-          static_cast<std::size_t>(flags.head.value_or(0))};
-}
-
 void print_patterns(const AttentionFlags& flags, const AttentionMaps& maps) {
   std::cout << maps.name << " attention: " << maps.layers << " layers of " << maps.heads << " heads, "
             << maps.queries.size() << " tokens";
@@ -235,10 +230,10 @@ void write_page(const fs::path& path, const AttentionFlags& flags, const std::st
 }
 
 void draw_pictures(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
-  const HeadNumber at = pictured(flags);
   for (const AttentionMaps& maps : all) {
     if (!shows(flags, maps)) continue;
-    show_figure(head_figure(maps, at.layer, at.head), flags.out_dir / maps.name, flags.format);
+    const auto [layer, head] = chosen(flags, maps).front();
+    show_figure(head_figure(maps, layer, head), flags.out_dir / maps.name, flags.format);
     if (flags.layer && flags.head) continue;
     const auto layers = numbers_of(flags.layer, maps.layers), heads = numbers_of(flags.head, maps.heads);
     show_figure(heads_figure(maps, layers, heads), flags.out_dir / (maps.name + "-heads"), flags.format);
@@ -259,7 +254,7 @@ void print(const AttentionFlags& flags, const std::vector<AttentionMaps>& all) {
     std::cout << std::exchange(between, "\n");
     print_patterns(flags, maps);
     std::cout << "\n";
-    print_strongest(maps, pictured(flags));
+    print_strongest(maps, chosen(flags, maps).front());
   }
 }
 

@@ -54,26 +54,21 @@ struct Answers {
   }
 };
 
-Json json_of(const TextModel& model, const Answers& answers, std::int64_t top_k) {
+// As JSON; also printed, unless the flags ask for JSON.
+Json shown(const AblateFlags& flags, const TextModel& model, const Answers& answers) {
   Json json{{"divergence", answers.divergence()}, {"answers", Json::array()}};
-  for (const std::int64_t id : answers.best(top_k))
-    json["answers"].push_back({{"token", answer_numbered(model, id).name},
-                               {"id", id},
-                               {"on", answers.probability(answers.on, id)},
-                               {"off", answers.probability(answers.off, id)}});
-  return json;
-}
-
-void print(const TextModel& model, const Answers& answers, std::int64_t top_k) {
+  Table table({{"answer"}, number("on"), number("off"), number("change")});
+  for (const std::int64_t id : answers.best(flags.top_k)) {
+    const std::string name = answer_numbered(model, id).name;
+    const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);
+    json["answers"].push_back({{"token", name}, {"id", id}, {"on", on}, {"off", off}});
+    table.row({token_label(name), decimal(on, 4), decimal(off, 4), decimal(off - on, 4)});
+  }
+  if (flags.json) return json;
   std::cout << paragraph("probabilities with everything on and with the ablations; divergence " +
                          decimal(answers.divergence(), 4) + " bits");
-  Table table({{"answer"}, number("on"), number("off"), number("change")});
-  for (const std::int64_t id : answers.best(top_k)) {
-    const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);
-    table.row({token_label(answer_numbered(model, id).name), decimal(on, 4), decimal(off, 4),
-               decimal(off - on, 4)});
-  }
   table.print(std::cout);
+  return json;
 }
 
 // The flags' sites all off together.
@@ -88,8 +83,7 @@ Json compare(const AblateFlags& flags, const LookedModel& loaded, const TextInpu
   };
   Answers answers{.on = answer(read.inputs), .off = answer(off)};
   if (flags.token) answers.chosen = answer_named(loaded.model, "token", *flags.token, answers.on).id;
-  if (!flags.json) print(loaded.model, answers, flags.top_k);
-  return json_of(loaded.model, answers, flags.top_k);
+  return shown(flags, loaded.model, answers);
 }
 
 Figure figure_of(const AblateFlags& flags, const NamedLogit& token,

@@ -7,7 +7,6 @@
 
 #include "apps/answers/answers.h"
 #include "apps/command/output.h"
-#include "apps/command/terminal.h"
 #include "apps/command/visible_text.h"
 #include "apps/compute/compute.h"
 #include "apps/hub/hub_cache.h"
@@ -126,26 +125,25 @@ int run_steer(const Arguments& arguments) {
                 with =
                     continued(values, loaded, {analysis::steering(model, direction, layer, values.strength)});
   const auto best = std::get<1>(with.probabilities.topk(std::min(values.top_k, with.probabilities.size(0))));
-  if (values.json) {
-    Json json{
-        {"layer", layer},          {"strength", values.strength}, {"length", direction.norm().item<double>()},
-        {"without", without.text}, {"with", with.text},           {"first_tokens", Json::array()}};
-    for (std::int64_t i = 0; i < best.size(0); ++i) {
-      const auto id = best[i].item<std::int64_t>();
-      json["first_tokens"].push_back({{"token", answer_numbered(loaded.model, id).name},
-                                      {"id", id},
-                                      {"without", without.probabilities[id].item<double>()},
-                                      {"with", with.probabilities[id].item<double>()}});
-    }
-    json["direction"] = json_numbers(direction.cpu());
-    std::cout << json_text(json) << "\n";
-    return 0;
-  }
+  Json first_tokens = Json::array();
   Table table({{"first token"}, number("without"), number("with")});
   for (std::int64_t i = 0; i < best.size(0); ++i) {
     const auto id = best[i].item<std::int64_t>();
-    table.row({token_label(answer_numbered(loaded.model, id).name), decimal(without.probabilities[id], 4),
-               decimal(with.probabilities[id], 4)});
+    const std::string name = answer_numbered(loaded.model, id).name;
+    const auto before = without.probabilities[id].item<double>(), now = with.probabilities[id].item<double>();
+    first_tokens.push_back({{"token", name}, {"id", id}, {"without", before}, {"with", now}});
+    table.row({token_label(name), decimal(before, 4), decimal(now, 4)});
+  }
+  if (values.json) {
+    const Json json{{"layer", layer},
+                    {"strength", values.strength},
+                    {"length", direction.norm().item<double>()},
+                    {"without", without.text},
+                    {"with", with.text},
+                    {"first_tokens", first_tokens},
+                    {"direction", json_numbers(direction.cpu())}};
+    std::cout << json_text(json) << "\n";
+    return 0;
   }
   std::cout << "without:\n"
             << written_text(values.prompt + without.text) << "\n\nwith:\n"

@@ -48,13 +48,8 @@ int run_answer(const Arguments& arguments) {
   require_utf8(asked.context, "--context");
   if (asked.context.empty()) throw Error("--context: the text is empty");
   const TextModel loaded = load_text_model(read_checkpoint_config(model), compute, Head::kQuestionAnswering);
-  for (const auto& answer : answers_json(asked, answer_question(loaded, asked))) {
-    if (json) {
-      std::cout << json_text(answer) << "\n";
-    } else {
-      std::cout << written_text(answer["text"].get<std::string>()) << "\n";
-    }
-  }
+  for (const auto& answer : answers_json(asked, answer_question(loaded, asked)))
+    std::cout << (json ? json_text(answer) : written_text(answer["text"].get<std::string>())) << "\n";
   return 0;
 }
 

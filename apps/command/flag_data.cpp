@@ -99,19 +99,13 @@ std::string number_text(double value) {
 // The value as command-line texts; empty if its JSON type does not match the flag.
 std::optional<std::vector<std::string>> texts_of(const FlagData& flag, const json& value) {
   const bool as_list = flag.kind == FlagKind::list && value.is_array();
+  const bool is_number = flag.kind == FlagKind::integer || flag.kind == FlagKind::number;
   std::vector<std::string> texts;
   for (const json& item : as_list ? value : json::array({value})) {
-    switch (flag.kind) {
-      case FlagKind::integer:
-      case FlagKind::number:
-        if (!item.is_number()) return std::nullopt;
-        break;
-      case FlagKind::boolean:
-        if (!item.is_boolean()) return std::nullopt;
-        break;
-      default:
-        if (!item.is_string()) return std::nullopt;
-    }
+    const bool fits = is_number                        ? item.is_number()
+                      : flag.kind == FlagKind::boolean ? item.is_boolean()
+                                                       : item.is_string();
+    if (!fits) return std::nullopt;
     texts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
   }
   return texts;

@@ -169,24 +169,16 @@ Figure heat_map(const HeatMap& map) {
                   "1 '#08306b')\n";
   const std::string hidden = masked_lines(map);
   if (!hidden.empty()) script += data_block("masked", hidden);
-  const std::string hatch =
-      hidden.empty()
-          ? ""
-          : ", $masked using 1:2:(0.5):(0.5) with boxxyerror fs pattern 4 noborder lc rgb '#b8bec6'";
+  const bool labelled = map.values || !map.texts.empty();
   // Of a single row or column gnuplot draws no image.
-  const bool is_image = hidden.empty() && rows > 1 && columns > 1;
-  if (map.values || !map.texts.empty()) {
-    script +=
-        "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette, "
-        "$cells using 1:2:" +
-        std::string(map.texts.empty() ? "(sprintf('%.2f', abs($3) < 0.005 ? 0 : $3))" : "5") +
-        ":4 with labels tc rgb variable" + hatch + "\n";
-  } else {
-    script +=
-        std::string("plot $cells using ") +
-        (is_image ? "1:2:3 with image" : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette") +
-        hatch + "\n";
-  }
+  const bool is_image = !labelled && hidden.empty() && rows > 1 && columns > 1;
+  script += "plot $cells using ";
+  script += is_image ? "1:2:3 with image" : "1:2:(0.5):(0.5):3 with boxxyerror fs solid noborder lc palette";
+  const std::string label = map.texts.empty() ? "(sprintf('%.2f', abs($3) < 0.005 ? 0 : $3))" : "5";
+  if (labelled) script += ", $cells using 1:2:" + label + ":4 with labels tc rgb variable";
+  if (!hidden.empty())
+    script += ", $masked using 1:2:(0.5):(0.5) with boxxyerror fs pattern 4 noborder lc rgb '#b8bec6'";
+  script += "\n";
   return {script, [=](const TextStyle& style) { return text_heat_map(map, style); }};
 }
 

@@ -10,16 +10,13 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Mean weight of key = query + offset over the queries with such a key.
-double along(std::span<const float> map, std::size_t size, int offset) {
+double along(std::span<const float> map, std::size_t size, std::ptrdiff_t offset) {
+  const auto length = static_cast<std::ptrdiff_t>(size), begin = std::max<std::ptrdiff_t>(0, -offset),
+             end = length - std::max<std::ptrdiff_t>(0, offset);
   double sum = 0;
-  int count = 0;
-  for (int query = 0; query < static_cast<int>(size); ++query) {
-    const int key = query + offset;
-    if (key < 0 || key >= static_cast<int>(size)) continue;
-    sum += static_cast<double>(map[static_cast<std::size_t>(query) * size + static_cast<std::size_t>(key)]);
-    ++count;
-  }
-  return count > 0 ? sum / count : kNone;
+  for (std::ptrdiff_t query = begin; query < end; ++query)
+    sum += static_cast<double>(map[static_cast<std::size_t>(query * length + query + offset)]);
+  return begin < end ? sum / static_cast<double>(end - begin) : kNone;
 }
 
 // Mean weight, over the queries whose token stood before, of the keys `offset` after its earlier places.

@@ -99,8 +99,6 @@ std::string signed_decimal(const at::Tensor& value, int digits) {
   return formatted(/*signs=*/true, value.item<double>(), digits);
 }
 
-std::string significant(double value) { return format_text("%.6g", value); }
-
 std::vector<double> numbers_of(const at::Tensor& values) {
   const at::Tensor numbers = values.detach().cpu().to(at::kDouble).contiguous();
   return {numbers.const_data_ptr<double>(), numbers.const_data_ptr<double>() + numbers.numel()};

@@ -43,9 +43,6 @@ std::string decimal(const at::Tensor& value, int digits);
 /// The same with a sign.
 std::string signed_decimal(const at::Tensor& value, int digits);
 
-/// The value with six significant digits.
-std::string significant(double value);
-
 /// Numbers of a tensor, and those of its rows.
 std::vector<double> numbers_of(const at::Tensor& values);
 std::vector<std::vector<double>> matrix_of(const at::Tensor& values);

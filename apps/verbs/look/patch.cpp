@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/answers/answers.h"
+#include "apps/command/output.h"
 #include "apps/command/progress.h"
-#include "apps/command/terminal.h"
 #include "apps/plots/attention_maps.h"
 #include "apps/verbs/look/look_flags.h"
 #include "apps/verbs/verbs.h"
@@ -95,6 +95,8 @@ std::vector<std::string> columns_of(const Texts& texts) {
     chosen.push_back(tokens[static_cast<std::size_t>(position)]);
   return chosen;
 }
+
+std::string significant(double value) { return format_text("%.6g", value); }
 
 std::string measured(const Texts& texts) {
   const std::string token = token_label(texts.token.name);

@@ -47,6 +47,7 @@ HubName split(const std::string& text) {
 }
 
 bool is_valid(const HubName& name) { return has_parts(name.name, 2) && has_parts(name.revision, 4); }
+bool names_model(const HubName& name) { return is_valid(name) && !name.is_dataset; }
 
 fs::path cache_root() {
   if (const fs::path hub = environment("HF_HUB_CACHE"); !hub.empty()) return hub;
@@ -87,11 +88,6 @@ HubName HubName::parse(const std::string& text) {
               "openai-community/gpt2, datasets/NAME, or NAME@REVISION");
 }
 
-bool HubName::fits_model(const std::string& text) {
-  const HubName name = split(text);
-  return is_valid(name) && !name.is_dataset;
-}
-
 HubCache::HubCache(const HubName& name) : revision_(name.revision), path_(cache_root() / folder_of(name)) {}
 
 std::optional<fs::path> HubCache::find() const {
@@ -128,9 +124,9 @@ std::string find_model(const std::string& given) {
     if (fs::is_regular_file(given, error)) refuse_weights(given);
     return given;
   }
-  if (!HubName::fits_model(given)) return given;
-  const auto found = HubCache(HubName::parse(given)).find();
-  if (found) return found->string();
+  const HubName name = split(given);
+  if (!names_model(name)) return given;
+  if (const auto found = HubCache(name).find()) return found->string();
   throw Error("'", given,
               "' is not a directory here, and no model of this name is in Hugging Face's cache; 'tzoo pull ",
               given, "' downloads it from the hub");
@@ -145,8 +141,8 @@ void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
             {.placeholder = "DIR", .meaning = [&model](const std::string& given) {
                const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
                if (model.empty() && fs::exists(base)) model = base;
-               else if (model.empty() && HubName::fits_model(base))
-                 model = HubCache(HubName::parse(base)).find().value_or(model);
+               if (const HubName name = split(base); model.empty() && names_model(name))
+                 model = HubCache(name).find().value_or(model);
                return adapter;
              }});
 }

@@ -22,9 +22,6 @@ struct HubName {
 
   /// Parses "NAME" or "NAME@REVISION". Throws Error if the text cannot be a name on the hub.
   static HubName parse(const std::string& text);
-
-  /// True if parse() accepts the text as a model.
-  static bool fits_model(const std::string& text);
 };
 
 /// A model's folder in Hugging Face's cache, which other programs share; a dataset's is

@@ -2,6 +2,7 @@
 // runs tzoo, which would load LibTorch at each press of TAB.
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "apps/command/flags.h"
 #include "apps/command/verbs.h"
 #include "apps/command/visible_text.h"
+#include "apps/plots/embedded_page.h"
 #include "apps/verbs/verbs.h"
 #include "data/base/lines.h"
 
@@ -73,16 +75,13 @@ void print_bash_completion(std::ostream& out, const CommandOutline& tzoo) {
   std::vector<std::string> names;
   const auto commands = commands_below(tzoo);
   for (const CommandOutline* command : commands) names.push_back(single_quoted(command->command));
-  // The script has a place for the names of the commands and one for their cases.
-  constexpr std::string_view kNames = "@commands@", kCases = "@cases@\n";
-  const std::string_view script = embedded::kBashCompletion;
-  const std::size_t names_at = script.find(kNames), cases_at = script.find(kCases);
-  const std::size_t middle = names_at + kNames.size();
-  out << script.substr(0, names_at) << joined(names, " | \\\n      ")
-      << script.substr(middle, cases_at - middle);
-  print_bash_command(out, tzoo.command, tzoo);
-  for (const CommandOutline* command : commands) print_bash_command(out, command->command, *command);
-  out << script.substr(cases_at + kCases.size());
+  std::ostringstream cases;
+  print_bash_command(cases, tzoo.command, tzoo);
+  for (const CommandOutline* command : commands) print_bash_command(cases, command->command, *command);
+  using embedded::replaced;
+  const std::string script =
+      replaced(embedded::kBashCompletion, "@commands@", joined(names, " | \\\n      "));
+  out << replaced(script, "@cases@\n", cases.str());
 }
 
 // Escapes the separators of _arguments and _describe.

@@ -291,17 +291,12 @@ void show_figure(const Figure& figure, const std::filesystem::path& stem, const 
 void plot_loss(const std::filesystem::path& metrics, const std::filesystem::path& output) {
   const auto [train, val] = read_curves(metrics);
   if (train.empty()) throw Error("cannot draw ", output, ": ", metrics, " has no losses");
-  std::string script = "$train << END\n" + train + "END\n$val << END\n" + val + "END\n";
-  script += R"gp(
+  const std::string script = data_block("train", train) + data_block("val", val) +
+                             frame({.title = "", .x = "iteration", .y = "loss (nats per token)"}) + R"gp(
 set terminal pngcairo size 1100,680 font "sans,13" background rgb "white"
 set output OUTPUT
-set border 3 lc rgb "#808080"
-set tics nomirror out scale 0.6 textcolor rgb "#303030"
-set format "%g"
 set autoscale xfix
 set grid ytics lc rgb "#e4e4e4" lw 1
-set xlabel "iteration"
-set ylabel "loss (nats per token)"
 set key top right
 set yrange [0:*]
 )gp";

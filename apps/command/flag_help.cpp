@@ -12,10 +12,6 @@ namespace {
 // On a narrow terminal, descriptions are below their flags.
 constexpr int kWideHelp = 80, kWidestLeft = 32, kNarrowLeft = 6;
 
-struct HelpLayout {
-  int width = 0, column = 0;  // of descriptions
-};
-
 std::string placeholder(const FlagData& flag) {
   if (!flag.placeholder.empty()) return flag.placeholder;
   if (!flag.choices.empty()) return joined(flag.choices, "|");
@@ -118,16 +114,18 @@ std::vector<std::string> lines_of_choices(std::string left, int columns) {
   return lines;
 }
 
-void print_entry(std::ostream& out, const std::string& left, const std::string& right, HelpLayout layout) {
-  const std::string indent(static_cast<std::size_t>(layout.column), ' ');
+// `column`: where descriptions begin.
+void print_entry(std::ostream& out, const std::string& left, const std::string& right, int width,
+                 int column) {
+  const std::string indent(static_cast<std::size_t>(column), ' ');
   int used = 0;
-  for (const std::string& line : lines_of_choices(left, layout.width - 4)) {
+  for (const std::string& line : lines_of_choices(left, width - 4)) {
     const std::string begin(used > 0 ? 4 : 2, ' ');
     out << (used > 0 ? "\n" : "") << begin << line;
     used = static_cast<int>(begin.size()) + display_width(line);
   }
-  out << (used + 2 > layout.column ? "\n" + indent : indent.substr(static_cast<std::size_t>(used)))
-      << wrap(right, layout.width, layout.column) << "\n";
+  out << (used + 2 > column ? "\n" + indent : indent.substr(static_cast<std::size_t>(used)))
+      << wrap(right, width, column) << "\n";
 }
 
 // A command with continued lines.
@@ -142,21 +140,19 @@ std::string broken_command(const std::string& command, int columns) {
 }  // namespace
 
 void print_help(std::ostream& out, const CommandOutline& verb, const std::deque<FlagData>& flags) {
-  HelpLayout layout{.width = paragraph_width()};
-  out << wrap(usage_line(verb, flags), layout.width, 4) << "\n\n"
-      << wrap(verb.description, layout.width) << "\n";
-  const int widest = layout.width < kWideHelp ? kNarrowLeft : kWidestLeft;
+  const int width = paragraph_width(), widest = width < kWideHelp ? kNarrowLeft : kWidestLeft;
+  out << wrap(usage_line(verb, flags), width, 4) << "\n\n" << wrap(verb.description, width) << "\n";
+  int column = 0;
   for (const FlagData& flag : flags)
-    layout.column = std::max(layout.column, std::min(widest, display_width(left_side(flag))) + 4);
+    column = std::max(column, std::min(widest, display_width(left_side(flag))) + 4);
   for (const std::string& group : groups_of(flags)) {
     out << "\n" << group << "\n";
     for (const FlagData& flag : flags)
-      if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), layout);
+      if (flag.group == group) print_entry(out, left_side(flag), right_side(flag), width, column);
   }
-  print_entry(out, "--help, -h", "show this help", layout);
+  print_entry(out, "--help, -h", "show this help", width, column);
   if (!verb.examples.empty()) out << (verb.examples.size() > 1 ? "\nExamples\n" : "\nExample\n");
-  for (const std::string& example : verb.examples)
-    out << "  " << broken_command(example, layout.width - 2) << "\n";
+  for (const std::string& example : verb.examples) out << "  " << broken_command(example, width - 2) << "\n";
 }
 
 void outline_help(const CommandOutline& verb, const std::deque<FlagData>& flags, CommandOutline& outline) {

@@ -63,15 +63,13 @@ struct Mosaic {
     top *= height + kGap;
     left *= width + kGap;
     const std::size_t rows = maps.queries.size(), columns = maps.keys.size();
-    for (std::size_t y = 0; y < height; ++y)
-      for (std::size_t x = 0; x < width; ++x) cells[top + y][left + x] = 0;
     for (std::size_t y = 0; y < std::max(height, rows); ++y) {
       for (std::size_t x = 0; x < std::max(width, columns); ++x) {
         double& cell =
             cells[top + y * height / std::max(height, rows)][left + x * width / std::max(width, columns)];
         const float weight = maps.weight(layer, head, y * rows / std::max(height, rows),
                                          x * columns / std::max(width, columns));
-        cell = std::max(cell, static_cast<double>(weight));
+        cell = std::fmax(cell, static_cast<double>(weight));  // the first replaces NaN
       }
     }
   }

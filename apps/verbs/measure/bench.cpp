@@ -5,8 +5,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/compute/compute.h"
@@ -118,15 +118,11 @@ void bench_encoding(const BenchFlags& flags, const std::string& work) {
   const std::vector<std::int64_t> lengths = lengths_of(flags, loaded.model->config().max_length());
   const auto batch = std::ssize(lengths);
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  ModelInputs inputs{.input_ids = at::full({batch, longest}, 5, at::kLong)};
-  at::Tensor mask = at::zeros({batch, longest}, at::kLong);
-  for (std::int64_t row = 0; row < batch; ++row)
-    mask[row].slice(0, 0, lengths[static_cast<std::size_t>(row)]).fill_(1);
-  for (std::int64_t i = 0; i < batch * longest; ++i)
-    inputs.input_ids.mutable_data_ptr<std::int64_t>()[i] =
-        1 + i * 37 % (loaded.model->config().vocab_size - 1);
-  if (mask.min().item<std::int64_t>() == 0) inputs.attention_mask = mask.to(device);
-  inputs.input_ids = inputs.input_ids.to(device);
+  const std::int64_t others = loaded.model->config().vocab_size - 1;  // ids besides 0
+  const at::Tensor ids = at::arange(batch * longest).mul(37).remainder(others).add(1);
+  const at::Tensor mask = at::arange(longest).lt(at::tensor(lengths).unsqueeze(1));
+  ModelInputs inputs{.input_ids = ids.view({batch, longest}).to(device)};
+  if (!mask.all().item<bool>()) inputs.attention_mask = mask.to(device, at::kLong);
   const at::NoGradGuard no_grad;
   std::vector<double> seconds;
   loaded.model->forward(inputs);

@@ -58,10 +58,10 @@ std::string TrainingReporter::time_left(std::int64_t iteration) const {
 void TrainingReporter::on_evaluation(const Evaluation& e) {
   std::string line = "step " + std::to_string(e.iter) +
                      format_text(": train loss %.4f, val loss %.4f", e.train_loss, e.val_loss);
-  for (const Score& score : e.val_scores)
-    if (score.name == "rewards_accuracies") line += format_text(", %.1f %% chosen", 100 * score.value);
-  for (const Score& score : e.val_scores)
-    if (score.name == "bits_per_byte") line += format_text(" (%.4f bits per byte)", score.value);
+  for (const auto& [name, value] : e.val_scores) {
+    if (name == "rewards_accuracies") line += format_text(", %.1f %% chosen", 100 * value);
+    if (name == "bits_per_byte") line += format_text(" (%.4f bits per byte)", value);
+  }
   // The bar of a terminal shows it itself.
   progress_.print(line + (progress_.on_terminal() ? "" : time_left(e.iter)));
   if (e.iter > 0) draw();

@@ -39,9 +39,8 @@ class Table {
   /// Adds a row; missing cells are empty, control characters are shown as visible_text().
   void row(std::vector<std::string> cells);
 
-  /// Prints only the rows if all headings are "". In less than `width` columns, headings and texts are
-  /// wrapped within their columns; if even that is too wide, each row is a paragraph of headings and cells. 0
-  /// means no limit.
+  /// Prints only the rows if all headings are "". Within `width` columns (0: no limit) headings and texts are
+  /// wrapped; if even that is too wide, each row is a paragraph of headings and cells.
   void print(std::ostream& out, int width = standard_output_width()) const;
 
  private:

@@ -22,9 +22,8 @@ struct Cost {
   std::int64_t peak_bytes = 0;  // of tensors, beyond those allocated before
 };
 
-/// Runs `compute` three times or, if it is fast, until a twentieth of a second has passed. Returns the
-/// shortest time and the peak memory of the first run, counting what LibTorch's allocator gives to this
-/// thread.
+/// Runs `compute` three times or, if it is fast, for a twentieth of a second: the shortest time, and the peak
+/// of what LibTorch's allocator gave this thread in the first run.
 Cost cost_of(const std::function<void()>& compute);
 
 /// Sets LibTorch's number of threads to --threads; without the flag and OMP_NUM_THREADS one per core that

@@ -59,17 +59,15 @@ class HubCache {
 std::filesystem::path download(const HubName& name, const std::vector<std::string>& include);
 
 /// The path for --model: `given`, or the snapshot in Hugging Face's cache of the model with this name. Throws
-/// Error if there is neither, with the command that downloads the model, and for a file of weights, with the
-/// path to use instead.
+/// Error with the command that downloads a missing model, or the path to use instead of a file of weights.
 std::string find_model(const std::string& given);
 
 /// Name of the model at a path, for a page and a server: its name on the hub if it is in the cache, else its
 /// folder's name. Reveals nothing else of the path.
 std::string model_name(const std::filesystem::path& path);
 
-/// Declares the required flag --model, resolved by find_model(), whose value may also be given without the
-/// flag; and --adapter, whose base_model_name_or_path stands for --model if it is a path here or in the
-/// cache.
+/// Declares --model, required, resolved by find_model() and also given without its flag; and --adapter, whose
+/// base_model_name_or_path stands for --model if it is a path here or in the cache.
 void add_model_flag(Flags& flags, ModelPath& target,
                     std::string help =
                         "checkpoint directory, GGUF file, or name of a model that tzoo pull has "

@@ -55,9 +55,8 @@ bool is_safe(const fs::path& name) {
 
 bool is_weights(const fs::path& name) { return name.extension() == ".safetensors"; }
 
-// The files of a model or a PEFT adapter, additional chat templates and Sentence-Transformers' modules
-// ("1_Pooling/config.json"). Other folders have other programs' formats, and "model.fp16.safetensors" is a
-// copy of the weights.
+// Of a model or a PEFT adapter, with chat templates and Sentence-Transformers' modules
+// ("1_Pooling/config.json"). Other folders have other formats, and "model.fp16.safetensors" is a copy.
 bool is_wanted(const fs::path& name) {
   const fs::path folder = name.parent_path();
   const bool is_module = !folder.has_parent_path() && !folder.empty() && folder.native()[0] >= '0' &&
@@ -102,10 +101,8 @@ HubFile read_file_entry(const nlohmann::json& entry, const std::string& name, co
   return file;
 }
 
-// Reads the hub's answer to /api/models/NAME/revision/REVISION?blobs=true and keeps safetensors, JSON and
-// tokenizer files; of a dataset the tables and texts that train reads, and of these the ones that fit a
-// pattern of `include` (none: all). Throws Error naming `source` and the entry that is wrong, and if there
-// are no safetensors and no data.
+// The wanted files in the hub's answer to /api/models/NAME/revision/REVISION?blobs=true. Throws Error naming
+// `source` and the entry that is wrong, and if there are no safetensors and no data.
 HubListing read_listing(std::string_view json, const std::string& source, const HubName& name,
                         const std::vector<std::string>& include) {
   const nlohmann::json root = parse_json(json);

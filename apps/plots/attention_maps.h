@@ -80,10 +80,9 @@ struct LevelMaps {
   bool causal = false;
 };
 
-/// Compresses the maps' levels: most attention weights are near 0, and similar to their neighbours. An
-/// adaptive binary range coder (Martin, 1979), LZMA's variant. Each level is coded as "above 0", "above 1"
-/// and its eight bits, with probabilities that depend on the levels to the left and above.
-/// apps/plots/page/levels.js decodes it.
+/// Compresses the maps' levels by an adaptive binary range coder (Martin, 1979), LZMA's variant: each is
+/// coded as "above 0", "above 1" and its eight bits, with probabilities that depend on the levels to the left
+/// and above. apps/plots/page/levels.js decodes it.
 std::string encode_levels(std::span<const std::uint8_t> levels, const LevelMaps& maps);
 
 }  // namespace zoo

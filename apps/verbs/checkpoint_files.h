@@ -20,9 +20,8 @@ void check_output_file(const std::filesystem::path& model, const std::filesystem
 enum class SingleFile { kTorchScript, kHtml, kGguf };
 
 /// What a model's directory carries beside its weights: all keys of config.json, generation_config.json, the
-/// tokenizer's files, chat templates, the files and folders of Sentence-Transformers, model card and license.
-/// In memory, since a training outlives the checkpoint that it starts from. Of a GGUF file: its tokenizer and
-/// chat templates.
+/// tokenizer's files, chat templates, the files and folders of Sentence-Transformers, model card and license;
+/// of a GGUF file tokenizer and chat templates. In memory, since a training outlives its first checkpoint.
 class ModelFiles {
  public:
   explicit ModelFiles(const CheckpointConfig& source);

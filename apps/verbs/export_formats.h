@@ -26,10 +26,8 @@ struct Exported {
 };
 
 /// Writes the checkpoint of `source` as a Hugging Face directory, atomically: weights under the names of
-/// Hugging Face's class, in `dtype` or their own type (float32 if the types differ); all keys of its
-/// config.json; its generation_config.json, tokenizer and Sentence-Transformers' files unchanged. Replaces an
-/// existing directory `target` if it is empty or holds nothing but a checkpoint. Throws Error naming what
-/// prevents this, or the fault of the source.
+/// Hugging Face's class, in `dtype` or their own type (float32 if the types differ), and ModelFiles. Replaces
+/// an existing directory `target` as check_export_target() allows. Throws Error naming what prevents this.
 Exported export_huggingface(const ModelPath& source, const std::filesystem::path& target,
                             std::optional<c10::ScalarType> dtype);
 
@@ -51,10 +49,9 @@ struct HtmlPage {
   std::string card;  // JSON, for gallery_page()
 };
 
-/// Writes the model of `source` with its tokenizer.json as one HTML file (apps/page_engine), atomically. The
-/// rows of matrices are float32, or for the weights "int8" rounded, each by its largest weight / 127; vectors
-/// and tables of positions are float32. Throws Error naming the field of the configuration, the head or the
-/// part of the tokenizer that the page's engine does not know.
+/// Writes the model of `source` with its tokenizer.json as one HTML file (apps/page_engine), atomically, in
+/// float32, or for the weights "int8" with the rows of matrices, except positions, rounded by their largest
+/// weight / 127. Throws Error naming the field, head or part of the tokenizer that the engine does not know.
 HtmlPage export_html(const ModelPath& source, const std::filesystem::path& target,
                      const std::string& weights);
 

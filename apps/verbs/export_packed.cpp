@@ -38,9 +38,8 @@ std::vector<std::string_view> passages_of(std::string_view text, std::size_t byt
   return passages;
 }
 
-// Passages of a corpus, a text file or the texts of a .jsonl one (resolve_dataset), of an encoder lines,
-// evenly spread over it, as the checkpoint's tokenizer encodes them: about 32,768 tokens in all. Throws Error
-// if there is no tokenizer, the text is not to be had or the tokenizer's ids do not fit the model.
+// Passages of a dataset's text, for an encoder lines, evenly spread over it: about 32,768 tokens in all.
+// Throws Error if there is no tokenizer or no text, or the tokenizer's ids do not fit the model.
 CalibrationText calibration_text(const CheckpointConfig& checkpoint, const std::string& name) {
   if (!has_tokenizer(checkpoint.directory))
     throw Error("--calibration: ", checkpoint.directory, " holds no tokenizer to encode the text");

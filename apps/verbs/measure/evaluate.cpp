@@ -185,9 +185,8 @@ at::Tensor loss_of(const at::Tensor& logits, const ModelInputs& inputs) {
   return at::cross_entropy_loss(logits.slice(1, 0, -1).flatten(0, 1), inputs.labels.slice(1, 1).flatten());
 }
 
-// evaluate_split() for a packed decoder: the mean loss over `count` batches, and the metrics. Adds
-// "largest_logit_error": the largest difference between a logit of the first batch and `exact`, the modules'
-// logits for it, [B, T, V], if they are defined.
+// evaluate_split() for a packed decoder. Adds "largest_logit_error": the largest difference of the first
+// batch's logits from `exact`, those of the modules, [B, T, V], if they are defined.
 SplitEvaluation evaluate_packed(DecodingModel& model, Batches& batches, std::int64_t count, Metric& metric,
                                 const at::Tensor& exact, const std::function<void(std::int64_t)>& on_step) {
   const at::NoGradGuard no_grad;

@@ -20,9 +20,8 @@ struct Processor {
 };
 Processor this_processor();
 
-/// Bytes per second at which all threads read `bytes` of memory, each its part, again and again: what lies in
-/// a cache from one pass to the next is read at the cache's speed, as in the work that this limits. The best
-/// pass of a quarter of a second.
+/// Bytes per second at which all threads read `bytes` of memory, each its part, again and again, from a cache
+/// where they fit, as in the work that this limits: the best pass of a quarter of a second.
 double read_rate(std::size_t bytes);
 
 /// The same for 512 MB, which no cache holds.

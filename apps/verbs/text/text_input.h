@@ -30,9 +30,8 @@ bool parse_with_compute(Flags& flags, ComputeOptions& compute, const Arguments& 
 std::string given_text(const std::string& given);
 
 /// Reads the texts in order. Each line is a text; .jsonl, .tsv and .csv files are those that the task is
-/// trained on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. A line
-/// of JSON may also have the text under "text". "tokens" are words with labels (tagged_file.h), which make a
-/// text.
+/// trained on: `columns` has the text first, and perhaps "text_pair" and others, which are not read. JSON may
+/// also have it under "text". "tokens" are words with labels (tagged_file.h), which make a text.
 class TextInput {
  public:
   /// Throws Error naming a file that cannot be read, or the line of an invalid table. Empty lines are refused

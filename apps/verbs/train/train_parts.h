@@ -128,9 +128,8 @@ void require_same_data(const std::filesystem::path& checkpoint, const TrainFlags
 std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::int64_t accumulation,
                                 std::int64_t ranks);
 
-/// Throws Error if the machine has less memory than gradients, optimizer and average need besides the
-/// weights. Warns on standard error if `activations`, an estimate in bytes, are too much beside them; prints
-/// all of it there if `says`.
+/// Throws Error if memory lacks for gradients, optimizer and average besides the weights. Warns on standard
+/// error if `activations`, an estimate in bytes, are too much beside them; prints all there if `says`.
 void check_memory(Objective& objective, const UpdaterOptions& options, std::int64_t activations, bool says);
 
 /// Prints the memory that training needs, and memory and time of an update, measured on a few that are
@@ -187,9 +186,8 @@ class TrainingReporter : public SilentObserver {
 /// their own: a run with samples learns as without. Throws UsageError for a task without a text to continue.
 TextSamples text_samples(const TrainFlags& flags, Model& model, std::shared_ptr<const Tokenizer> tokenizer);
 
-/// The language model of --teacher: as modules on the student's device, or as inference runs it on the CPU
-/// from packed weights and GGUF files. Throws Error naming the directory unless its vocabulary and tokenizer
-/// are the student's, and it reads as many tokens.
+/// The language model of --teacher: as modules on the student's device, or packed weights and GGUF files on
+/// the CPU. Throws Error naming the directory of one with another vocabulary or tokenizer, or shorter inputs.
 Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const TaskData& data);
 
 /// --teacher_file, of another rank than 0 with ".rank1" and so on; null without the flag. Throws Error as

@@ -59,10 +59,8 @@ std::vector<std::size_t> special_positions(const Encoding& encoding) {
 // The rollout of a self-attention, as maps of one head.
 AttentionMaps rollout_of(const std::string& name, const std::vector<at::Tensor>& layers,
                          const std::vector<std::string>& tokens) {
-  std::vector<at::Tensor> maps;  // [B, 1, T, T] each
-  for (const at::Tensor& layer : analysis::attention_rollout(layers).unbind(0))
-    maps.push_back(layer.unsqueeze(1));
-  return maps_of(name + "-rollout", maps, tokens, tokens);
+  const at::Tensor maps = analysis::attention_rollout(layers).unsqueeze(2);  // [L, B, 1, T, T]
+  return maps_of(name + "-rollout", maps.unbind(0), tokens, tokens);
 }
 
 // Self-attention of an encoder or decoder; for an encoder-decoder that of both, and the decoder's attention

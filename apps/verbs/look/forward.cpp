@@ -135,18 +135,6 @@ at::Tensor read_ids(const char* flag, const std::string& text, const IdRange& ra
   throw UsageError("--", flag, ": expected a list of ", expected, ", got '", text, "'");
 }
 
-at::Tensor read_classes(const char* flag, const std::string& text, std::int64_t classes) {
-  return read_ids(flag, text, {0, classes - 1, kIgnored}, /*dim=*/1);
-}
-
-at::Tensor read_numbers(const char* flag, const std::string& text) {
-  const auto read = [&](const nlohmann::json& value) {
-    if (value.is_number()) return value.get<float>();
-    throw UsageError("--", flag, ": expected numbers, got ", value.dump());
-  };
-  return read_tensor(flag, text, "numbers such as [0.5, 2] or of rows of them", read);
-}
-
 // Integers are class labels unless the configuration says otherwise; a row is one number per label.
 at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig& config) {
   const nlohmann::json parsed = parse_json(text);
@@ -154,7 +142,12 @@ at::Tensor read_sequence_labels(const std::string& text, const TransformerConfig
   const ProblemType problem = config.problem_type;
   const bool classes = problem == ProblemType::kSingleLabel ||
                        (problem == ProblemType::kByLabels && config.num_labels > 1 && !rows);
-  return classes ? read_classes("labels", text, config.num_labels) : read_numbers("labels", text);
+  if (classes) return read_ids("labels", text, {0, config.num_labels - 1, kIgnored}, /*dim=*/1);
+  const auto number = [](const nlohmann::json& value) {
+    if (value.is_number()) return value.get<float>();
+    throw UsageError("--labels: expected numbers, got ", value.dump());
+  };
+  return read_tensor("labels", text, "numbers such as [0.5, 2] or of rows of them", number);
 }
 
 void check_sizes(const char* flag, const at::Tensor& found, at::IntArrayRef expected, const char* why) {
@@ -170,7 +163,7 @@ at::Tensor read_rows(const char* flag, const std::string& text, const IdRange& r
 }
 
 at::Tensor read_sentence_labels(const char* flag, const std::string& text, std::int64_t batch) {
-  const at::Tensor labels = read_classes(flag, text, 2);
+  const at::Tensor labels = read_ids(flag, text, {0, 1, kIgnored}, /*dim=*/1);
   check_sizes(flag, labels, {batch}, " as there are rows of --input_ids");
   return labels;
 }

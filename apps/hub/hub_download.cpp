@@ -129,25 +129,20 @@ HubListing read_listing(std::string_view json, const std::string& source, const 
   return listing;
 }
 
-// The hub and the user's access to it.
+// The hub and the user's access to it, by the environment.
 struct Hub {
-  std::string endpoint = "https://huggingface.co";
-  std::string token;
+  std::string endpoint = environment("HF_ENDPOINT"), token = environment("HF_TOKEN");
+
+  Hub() {
+    if (endpoint.empty()) endpoint = "https://huggingface.co";
+    while (endpoint.ends_with('/')) endpoint.pop_back();
+    const fs::path stored = hub_home() / "token";
+    if (token.empty() && fs::is_regular_file(stored)) token = read_file(stored);
+    while (token.ends_with('\n')) token.pop_back();
+  }
 };
 
-Hub hub_of_environment() {
-  Hub hub;
-  if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty()) hub.endpoint = endpoint;
-  while (hub.endpoint.ends_with('/')) hub.endpoint.pop_back();
-  hub.token = environment("HF_TOKEN");
-  const fs::path stored = hub_home() / "token";
-  if (hub.token.empty() && fs::is_regular_file(stored)) hub.token = read_file(stored);
-  while (hub.token.ends_with('\n')) hub.token.pop_back();
-  return hub;
-}
-
-// A file that is being downloaded, including the part from earlier processes. One process at a time may open
-// it.
+// A file that is being downloaded, with the part from earlier processes. One process at a time may open it.
 class PartialFile {
  public:
   // Throws Error if the file cannot be written or another process has it.
@@ -343,7 +338,7 @@ class Download {
     });
   }
 
-  const Hub hub_ = hub_of_environment();
+  const Hub hub_;
   HubCache cache_;
   HubListing listing_;
   std::string base_;         // URL of the commit's files

@@ -40,8 +40,7 @@ void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function
 
 /// A named JSON object of flag values.
 struct Recipe {
-  std::string name;
-  std::string_view json;
+  std::string name, json;
 };
 
 /// The files of apps/recipes, embedded in the program.

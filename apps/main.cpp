@@ -64,8 +64,7 @@ void report_mapping_faults() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-// Prints exactly one line that starts with "error:", whatever the message contains, and no line of a value
-// that is as long as a file.
+// Prints one line that starts with "error:", whatever the message contains; long lines are cut.
 int fail(int code, std::string_view message) {
   constexpr std::size_t kLongest = 2000;
   message.remove_prefix(std::min(message.find_first_not_of('\n'), message.size()));

@@ -13,8 +13,7 @@ struct CommandOutline;
 struct Arguments {
   std::string command;
   std::vector<std::string> words;
-  /// If not null, the verb fills in its outline and does nothing else. Flags::parse and dispatch do this, so
-  /// a verb needs no code for it.
+  /// If not null, the verb fills in its outline and does nothing else: Flags::parse and dispatch do this.
   CommandOutline* outline = nullptr;
   std::string defaults = {};  // a file as of --config, which that flag and all others override
 };

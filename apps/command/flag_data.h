@@ -51,8 +51,7 @@ ParsedWords parse_words(std::deque<FlagData>& flags, const std::vector<std::stri
 /// Group of the flags that every verb has, listed last.
 inline constexpr const char* kGeneralGroup = "General";
 
-/// Prints the verb's help, from an outline without flags: these in aligned groups with their defaults, at
-/// most paragraph_width() wide.
+/// Prints a verb's help of paragraph_width(): an outline without flags, and these in aligned groups.
 void print_help(std::ostream& out, const CommandOutline& verb, const std::deque<FlagData>& flags);
 
 /// Fills the outline with the same data, except name and summary, which come from the list of verbs.

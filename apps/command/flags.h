@@ -34,8 +34,7 @@ using FlagVariable =
 /// Binds a flag to its variable, whose current value is the default.
 void bind_variable(FlagData& flag, FlagVariable variable);
 
-/// Binds a flag to an enum: `get` and `set` use the number of the enumerator, which is the index of its name
-/// in the flag's choices.
+/// Binds a flag to an enum: `get` and `set` use the enumerator's number, its index in the flag's choices.
 void bind_choice(FlagData& flag, std::function<std::size_t()> get, std::function<void(std::size_t)> set);
 
 /// A named JSON object of flag values.
@@ -48,8 +47,7 @@ std::span<const Recipe> embedded_recipes();
 
 /// What narrows the accepted values of a flag and how it is shown.
 struct FlagRules {
-  /// Name of the value in help, for example "DIR". A shell completes directories for DIR and files for FILE
-  /// or PATH in the name.
+  /// Name of the value in help. A shell completes directories for DIR, files for FILE or PATH in the name.
   std::string placeholder = {};
   std::vector<std::string> choices = {};      // for text: no other value
   std::vector<std::string> suggestions = {};  // for shell completion; other values are also accepted
@@ -148,8 +146,7 @@ struct ReadWith {
   std::vector<std::string> flags, values;
 };
 
-/// Throws UsageError naming the first flag that `is_given` although the `value` of the other one leaves it
-/// unread.
+/// Throws UsageError for the first flag that `is_given` but that the `value` of the other one leaves unread.
 void require_read(const std::function<bool(const std::string&)>& is_given, const std::string& other,
                   const std::string& value, const std::vector<ReadWith>& all);
 

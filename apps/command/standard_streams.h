@@ -8,8 +8,7 @@
 
 namespace zoo {
 
-/// Thrown by a write to std::cout after its reader has exited, as in `tzoo … | head`: a reason to stop, not
-/// an error.
+/// Thrown by a write to std::cout after its reader has exited, as in `tzoo … | head`: no error.
 struct ReaderLeft {};
 
 /// True if standard output is a pipe whose reader has exited, so that further results are useless.

@@ -32,8 +32,7 @@ std::string paragraph(const std::string& text);
 /// True if standard output is a terminal and allows colours (no-color.org).
 bool standard_output_has_colours();
 
-/// Terminal columns of the text: 2 for East Asian wide characters and emoji, 0 for combining marks. Invalid
-/// UTF-8 counts as U+FFFD.
+/// Terminal columns: 2 for East Asian wide characters and emoji, 0 for combining marks, 1 for invalid UTF-8.
 int display_width(std::string_view text);
 
 /// Longest prefix of the text that fits into `columns`.

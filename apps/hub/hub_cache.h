@@ -13,8 +13,7 @@ namespace zoo {
 /// Where Hugging Face's programs keep their files: HF_HOME, else huggingface/ in XDG_CACHE_HOME or ~/.cache.
 std::filesystem::path hub_home();
 
-/// A model on the hub, "gpt2" or "google/flan-t5-small", or a dataset, "datasets/roneneldan/TinyStories", and
-/// a branch, a tag or a commit.
+/// "google/flan-t5-small" or "datasets/roneneldan/TinyStories" on the hub, and a branch, tag or commit.
 struct HubName {
   std::string name;
   std::string revision = "main";

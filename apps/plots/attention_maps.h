@@ -73,8 +73,7 @@ constexpr std::size_t kMostPageWeights = 48'000'000;
 /// tokens. Weights have 256 levels, coded (encode_levels()) and in base64; texts are data, never markup.
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps);
 
-/// Shape of a list of maps, each of `rows` rows with `columns` levels. `causal`: levels right of the diagonal
-/// are 0 and omitted.
+/// Maps of `rows` rows with `columns` levels. `causal`: those right of the diagonal are 0 and omitted.
 struct LevelMaps {
   std::size_t rows = 0, columns = 0;
   bool causal = false;

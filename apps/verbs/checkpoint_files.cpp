@@ -67,8 +67,7 @@ bool is_part_of_checkpoint(const std::string& name) {
          name.ends_with(".safetensors.index.json") || name.ends_with(".onnx") || name.ends_with(".onnx_data");
 }
 
-// Folders of further chat templates, and of the modules of Sentence-Transformers after the transformer, which
-// lies in the directory itself.
+// Folders of further chat templates, and of Sentence-Transformers' modules except the transformer.
 std::set<std::string> folders_of(const fs::path& directory) {
   std::set<std::string> folders;
   if (fs::is_directory(directory / kMoreTemplates)) folders.insert(kMoreTemplates);

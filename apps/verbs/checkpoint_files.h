@@ -15,8 +15,7 @@ void check_export_target(const std::filesystem::path& source, const std::filesys
 /// Throws Error if `output` is a file of the model, which would be lost.
 void check_output_file(const std::filesystem::path& model, const std::filesystem::path& output);
 
-/// Formats that are one file: TorchScript has the weights alone, a page also the tokenizer, GGUF chat
-/// templates, too.
+/// Formats of one file: TorchScript has the weights alone, a page also the tokenizer, GGUF also templates.
 enum class SingleFile { kTorchScript, kHtml, kGguf };
 
 /// What a model's directory carries beside its weights: all keys of config.json, generation_config.json, the

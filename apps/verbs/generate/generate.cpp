@@ -51,8 +51,7 @@ GenerationResult print_text(DecodingModel& model, const std::vector<TokenIds>& p
   return result;
 }
 
-// --interactive: a decoder continues all that was said with each line of standard input; an encoder-decoder
-// answers each line alone.
+// --interactive: with each line a decoder continues all that was said; an encoder-decoder answers it alone.
 struct Continuation {
   DecodingModel& model;
   const GenerateSession& session;

@@ -53,12 +53,10 @@ bool parse_chat_flags(const Arguments& arguments, GenerateFlags& values, ChatFla
 /// the flags that are not given to what the latter says.
 void apply_generation_config(GenerateFlags& values, const Flags& flags);
 
-/// Reads everything except the weights. Throws Error naming the directory, or the flag that needs a missing
-/// tokenizer.
+/// Reads all but the weights. Throws Error naming the directory, or the flag that needs a missing tokenizer.
 GenerateSession open_session(const GenerateFlags& flags);
 
-/// The prompts from the flags, each repeated for the number of samples. Throws Error or UsageError naming the
-/// flag.
+/// The flags' prompts, each repeated for the number of samples. Throws Error or UsageError naming the flag.
 std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSession& session);
 
 /// Options from the flags, completed by the checkpoint and its tokenizer.

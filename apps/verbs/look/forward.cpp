@@ -217,8 +217,7 @@ void read_decoder_ids(const ForwardFlags& flags, const LoadedModel& loaded, Mode
                                  .to(inputs.input_ids.device());
 }
 
-// Labels depend on the head: rows of ids parallel to input_ids, one number or row of numbers per sequence, or
-// [start, end].
+// Labels depend on the head: rows of ids as input_ids, a number or row of numbers a row, or [start, end].
 ModelInputs read_forward_inputs(const ForwardFlags& flags, const LoadedModel& loaded,
                                 const c10::Device& device) {
   const TransformerConfig& config = loaded.model->config();

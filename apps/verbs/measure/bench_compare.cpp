@@ -43,8 +43,7 @@ struct Reached {
   std::string limit() const { return rate > 0 ? "memory" : "products"; }
 };
 
-// Operations of reading `rows` texts of `length` tokens: the blocks' products, and those of attention, which
-// sees half of the pairs.
+// Operations of reading `rows` texts of `length` tokens: products of blocks, and of half the attention.
 double operations(const TransformerConfig& config, std::int64_t parameters, std::int64_t rows,
                   std::int64_t length) {
   const std::int64_t blocks = parameters - (config.vocab_size + config.max_positions) * config.hidden_size;

@@ -143,8 +143,7 @@ TokenIds kept_ids(const at::Tensor& ids, const at::Tensor& kept) {
   return rows_of(ids.masked_select(kept.to(at::kBool)).unsqueeze(0)).front();
 }
 
-// BLEU of greedy decoding, whatever generation_config.json says, but after the token that it or the language
-// forces.
+// BLEU of greedy decoding; generation_config.json, or the language, only says which token it begins with.
 double decode_and_compare(const EvaluateFlags& flags, const CheckpointConfig& checkpoint, Model& model,
                           Batches& batches, const Tokenizer& tokenizer) {
   const GenerationConfig config = read_generation_config(flags.model, checkpoint.json);

@@ -38,8 +38,7 @@ int run_bench_train(const Arguments& arguments);
 /// The JSON of bench train. Nothing if the arguments ask for help, and for ranks other than the first.
 std::optional<nlohmann::ordered_json> measure_training(const Arguments& arguments);
 
-/// tzoo bench compare: what this machine's memory and products allow, and what decoding, reading a prompt and
-/// training reach of it.
+/// tzoo bench compare: what this machine's memory and products allow, and what three kinds of work reach.
 int run_bench_compare(const Arguments& arguments);
 
 }  // namespace zoo

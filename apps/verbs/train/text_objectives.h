@@ -56,12 +56,10 @@ void name_activation(const TrainFlags& flags, const std::filesystem::path& direc
 /// Rows whose vectors EmbeddingFigures keeps.
 inline constexpr std::int64_t kMostMeasuredRows = 10'000;
 
-/// The figures of an embedding model over the batches of an evaluation, whose vectors it keeps: each text is
-/// compared with all others.
+/// The figures of an embedding model over an evaluation, whose vectors it keeps to compare each with all.
 class EmbeddingFigures {
  public:
-  /// As the model is used: its similarity, "cosine", "dot", "euclidean" or "manhattan", and how much of a
-  /// vector it takes.
+  /// How the model is used: "cosine", "dot", "euclidean" or "manhattan", and how much of a vector it takes.
   EmbeddingFigures(EmbeddingLoss loss, std::string similarity, std::optional<std::int64_t> truncate_dim)
       : loss_(loss), similarity_(std::move(similarity)), truncate_dim_(truncate_dim) {}
 

@@ -54,8 +54,7 @@ struct MixturePart {
   double weight = 1;
 };
 
-/// The parts of a mixture; none for the name of one dataset. Throws UsageError naming a weight that is
-/// missing or not above 0.
+/// The parts of a mixture; none for one dataset. Throws UsageError for a weight missing or not above 0.
 std::vector<MixturePart> mixture_of(const std::string& dataset);
 
 /// The same as read_task_data() of the parts, for tasks that read token sequences: one tokenizer for all.

@@ -107,8 +107,7 @@ TransformerConfig config_of(const TrainFlags& run, const Family& family, const T
   return config;
 }
 
-// The checkpoint's projections packed; of a resumed run, whose checkpoints have only the adapters, those of
-// the model that it adapts.
+// The checkpoint's projections packed; of a resumed run, which saves only adapters, those of their model.
 LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, LoadOptions options) {
   options.stored = true;
   if (const auto adapters = saved_adapters(flags, checkpoint))

@@ -95,8 +95,7 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
 /// Throws UsageError for given ones that differ, Error for an adapter that training cannot go on with.
 void take_adapter(const Flags& flags, TrainFlags& values);
 
-/// The directory of the model that an adapter names; empty for a directory that is no adapter. Throws Error
-/// if the model is not here.
+/// The directory of an adapter's model; empty for no adapter. Throws Error if the model is not here.
 std::string base_of_adapter(const std::filesystem::path& directory);
 
 /// The adapters in the checkpoint of a resumed run; none for a new run and one without adapters. The metadata
@@ -148,8 +147,7 @@ class SilentObserver : public TrainingObserver {
   bool stop() override { return StopSignal::received() != 0; }
 };
 
-/// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe; draws loss.png at each
-/// evaluation.
+/// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe, loss.png at each evaluation.
 class TrainingReporter : public SilentObserver {
  public:
   TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,
@@ -190,8 +188,7 @@ TextSamples text_samples(const TrainFlags& flags, Model& model, std::shared_ptr<
 /// the CPU. Throws Error naming the directory of one with another vocabulary or tokenizer, or shorter inputs.
 Teacher load_teacher(const TrainFlags& flags, const LoadedModel& student, const TaskData& data);
 
-/// --teacher_file, of another rank than 0 with ".rank1" and so on; null without the flag. Throws Error as
-/// TeacherFile does.
+/// --teacher_file, of rank 1 with ".rank1" and so on; null without it. Throws Error as TeacherFile does.
 std::shared_ptr<TeacherFile> open_teacher_file(const TrainFlags& flags, std::int64_t rank);
 
 /// The teacher of an embedding model, which reads texts as the verbs embed and rank do.

@@ -38,7 +38,6 @@ class StandardOutput : private std::streambuf {
 /// std::cin. On a terminal, prints that input is expected and how to end it.
 std::istream& standard_input();
 
-/// All of standard_input().
 std::string read_standard_input();
 
 /// Reads a line of a text file or of standard input, without its end "\n" or "\r\n" and, if it is the first,

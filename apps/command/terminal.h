@@ -17,7 +17,6 @@ struct Terminal {
   std::function<double()> clock;  // seconds since an arbitrary start
 };
 
-/// The terminal on standard error.
 Terminal standard_error();
 
 /// Columns of the terminal on standard output, 0 (no limit) for a pipe or file.

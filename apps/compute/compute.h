@@ -16,7 +16,6 @@ double median(std::vector<double> values);
 /// Peak resident memory of this process, in MiB.
 double peak_resident_mb();
 
-/// Cost of a computation.
 struct Cost {
   double seconds = 0;
   std::int64_t peak_bytes = 0;  // of tensors, beyond those allocated before

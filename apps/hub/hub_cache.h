@@ -43,7 +43,6 @@ class HubCache {
   /// Links snapshot(commit) / file to the blob; replaces an older link.
   void link(const std::string& commit, const std::string& file, const std::string& hash) const;
 
-  /// Points the revision to this commit.
   void point_to(const std::string& commit) const;
 
  private:

@@ -30,7 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of a repository on the hub.
 struct HubFile {
   std::string name;  // path inside the repository
   std::int64_t size = 0;

@@ -10,7 +10,6 @@ namespace zoo {
 
 class Flags;
 
-/// Style of a figure drawn as text.
 struct TextStyle {
   int width = 80;  // columns
   bool colour = false;

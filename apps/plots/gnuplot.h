@@ -9,7 +9,6 @@
 
 namespace zoo {
 
-/// gnuplot is not installed, so no figure can be drawn.
 struct GnuplotMissing : Error {
   using Error::Error;
 };

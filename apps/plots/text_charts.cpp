@@ -62,7 +62,6 @@ class Canvas {
     if (row >= 0 && row < rows() && column >= 0 && column < columns())
       cells_[index(row)][index(column)] = cell;
   }
-  /// True if all cells of the range are empty.
   bool is_free(int row, int column, int width) const {
     for (int i = column; i < column + width; ++i)
       if (i < 0 || i >= columns() || cells_[index(row)][index(i)] != " ") return false;

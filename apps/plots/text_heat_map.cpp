@@ -25,7 +25,6 @@ struct ColourScale : Interval {
     return std::min(count - 1, static_cast<std::size_t>(part * static_cast<double>(count)));
   }
 
-  // Prints `text` on the value's colour.
   std::string coloured(double value, const std::string& text) const {
     const std::size_t at = step(value, kOneSided.size());
     const bool dark = low < 0 ? at < 2 || at > 7 : at > 4;

@@ -185,7 +185,6 @@ void note_ending(const ExportFlags& values, const char* ending, const char* read
     std::cerr << "note: " << reader << " reads the file only if its name ends in " << ending << "\n";
 }
 
-// TorchScript's successor.
 Exported export_program(const ExportFlags& values) {
   const at::ScalarType dtype = dtype_of(values.compute);
   const CheckpointConfig checkpoint = read_checkpoint_config(values.model);

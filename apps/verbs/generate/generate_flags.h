@@ -14,7 +14,6 @@
 
 namespace zoo {
 
-/// The flags of `tzoo generate`.
 struct GenerateFlags : GenerationSettings {
   ModelPath model;
   std::optional<CheckpointConfig>

@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Shares of an answer's logit.
 struct AttributionTable {
   NamedLogit answer;
   analysis::LogitAttribution shares;

@@ -16,7 +16,6 @@
 
 namespace zoo {
 
-/// A task apart from its data.
 struct TaskTraits {
   Head head;                // that it trains
   const char *verb, *args;  // of the command that uses the model, besides --model
@@ -29,7 +28,6 @@ struct TaskTraits {
 };
 const TaskTraits& traits_of(Task task);
 
-/// Data of a task and how to read it.
 struct DataFlags {
   Task task = Task::kLm;
   std::string dataset = "kjv";

@@ -114,7 +114,6 @@ std::shared_ptr<LoraAdapters> adapt(const TrainFlags& flags,
 void require_same_run(const std::filesystem::path& run, const nlohmann::json& started,
                       const nlohmann::json& now);
 
-/// The fingerprints of a model's files of weights.
 std::string fingerprint_of_weights(const std::filesystem::path& model);
 
 /// Throws Error naming the flag if the checkpoint was trained on other data, or by another teacher. `sha256`

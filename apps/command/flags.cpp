@@ -13,7 +13,6 @@
 
 namespace zoo {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
@@ -31,7 +30,7 @@ struct Flags::Impl {
   CommandOutline verb;
   std::string group = "Flags";
   std::deque<FlagData> flags;  // a deque: Flag and the parser hold references into it
-  std::optional<fs::path> config;
+  std::optional<std::filesystem::path> config;
   std::optional<std::string> recipe;
   bool dump_config = false;
   std::span<const Recipe> recipes;
@@ -76,7 +75,7 @@ struct Flags::Impl {
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });
     const json values = config ? read_json(*config, read_file(*config)) : json::object();
     if (!recipe && find("recipe") != nullptr && values.contains("recipe"))
-      assign_json(*find("recipe"), values["recipe"], fs::path(*config).string() + ": recipe");
+      assign_json(*find("recipe"), values["recipe"], config->string() + ": recipe");
     const std::optional<std::string> chosen = recipe;  // the defaults may name another
     if (!defaults.empty()) apply(read_json(defaults), defaults);
     if (chosen) apply_recipe(*chosen);

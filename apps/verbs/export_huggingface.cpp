@@ -10,8 +10,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Compares bits, not values: -0 equals 0, and NaN does not equal itself.
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
@@ -25,7 +23,7 @@ const char* dtype_word(at::ScalarType dtype) {
 
 }  // namespace
 
-Exported export_huggingface(const ModelPath& source, const fs::path& target,
+Exported export_huggingface(const ModelPath& source, const std::filesystem::path& target,
                             std::optional<at::ScalarType> dtype) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   check_export_target(source, target);
@@ -46,7 +44,7 @@ Exported export_huggingface(const ModelPath& source, const fs::path& target,
   return made;
 }
 
-std::int64_t verify_huggingface(const ModelPath& source, const fs::path& target) {
+std::int64_t verify_huggingface(const ModelPath& source, const std::filesystem::path& target) {
   const CheckpointConfig checkpoint = read_checkpoint_config(source);
   const WeightFiles& theirs = checkpoint.files();
   const WeightFiles written(target);

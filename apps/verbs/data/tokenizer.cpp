@@ -19,8 +19,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string ids_text(const TokenIds& ids, bool json) {
   std::string text;
   for (const TokenId id : ids) text += (text.empty() ? "" : json ? "," : " ") + std::to_string(id);
@@ -81,7 +79,7 @@ void for_each_line(const std::function<void(const std::string& line)>& use) {
 }
 
 int encode(const Arguments& arguments) {
-  fs::path model;
+  std::filesystem::path model;
   std::vector<std::string> texts;
   bool json = false, with_special_tokens = true, with_offsets = false;
   Flags flags(arguments.command,
@@ -124,7 +122,7 @@ TokenIds parse_ids(const std::string& line) {
 }
 
 int decode(const Arguments& arguments) {
-  fs::path model;
+  std::filesystem::path model;
   bool keep = false;
   Flags flags(arguments.command,
               "Reads token ids from standard input, a JSON array or numbers in each line, and prints the "

@@ -20,11 +20,9 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct ForwardFlags {
   ModelPath model;
-  fs::path output;
+  std::filesystem::path output;
   // JSON
   std::string input_ids;
   std::optional<std::string> attention_mask, token_type_ids, decoder_input_ids, labels, next_sentence_label;

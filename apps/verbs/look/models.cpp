@@ -17,8 +17,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A preset, or the model of a directory's config.json.
 struct Entry {
   std::string name, description;
@@ -201,7 +199,7 @@ int run_models(const Arguments& arguments) {
   if (name && all) throw UsageError("--all lists models and has no NAME, got '", *name, "'");
   if (!name) {
     as_json ? print_all_json() : all ? print_all() : print_families();
-  } else if (std::ranges::count(preset_names(), *name) == 0 && fs::is_directory(*name)) {
+  } else if (std::ranges::count(preset_names(), *name) == 0 && std::filesystem::is_directory(*name)) {
     const CheckpointConfig checkpoint = read_checkpoint_config(*name);
     print_one({*name, checkpoint.family->description, *checkpoint.family, checkpoint.config, checkpoint.head},
               as_json);

@@ -20,7 +20,6 @@
 namespace zoo {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 using C = TransformerConfig;
@@ -216,7 +215,7 @@ nlohmann::json flags_of(const CheckpointConfig& checkpoint, const KnownModel& kn
   return flags;
 }
 
-void require_equal(const json& given, const json& own, const fs::path& checkpoint) {
+void require_equal(const json& given, const json& own, const std::filesystem::path& checkpoint) {
   std::vector<std::string> other;
   std::error_code none;
   for (const char* experts : {"n_expert", "n_expert_used"})
@@ -224,7 +223,8 @@ void require_equal(const json& given, const json& own, const fs::path& checkpoin
       throw UsageError("--", experts, ": ", checkpoint, " has no mixture of experts");
   for (const auto& [key, value] : given.items()) {
     if (!own.contains(key) || value == own[key]) continue;
-    if (key == "tokenizer" && fs::equivalent(value.get<std::string>(), checkpoint, none)) continue;
+    if (key == "tokenizer" && std::filesystem::equivalent(value.get<std::string>(), checkpoint, none))
+      continue;
     other.push_back("--" + key + " " + flag_text(value) + " (its own: " + flag_text(own[key]) + ")");
   }
   if (!other.empty())

@@ -19,9 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kConfigFile = "config.json", *kGenerationFile = "generation_config.json",
-                     *kModules = "modules.json", *kTokenizerSettings = "tokenizer_config.json";
-
-constexpr const char* kMoreTemplates = "additional_chat_templates";
+                     *kModules = "modules.json", *kTokenizerSettings = "tokenizer_config.json",
+                     *kMoreTemplates = "additional_chat_templates";
 
 enum class FileKind { kGeneration, kTokenizer, kTemplate, kSentences, kDocument };
 

@@ -16,10 +16,6 @@ namespace {
 
 constexpr int kTimedUpdates = 3;  // the first is slower: memory is new
 
-std::int64_t bytes_of(const at::Tensor& tensor) {
-  return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
-}
-
 struct Needs {
   std::int64_t parameters = 0, trained = 0, weights = 0, gradients = 0, optimizer = 0, average = 0;
   std::int64_t sum() const { return weights + gradients + optimizer + average; }
@@ -36,15 +32,15 @@ Needs needs_of(torch::nn::Module& module, const UpdaterOptions& options) {
   const auto hidden = hidden_matrices(module);
   for (const auto& entry : module.named_parameters()) {
     const at::Tensor& parameter = entry.value();
+    const auto bytes = static_cast<std::int64_t>(parameter.nbytes());
     needs.parameters += parameter.numel();
     // Of a packed projection the parameter has only the shape.
-    needs.weights += std::min(bytes_of(parameter), static_cast<std::int64_t>(parameter.storage().nbytes()));
+    needs.weights += std::min(bytes, static_cast<std::int64_t>(parameter.storage().nbytes()));
     if (!parameter.requires_grad()) continue;
     needs.trained += parameter.numel();
-    needs.gradients +=
-        bytes_of(parameter) / (options.shard >= Shard::kGradients ? options.optimizer_shares : 1);
-    needs.optimizer += bytes_of(parameter) * memories(options.optimizer.kind, hidden.contains(entry.key())) /
-                       options.optimizer_shares;
+    needs.gradients += bytes / (options.shard >= Shard::kGradients ? options.optimizer_shares : 1);
+    needs.optimizer +=
+        bytes * memories(options.optimizer.kind, hidden.contains(entry.key())) / options.optimizer_shares;
   }
   needs.weights += inference::frozen_bytes(module);
   const std::int64_t one = needs.trained * static_cast<std::int64_t>(sizeof(float));  // on each rank

@@ -213,17 +213,9 @@ at::Tensor reference_of(Model& model, const Tokenizer& tokenizer, const std::vec
 
 }  // namespace
 
-NamedTensors read_reference(const std::filesystem::path& path) {
-  const SafetensorsFile file(path);
-  file.verify();
-  NamedTensors tensors;
-  for (const std::string& name : file.names()) tensors.emplace_back(name, file.tensor(name).clone());
-  return tensors;
-}
-
 std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                 const TaskData& data, const BatchPlan& plan,
-                                                NamedTensors& reference) {
+                                                const std::filesystem::path& kept, NamedTensors& reference) {
   const bool kto = flags.preference.loss == PreferenceLoss::kKto;
   if (!kto && !data.has_pairs)
     throw Error(data.source,
@@ -234,11 +226,16 @@ std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const L
   Splits<AnswerRow> rows{rows_of(data.examples.train, data.has_pairs, kto, limit),
                          rows_of(data.examples.val, data.has_pairs, kto, limit)};
   Model& model = *loaded.model;
-  const bool computes = reference.empty();
+  const bool has_reference = flags.preference.loss != PreferenceLoss::kOrpo;
+  if (has_reference && !kept.empty()) {
+    const SafetensorsFile file(kept);
+    file.verify();
+    for (const std::string& name : file.names()) reference.emplace_back(name, file.tensor(name).clone());
+  }
   for (auto& [name, part] : {std::pair<const char*, std::vector<AnswerRow>&>{"train", rows.train},
                              std::pair<const char*, std::vector<AnswerRow>&>{"val", rows.val}}) {
-    if (!has_reference(flags)) continue;
-    if (computes) {
+    if (!has_reference) continue;
+    if (kept.empty()) {
       const AutocastScope autocast(dtype_of(flags.compute), model.parameters().front().device());
       reference.emplace_back(name, reference_of(model, *data.tokenizer, part, plan.batch_size));
     }

@@ -14,21 +14,15 @@
 
 namespace zoo {
 
-/// False for a loss without a reference model.
-inline bool has_reference(const TrainFlags& flags) { return flags.preference.loss != PreferenceLoss::kOrpo; }
-
-/// Throws Error naming the file if it is damaged.
-NamedTensors read_reference(const std::filesystem::path& file);
-
 /// The training of a language model on chosen and rejected answers, with the losses of preference_losses.h
 /// and the numbers of TRL's trainers. kto takes pairs as two answers; its kl compares model and reference on
 /// each prompt with the answer of the row before. orpo adds the mean loss of all tokens of prompts and chosen
 /// answers. The figures are TRL's, too; rewards are beta times the log-ratio.
-/// `reference` is that of a resumed run, or empty, and becomes that of the model as it is. Throws Error
-/// naming the data or file that does not fit.
+/// `reference` becomes that of the model as it is, or that of a resumed run in the file `kept`, unless the
+/// loss has none. Throws Error naming the data or file that does not fit.
 std::unique_ptr<Objective> preference_objective(const TrainFlags& flags, const LoadedModel& loaded,
                                                 const TaskData& data, const BatchPlan& plan,
-                                                NamedTensors& reference);
+                                                const std::filesystem::path& kept, NamedTensors& reference);
 
 /// The training of a cross-encoder (Nogueira and Cho, 2019): a classifier with one label reads a query and a
 /// document. The figures of an evaluation are accuracy, MRR, nDCG and recall@10 of the queries that have a

@@ -302,8 +302,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   } else if (task == Task::kRanking) {
     objective = ranking_objective(flags, loaded, data, plan);
   } else if (task == Task::kPreference) {
-    if (start.resumed && has_reference(flags)) reference = read_reference(run.path() / kReferenceFile);
-    objective = preference_objective(flags, loaded, data, plan, reference);
+    const fs::path kept = start.resumed ? run.path() / kReferenceFile : fs::path();
+    objective = preference_objective(flags, loaded, data, plan, kept, reference);
   } else {
     batches = make_batches(flags.data, data, loaded.model->config(), plan, options.seed, device);
     objective = make_objective(flags, loaded, data, plan, *batches);

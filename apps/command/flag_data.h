@@ -36,17 +36,13 @@ void assign_texts(FlagData& flag, const std::vector<std::string>& texts, const s
 /// Assigns a value of a config file or recipe; null restores the default.
 void assign_json(FlagData& flag, const nlohmann::json& value, const std::string& place);
 
-/// Parsed words of a command line, not yet converted.
-struct ParsedWords {
-  /// All texts given per flag, in the order of first use.
-  std::vector<std::pair<FlagData*, std::vector<std::string>>> values;
-  bool help = false;
-};
+/// All texts given per flag, in the order of first use.
+using GivenTexts = std::vector<std::pair<FlagData*, std::vector<std::string>>>;
 
-/// Splits words into flags and positional arguments. Throws UsageError for an unknown flag (naming the
-/// nearest), a flag without its value, and an extra argument; not if --help is among the words.
-ParsedWords parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
-                        const std::string& command);
+/// Splits words into flags and positional arguments; nothing if --help is among them. Throws UsageError for
+/// an unknown flag (naming the nearest), a flag without its value, and an extra argument.
+std::optional<GivenTexts> parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
+                                      const std::string& command);
 
 /// Group of the flags that every verb has, listed last.
 inline constexpr const char* kGeneralGroup = "General";

@@ -64,9 +64,9 @@ struct Flags::Impl {
       if (candidate.name == name) apply(json::parse(candidate.json), "recipe '" + name + "'");
   }
 
-  void apply_layers(const ParsedWords& words, const std::string& defaults) {
-    const auto apply_words = [&words](auto&& wanted) {
-      for (const auto& [flag, texts] : words.values) {
+  void apply_layers(const GivenTexts& given, const std::string& defaults) {
+    const auto apply_words = [&given](auto&& wanted) {
+      for (const auto& [flag, texts] : given) {
         const std::string place = flag->positional ? flag->name : "--" + flag->name;
         if (wanted(*flag)) assign_texts(*flag, texts, place);
       }
@@ -160,12 +160,12 @@ bool Flags::parse(const Arguments& arguments) {
     outline_help(impl_->verb, impl_->flags, *arguments.outline);
     return false;
   }
-  const ParsedWords words = parse_words(impl_->flags, arguments.words, impl_->verb.command);
-  if (words.help) {
+  const auto given = parse_words(impl_->flags, arguments.words, impl_->verb.command);
+  if (!given) {
     print_help(std::cout, impl_->verb, impl_->flags);
     return false;
   }
-  impl_->apply_layers(words, arguments.defaults);
+  impl_->apply_layers(*given, arguments.defaults);
   if (impl_->dump_config) {
     std::cout << json_text(resolved(), 2) << "\n";
     return false;

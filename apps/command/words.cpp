@@ -64,7 +64,7 @@ class WordParser {
   WordParser(std::deque<FlagData>& flags, const std::vector<std::string>& words, const std::string& command)
       : flags_(flags), words_(words), command_(command) {}
 
-  ParsedWords parse() {
+  std::optional<GivenTexts> parse() {
     while (next_ < words_.size()) {
       const std::string& word = words_[next_++];
       if (word == "--" && !only_positionals_) {
@@ -72,13 +72,14 @@ class WordParser {
       } else if (only_positionals_ || !looks_like_flag(word)) {
         take_positional(word);
       } else if (word == "-h" || word == "--help") {
-        parsed_.help = true;
+        wants_help_ = true;
       } else {
         take_flag(word);
       }
     }
-    if (!fault_.empty() && !parsed_.help) throw UsageError(fault_);
-    return std::move(parsed_);
+    if (wants_help_) return std::nullopt;
+    if (!fault_.empty()) throw UsageError(fault_);
+    return std::move(given_);
   }
 
  private:
@@ -89,9 +90,9 @@ class WordParser {
   }
 
   void add(FlagData& flag, std::string text) {
-    for (auto& [known, texts] : parsed_.values)
+    for (auto& [known, texts] : given_)
       if (known == &flag) return texts.push_back(std::move(text));
-    parsed_.values.push_back({&flag, {std::move(text)}});
+    given_.push_back({&flag, {std::move(text)}});
   }
 
   // Keeps the first error and reports it, unless --help follows.
@@ -164,15 +165,15 @@ class WordParser {
   const std::string& command_;
   std::size_t next_ = 0;
   int positionals_taken_ = 0;
-  bool only_positionals_ = false, leader_taken_ = false;
+  bool only_positionals_ = false, leader_taken_ = false, wants_help_ = false;
   std::string fault_;
-  ParsedWords parsed_;
+  GivenTexts given_;
 };
 
 }  // namespace
 
-ParsedWords parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
-                        const std::string& command) {
+std::optional<GivenTexts> parse_words(std::deque<FlagData>& flags, const std::vector<std::string>& words,
+                                      const std::string& command) {
   return WordParser(flags, words, command).parse();
 }
 

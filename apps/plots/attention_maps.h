@@ -73,15 +73,11 @@ constexpr std::size_t kMostPageWeights = 48'000'000;
 /// tokens. Weights have 256 levels, coded (encode_levels()) and in base64; texts are data, never markup.
 std::string attention_page(const AttentionPage& page, std::span<const AttentionMaps> maps);
 
-/// Maps of `rows` rows with `columns` levels. `causal`: those right of the diagonal are 0 and omitted.
-struct LevelMaps {
-  std::size_t rows = 0, columns = 0;
-  bool causal = false;
-};
-
-/// Compresses the maps' levels by an adaptive binary range coder (Martin, 1979), LZMA's variant: each is
-/// coded as "above 0", "above 1" and its eight bits, with probabilities that depend on the levels to the left
-/// and above. apps/plots/page/levels.js decodes it.
-std::string encode_levels(std::span<const std::uint8_t> levels, const LevelMaps& maps);
+/// Compresses the levels of maps [rows][columns] by an adaptive binary range coder (Martin, 1979), LZMA's
+/// variant: each is coded as "above 0", "above 1" and its eight bits, with probabilities that depend on the
+/// levels to the left and above. `causal`: those right of the diagonal are 0 and omitted.
+/// apps/plots/page/levels.js decodes it.
+std::string encode_levels(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
+                          bool causal = false);
 
 }  // namespace zoo

@@ -48,9 +48,8 @@ Json patterns_of(const AttentionMaps& maps) {
 
 Json json_of(const AttentionMaps& maps) {
   const std::vector<std::uint8_t> levels = levels_of(maps.weights);
-  const LevelMaps shape{.rows = maps.queries.size(),
-                        .columns = maps.keys.size(),
-                        .causal = is_causal(levels, maps.queries.size(), maps.keys.size())};
+  const std::size_t queries = maps.queries.size(), keys = maps.keys.size();
+  const bool causal = is_causal(levels, queries, keys);
   Json json;
   json["name"] = maps.name;
   json["queries"] = token_labels(maps.queries);
@@ -59,9 +58,9 @@ Json json_of(const AttentionMaps& maps) {
   json["specialKeys"] = maps.special_keys;
   json["layers"] = maps.layers;
   json["heads"] = maps.heads;
-  json["causal"] = shape.causal;
+  json["causal"] = causal;
   json["patterns"] = patterns_of(maps);
-  json["weights"] = encode_base64(encode_levels(levels, shape));
+  json["weights"] = encode_base64(encode_levels(levels, queries, keys, causal));
   return json;
 }
 

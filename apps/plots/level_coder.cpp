@@ -87,16 +87,16 @@ class LevelEncoder {
 
 }  // namespace
 
-std::string encode_levels(std::span<const std::uint8_t> levels, const LevelMaps& maps) {
+std::string encode_levels(std::span<const std::uint8_t> levels, std::size_t rows, std::size_t columns,
+                          bool causal) {
   LevelEncoder encoder;
-  const std::size_t size = maps.rows * maps.columns;
-  for (std::size_t begin = 0; begin < levels.size(); begin += size) {
-    for (std::size_t row = 0; row < maps.rows; ++row) {
-      const std::uint8_t* const here = levels.data() + begin + row * maps.columns;
-      const std::size_t end = maps.causal ? std::min(row + 1, maps.columns) : maps.columns;
+  for (std::size_t begin = 0; begin < levels.size(); begin += rows * columns) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::uint8_t* const here = levels.data() + begin + row * columns;
+      const std::size_t end = causal ? std::min(row + 1, columns) : columns;
       for (std::size_t column = 0; column < end; ++column) {
         const std::uint8_t left = column > 0 ? here[column - 1] : 0;
-        encoder.write(here[column], left, row > 0 ? *(here + column - maps.columns) : 0);
+        encoder.write(here[column], left, row > 0 ? *(here + column - columns) : 0);
       }
     }
   }

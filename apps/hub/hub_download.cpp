@@ -220,10 +220,9 @@ bool waits_for_retry(const HttpAnswer& answer, int tries) {
 std::string encoded(const std::string& path, const std::string& kept = "/") {
   std::string url;
   for (const char c : path) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) != 0 || ("-._~" + kept).find(c) != std::string::npos;
-    if (plain) url += c;
-    else url += "%" + hexadecimal({reinterpret_cast<const unsigned char*>(&c), 1});
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = std::isalnum(byte) != 0 || ("-._~" + kept).find(c) != std::string::npos;
+    url += plain ? std::string(1, c) : format_text("%%%02x", byte);
   }
   return url;
 }

@@ -39,12 +39,8 @@ std::string gnuplot_quote(const std::string& text) {
   std::string quoted = "\"";
   for (const char letter : text) {
     const auto code = static_cast<unsigned char>(letter);
-    if (std::isalnum(code) != 0 || code >= 0x80 || kPlain.find(letter) != std::string_view::npos) {
-      quoted += letter;
-    } else {
-      for (const int shift : {6, 3, 0})
-        quoted += (shift == 6 ? "\\" : "") + std::to_string(code >> shift & 7);
-    }
+    const bool plain = std::isalnum(code) != 0 || code >= 0x80 || kPlain.find(letter) != kPlain.npos;
+    quoted += plain ? std::string(1, letter) : format_text("\\%03o", code);
   }
   return quoted + "\"";
 }

@@ -70,10 +70,9 @@ std::string usage_line(const CommandOutline& verb, const std::deque<FlagData>& f
 // Groups in the order of their first flag, the general group last.
 std::vector<std::string> groups_of(const std::deque<FlagData>& flags) {
   std::vector<std::string> groups;
-  for (const FlagData& flag : flags) {
-    const bool known = std::find(groups.begin(), groups.end(), flag.group) != groups.end();
-    if (!known && flag.group != kGeneralGroup) groups.push_back(flag.group);
-  }
+  for (const FlagData& flag : flags)
+    if (flag.group != kGeneralGroup && std::ranges::count(groups, flag.group) == 0)
+      groups.push_back(flag.group);
   groups.push_back(kGeneralGroup);
   return groups;
 }

@@ -122,8 +122,7 @@ class WordParser {
 
   bool boolean_follows() const {
     static constexpr std::string_view kValues[] = {"true", "false", "True", "False"};
-    return next_ < words_.size() &&
-           std::find(std::begin(kValues), std::end(kValues), words_[next_]) != std::end(kValues);
+    return next_ < words_.size() && std::ranges::count(kValues, words_[next_]) > 0;
   }
 
   // In "--input --output x" the next flag is not a value.

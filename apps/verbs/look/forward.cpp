@@ -35,12 +35,9 @@ struct ForwardFlags {
 
 std::vector<std::string> head_names() {
   std::vector<std::string> names;
-  for (const Family& family : families()) {
-    for (const auto& entry : family.heads) {
-      const std::string& name = name_of(entry.head);
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
+  for (const Family& family : families())
+    for (const auto& entry : family.heads)
+      if (std::ranges::count(names, name_of(entry.head)) == 0) names.push_back(name_of(entry.head));
   return names;
 }
 

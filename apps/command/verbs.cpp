@@ -24,15 +24,14 @@ void print_verbs(const Arguments& arguments, std::string_view summary, std::span
   std::cout << "\n'" << arguments.command << " VERB --help' shows the flags of a verb.\n";
 }
 
-const Verb& find_verb(const Arguments& arguments, std::span<const Verb> verbs) {
-  const std::string& name = arguments.words.front();
+const Verb& find_verb(const std::string& command, const std::string& name, std::span<const Verb> verbs) {
   const auto found = std::ranges::find(verbs, name, &Verb::name);
   if (found != verbs.end()) return *found;
   std::vector<std::string> names;
   for (const Verb& verb : verbs) names.emplace_back(verb.name);
   const std::string near = did_you_mean(name, names);
-  throw UsageError(arguments.command, ": unknown ", name.starts_with('-') ? "flag" : "verb", " '", name, "'",
-                   near.empty() ? "; '" + arguments.command + " --help' lists the verbs" : near);
+  throw UsageError(command, ": unknown ", name.starts_with('-') ? "flag" : "verb", " '", name, "'",
+                   near.empty() ? "; '" + command + " --help' lists the verbs" : near);
 }
 
 }  // namespace
@@ -57,8 +56,7 @@ int dispatch(const Arguments& arguments, std::string_view summary, std::span<con
     return 0;
   }
   if (wants_help) words.emplace_back("--help");
-  const Arguments with_verb{arguments.command, words};
-  const Verb& verb = find_verb(with_verb, verbs);
+  const Verb& verb = find_verb(arguments.command, words.front(), verbs);
   words.erase(words.begin());
   return verb.run({arguments.command + " " + std::string(verb.name), words});
 }

@@ -28,12 +28,12 @@ std::string flag_of_text(const GenerateFlags& flags) {
   return {};
 }
 
-TokenIds encode(const GenerateSession& session, const std::string& flag, const std::string& text) {
+TokenIds encode(const GenerateSession& session, const std::string& prompt) {
   try {
     // With the special tokens of training: T5's </s>, Llama's <s>.
-    return session.tokenizer->encode(text, EncodeOptions{.with_offsets = false}).ids;
+    return session.tokenizer->encode(prompt, EncodeOptions{.with_offsets = false}).ids;
   } catch (const Error& error) {
-    throw Error("--", flag, ": ", error.what());
+    throw Error("--prompt: ", error.what());
   }
 }
 
@@ -130,7 +130,7 @@ std::vector<TokenIds> prompts_of(const GenerateFlags& flags, const GenerateSessi
   if (flags.input_ids) {
     prompts = parse_id_rows("input_ids", *flags.input_ids);
   } else if (flags.prompt) {
-    prompts = {encode(session, "prompt", given_text(*flags.prompt))};
+    prompts = {encode(session, given_text(*flags.prompt))};
   } else if (session.has_encoder()) {
     throw UsageError("missing flag '--prompt' or '--input_ids': the encoder needs a text");
   } else {

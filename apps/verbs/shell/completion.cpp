@@ -59,8 +59,8 @@ void print_bash_flags(std::ostream& out, const CommandOutline& command) {
       << "      esac\n";
 }
 
-void print_bash_command(std::ostream& out, const std::string& name, const CommandOutline& command) {
-  out << "    " << single_quoted(name) << ")\n";
+void print_bash_command(std::ostream& out, const CommandOutline& command) {
+  out << "    " << single_quoted(command.command) << ")\n";
   if (command.actions.empty()) {
     print_bash_flags(out, command);
   } else {
@@ -76,8 +76,8 @@ void print_bash_completion(std::ostream& out, const CommandOutline& tzoo) {
   const auto commands = commands_below(tzoo);
   for (const CommandOutline* command : commands) names.push_back(single_quoted(command->command));
   std::ostringstream cases;
-  print_bash_command(cases, tzoo.command, tzoo);
-  for (const CommandOutline* command : commands) print_bash_command(cases, command->command, *command);
+  print_bash_command(cases, tzoo);
+  for (const CommandOutline* command : commands) print_bash_command(cases, *command);
   using embedded::replaced;
   const std::string script =
       replaced(embedded::kBashCompletion, "@commands@", joined(names, " | \\\n      "));

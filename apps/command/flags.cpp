@@ -66,10 +66,8 @@ struct Flags::Impl {
 
   void apply_layers(const GivenTexts& given, const std::string& defaults) {
     const auto apply_words = [&given](auto&& wanted) {
-      for (const auto& [flag, texts] : given) {
-        const std::string place = flag->positional ? flag->name : "--" + flag->name;
-        if (wanted(*flag)) assign_texts(*flag, texts, place);
-      }
+      for (const auto& [flag, texts] : given)
+        if (wanted(*flag)) assign_texts(*flag, texts, flag->positional ? flag->name : "--" + flag->name);
     };
     // Config file and recipe are found first, to be applied in their order.
     apply_words([](const FlagData& flag) { return flag.about_parsing || flag.name == "recipe"; });

@@ -70,8 +70,7 @@ PatternPtr pattern_of(const GenerateFlags& flags) {
   // A schema in place of its file begins with a brace or is true or false.
   const std::string given = flags.json_schema.string();
   const bool in_place = given.starts_with('{') || given == "true" || given == "false";
-  const std::string text = in_place ? given : read_text(flags.json_schema);
-  const auto schema = parse_ordered_json(text);
+  const auto schema = parse_ordered_json(in_place ? given : read_text(flags.json_schema));
   if (schema.is_discarded()) throw Error(flags.json_schema, " is not JSON");
   return json_schema_pattern(schema);
 }

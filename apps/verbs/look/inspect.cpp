@@ -32,8 +32,7 @@ std::vector<RunEntry> checkpoints_of_run(const fs::path& directory) {
   std::vector<RunEntry> found;
   for (const std::int64_t step : run.steps()) {
     const fs::path path = run.step_path(step);
-    const bool has_state = fs::exists(path / kTrainerStateFile);
-    found.push_back({path, has_state ? read_trainer_state(path).iteration : step});
+    found.push_back({path, fs::exists(path / kTrainerStateFile) ? read_trainer_state(path).iteration : step});
   }
   for (const char* name : {"best", "final"})
     if (fs::is_directory(directory / name)) found.push_back({directory / name, std::nullopt});

@@ -222,8 +222,7 @@ SplitEvaluation evaluate(const EvaluateFlags& flags, const LoadedModel& loaded, 
   if (packed && loaded.head == Head::kCausalLm) {
     if (flags.data.documents == "pack")
       throw UsageError("--weights, --documents pack: modules alone read packed documents; leave one out");
-    const auto model = decoding_model(loaded, flags.compute);
-    return evaluate_packed(*model, batches, count, *metric, exact, on_step);
+    return evaluate_packed(*decoding_model(loaded, flags.compute), batches, count, *metric, exact, on_step);
   }
   if (packed && loaded.head == Head::kSeq2SeqLm)
     throw UsageError("--weights ", flags.compute.weights,

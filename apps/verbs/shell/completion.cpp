@@ -189,8 +189,7 @@ int run_completion(const Arguments& arguments) {
                    {.choices = {"bash", "zsh"}, .required = true});
   flags.example("source <(tzoo completion bash)");
   if (!flags.parse(arguments)) return 0;
-  const auto print = shell == "bash" ? print_bash_completion : print_zsh_completion;
-  print(std::cout, outline_of_command());
+  (shell == "bash" ? print_bash_completion : print_zsh_completion)(std::cout, outline_of_command());
   return 0;
 }
 

@@ -100,11 +100,8 @@ int make(const Arguments& arguments) {
   if (!flags.parse(arguments)) return 0;
   const auto number = static_cast<std::uint64_t>(seed);
   const std::string lines = pairs ? make_toy_pairs(name, count, number) : make_toy_set(name, count, number);
-  if (output) {
-    write_file(*output, lines);
-  } else {
-    std::cout << lines;
-  }
+  if (output) write_file(*output, lines);
+  else std::cout << lines;
   return 0;
 }
 

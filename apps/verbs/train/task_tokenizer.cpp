@@ -117,13 +117,11 @@ void require_special_tokens(const Tokenizer& tokenizer, TaskTextStyle style) {
 TokenIds sentinels_of(const Tokenizer& tokenizer) {
   TokenIds ids;
   for (std::int64_t i = 0; i < tokenizer.vocab_size(); ++i) {
-    const TokenIds found = tokenizer.encode(sentinel(i));
+    TokenIds found = tokenizer.encode(sentinel(i));
     // A tokenizer without this sentinel encodes it as text; some tokenizers add a space before it.
-    TokenIds named;
-    for (const TokenId id : found)
-      if (tokenizer.token_text(id) == sentinel(i)) named.push_back(id);
-    if (named.size() != 1) break;
-    ids.push_back(named.front());
+    std::erase_if(found, [&](TokenId id) { return tokenizer.token_text(id) != sentinel(i); });
+    if (found.size() != 1) break;
+    ids.push_back(found.front());
   }
   return ids;
 }

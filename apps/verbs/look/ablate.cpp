@@ -37,7 +37,6 @@ struct Answers {
   at::Tensor on, off;
   std::optional<std::int64_t> chosen;
 
-  double probability(const at::Tensor& of, std::int64_t id) const { return of[id].exp().item<double>(); }
   double divergence() const { return analysis::divergence(on, off).item<double>(); }
   /// The most probable of both, each once, those with everything on first; after `chosen`.
   std::vector<std::int64_t> best(std::int64_t top_k) const {
@@ -60,7 +59,7 @@ Json shown(const AblateFlags& flags, const TextModel& model, const Answers& answ
   Table table({{"answer"}, number("on"), number("off"), number("change")});
   for (const std::int64_t id : answers.best(flags.top_k)) {
     const std::string name = answer_numbered(model, id).name;
-    const double on = answers.probability(answers.on, id), off = answers.probability(answers.off, id);
+    const auto on = answers.on[id].exp().item<double>(), off = answers.off[id].exp().item<double>();
     json["answers"].push_back({{"token", name}, {"id", id}, {"on", on}, {"off", off}});
     table.row({token_label(name), decimal(on, 4), decimal(off, 4), decimal(off - on, 4)});
   }

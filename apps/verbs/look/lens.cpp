@@ -25,15 +25,6 @@ struct AttributionTable {
   bool is_capped = false;
 };
 
-void add_heads(std::vector<std::string>& cells, const at::Tensor& shares) {
-  for (std::int64_t head = 0; head < shares.size(0); ++head) cells.push_back(signed_decimal(shares[head], 3));
-}
-
-void add_columns(std::vector<Table::Column>& columns, const std::string& name, std::int64_t heads) {
-  for (std::int64_t head = 0; head < heads; ++head)
-    columns.push_back(number(name + " " + std::to_string(head)));
-}
-
 void print(const AttributionTable& table) {
   const analysis::LogitAttribution& shares = table.shares;
   const std::string capped =
@@ -43,19 +34,23 @@ void print(const AttributionTable& table) {
                          decimal(shares.logit, 3) + ", of which the embeddings give " +
                          decimal(shares.embeddings, 3) + ", the last biases " + decimal(shares.biases, 3) +
                          ", and the layers:");
-  const bool cross = shares.cross_attention.defined();
-  std::vector<Table::Column> columns{number("layer"), number("attention")};
-  if (cross) columns.push_back(number("cross-attention"));
-  columns.push_back(number("feed-forward"));
-  add_columns(columns, "head", shares.heads.size(1));
-  if (cross) add_columns(columns, "cross-head", shares.cross_heads.size(1));
+  std::vector<Table::Column> columns{number("layer")};
+  std::vector<at::Tensor> parts;  // [L] of each column
+  const auto add = [&](const std::string& name, const at::Tensor& part) {
+    if (!part.defined()) return;  // without cross-attention
+    columns.push_back(number(name));
+    parts.push_back(part);
+  };
+  add("attention", shares.attention);
+  add("cross-attention", shares.cross_attention);
+  add("feed-forward", shares.feed_forward);
+  for (const auto& [name, heads] : {std::pair("head ", shares.heads), {"cross-head ", shares.cross_heads}})
+    for (std::int64_t head = 0; heads.defined() && head < heads.size(1); ++head)
+      add(name + std::to_string(head), heads.select(1, head));
   Table rows(columns);
   for (std::int64_t layer = 0; layer < shares.attention.size(0); ++layer) {
-    std::vector<std::string> cells{std::to_string(layer), signed_decimal(shares.attention[layer], 3)};
-    if (cross) cells.push_back(signed_decimal(shares.cross_attention[layer], 3));
-    cells.push_back(signed_decimal(shares.feed_forward[layer], 3));
-    add_heads(cells, shares.heads[layer]);
-    if (cross) add_heads(cells, shares.cross_heads[layer]);
+    std::vector<std::string> cells{std::to_string(layer)};
+    for (const at::Tensor& part : parts) cells.push_back(signed_decimal(part[layer], 3));
     rows.row(cells);
   }
   rows.print(std::cout);

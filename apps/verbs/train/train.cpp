@@ -212,8 +212,7 @@ int train_with(Trainer& trainer, const Model& model, const TrainerOptions& optio
   if (computes_in_float32(options.updater.dtype, options.updater.device))
     std::cerr << "note: this CPU has no products of bfloat16, so --dtype bfloat16 computes in float32, which "
                  "is faster here\n";
-  TrainingReporter reporter(options.max_iters, run.metrics_path(), run.path() / "loss.png",
-                            std::move(samples));
+  TrainingReporter reporter(options.max_iters, run, std::move(samples));
   const Trainer::Result result = trainer.train(reporter);
   reporter.clear();
   if (result.iterations > 0) reporter.draw();

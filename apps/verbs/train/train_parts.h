@@ -149,8 +149,7 @@ class SilentObserver : public TrainingObserver {
 /// Shows training progress: a bar on a terminal, nanoGPT's lines in a pipe, loss.png at each evaluation.
 class TrainingReporter : public SilentObserver {
  public:
-  TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics, std::filesystem::path plot,
-                   TextSamples samples);
+  TrainingReporter(std::int64_t max_iters, const RunDirectory& run, TextSamples samples);
 
   void on_iteration(std::int64_t done) override;
   void on_evaluation_step(std::int64_t done, std::int64_t all) override {

@@ -11,11 +11,10 @@
 
 namespace zoo {
 
-TrainingReporter::TrainingReporter(std::int64_t max_iters, std::filesystem::path metrics,
-                                   std::filesystem::path plot, TextSamples samples)
+TrainingReporter::TrainingReporter(std::int64_t max_iters, const RunDirectory& run, TextSamples samples)
     : progress_(max_iters, "iterations"),
-      metrics_(std::move(metrics)),
-      plot_(std::move(plot)),
+      metrics_(run.metrics_path()),
+      plot_(run.path() / "loss.png"),
       samples_(std::move(samples)),
       max_iters_(max_iters) {}
 

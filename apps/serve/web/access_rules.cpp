@@ -97,7 +97,7 @@ std::optional<ApiError> AccessRules::refusal(const WebRequest& request) const {
   if (origin && *origin != "http://" + given && !allows_origin(*origin))
     return ApiError(
         403, "a page of '" + excerpt(*origin, 100) + "' may not use this server; --allow_origin permits it");
-  if (request.method == "OPTIONS" && origin) return std::nullopt;
+  if (request.method == "OPTIONS" && origin) return body_refusal(request, body_bytes);
   const bool deletes = request.method == "DELETE" && request.path.starts_with("/v1/responses/");
   if (request.method != "GET" && request.method != "HEAD" && request.method != "POST" && !deletes)
     return ApiError(405, "the method " + request.method + " is not supported");

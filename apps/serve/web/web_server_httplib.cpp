@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <netdb.h>
@@ -30,19 +31,10 @@ class ConnectionThreads : public httplib::TaskQueue {
   ConnectionThreads(std::size_t most, std::atomic<std::size_t>& running) : most_(most), running_(running) {}
 
   Enqueued enqueue(std::function<void()> answer) override {
-    if (running_ >= most_) {
-      too_many = true;
-      answer();
-      too_many = false;
-      return static_cast<Enqueued>(true);
-    }
-    ++running_;
-    std::thread([this, answer = std::move(answer)] {
-      answer();
-      const std::lock_guard lock(mutex_);
-      --running_;
-      ended_.notify_all();
-    }).detach();
+    if (running_ < most_ && begin(answer)) return static_cast<Enqueued>(true);
+    too_many = true;
+    answer();
+    too_many = false;
     return static_cast<Enqueued>(true);
   }
 
@@ -52,6 +44,26 @@ class ConnectionThreads : public httplib::TaskQueue {
   }
 
  private:
+  // False if the system has no thread to give.
+  bool begin(const std::function<void()>& answer) {
+    const auto end = [this] {
+      const std::lock_guard lock(mutex_);
+      --running_;
+      ended_.notify_all();
+    };
+    ++running_;
+    try {
+      std::thread([answer, end] {
+        answer();
+        end();
+      }).detach();
+      return true;
+    } catch (const std::system_error&) {
+      end();
+      return false;
+    }
+  }
+
   std::size_t most_;
   std::atomic<std::size_t>& running_;
   std::mutex mutex_;

@@ -20,6 +20,8 @@ constexpr milliseconds kLook{100};
 // Bytes that a closing connection still reads: closing at once would discard the answer.
 constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{500}, kShortLingerTime{10};
+// A client has this long once the server stops.
+constexpr milliseconds kStopTime{1000};
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n", kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::chrono::nanoseconds duration_of(double seconds) {
@@ -48,6 +50,8 @@ WebConnection::~WebConnection() {
 
 bool WebConnection::wait_for(short events, Clock::time_point deadline) const {
   for (;;) {
+    if (stopping_ && !stops_) stops_ = Clock::now() + kStopTime;
+    if (stops_) deadline = std::min(deadline, *stops_);
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     pollfd socket{.fd = socket_, .events = events, .revents = 0};
     // Bytes that have arrived are not late, even if this thread runs late.

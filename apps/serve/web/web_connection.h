@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <httplib.h>
@@ -69,6 +70,7 @@ class WebConnection : public httplib::Stream {
   int broken_limit_ = 0;
   Clock::time_point deadline_;
   bool closes_soon_ = false;
+  mutable std::optional<Clock::time_point> stops_;  // since the server does
   mutable std::mutex probing_;
   mutable Probe probe_ = Probe::kNone;
 };

@@ -140,7 +140,8 @@ WebReply stream_of(std::shared_ptr<const WritingAnswer> answer, std::shared_ptr<
       send_events(*answer, *call, *words, write);
     } catch (const ApiError& error) {
       fail(error);
-    } catch (const ClientLeft&) {  // nobody listens
+    } catch (const ClientLeft&) {
+      if (!answer->writing.stream) throw;  // of a stream, nobody listens
     } catch (const std::exception& error) {
       fail(ApiError(500, plain_message(error)));
     }

@@ -117,16 +117,17 @@ void add_end_tokens(GenerateSession& session, const ChatFormat& format) {
 
 std::string RowText::push(TokenId id) {
   if (stopped_ || !ids_.contains(id)) return {};
-  return release(session_.pieces ? piece(id) : decoder_.push(id));
-}
-
-std::string RowText::piece(TokenId id) {
-  std::string text = (*session_.pieces)[static_cast<std::size_t>(id)];
-  // Some tokenizers drop a space at the beginning of a text.
-  if (!std::exchange(started_, started_ || !text.empty()) && text.starts_with(' ') &&
-      !session_.tokenizer->decode(TokenIds{id}).starts_with(' '))
-    text.erase(0, 1);
-  return text;
+  std::string text = session_.pieces ? (*session_.pieces)[static_cast<std::size_t>(id)] : decoder_.push(id);
+  if (!started_) {
+    // Some tokenizers drop a space at the beginning of a text; a stop string may begin with it.
+    const std::string inside = session_.pieces ? text : ids_.text_after_others({id});
+    started_ = !inside.empty();
+    if (inside.starts_with(' ') && !session_.tokenizer->decode(TokenIds{id}).starts_with(' ')) {
+      lost_ = 1;
+      if (!session_.pieces) text.insert(0, 1, ' ');
+    }
+  }
+  return release(text);
 }
 
 std::string RowText::release(const std::string& text) {
@@ -134,16 +135,21 @@ std::string RowText::release(const std::string& text) {
   const auto stop = session_.stop.find(held_);
   stopped_ = stop.has_value();
   const std::size_t undecided = std::max(session_.stop.undecided(held_), incomplete_utf8_tail(held_));
-  const std::size_t certain = stop ? *stop : held_.size() - undecided;
-  const std::string released = replace_invalid_utf8(held_.substr(0, certain));
-  held_.erase(0, certain);
-  return released;
+  return take(stop ? *stop : held_.size() - undecided);
+}
+
+std::string RowText::take(std::size_t count) {
+  const std::size_t lost = std::min(lost_, count);
+  const std::string text = replace_invalid_utf8(held_.substr(lost, count - lost));
+  held_.erase(0, count);
+  lost_ -= lost;
+  return text;
 }
 
 std::string RowText::finish() {
   if (stopped_) return {};
   std::string text = release(decoder_.finish());
-  if (!stopped_) text += replace_invalid_utf8(std::exchange(held_, {}));
+  if (!stopped_) text += take(held_.size());
   return text;
 }
 

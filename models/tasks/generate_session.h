@@ -82,23 +82,27 @@ class RowText {
       : session_(session), ids_(session), decoder_(*session.tokenizer) {}
 
   /// The text of a token of the prompt, in which stop strings have no effect.
-  std::string push_given(TokenId id) { return ids_.contains(id) ? decoder_.push(id) : ""; }
+  std::string push_given(TokenId id) {
+    started_ = started_ || ids_.contains(id);
+    return ids_.contains(id) ? decoder_.push(id) : "";
+  }
   /// The text that is certain after this token; may be empty.
   std::string push(TokenId id);
   /// The text that was held back.
   std::string finish();
   /// The rest of the text from the stop string on that has ended it; empty: none has.
   std::string_view stop() const { return stopped_ ? std::string_view(held_) : std::string_view(); }
-  std::size_t held() const { return held_.size(); }
+  std::size_t held() const { return held_.size() - lost_; }
 
  private:
-  std::string piece(TokenId id);
   std::string release(const std::string& text);
+  std::string take(std::size_t count);  // of held_, without the space that the text has lost
 
   const GenerateSession& session_;
   TextIds ids_;
   StreamDecoder decoder_;
-  std::string held_;  // may be the beginning of a stop string
+  std::string held_;      // may be the beginning of a stop string
+  std::size_t lost_ = 0;  // bytes at the beginning of held_
   bool started_ = false, stopped_ = false;
 };
 

@@ -27,7 +27,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostStops = 16;
 constexpr std::int64_t kMostSeed = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostPattern = 65536;  // bytes of a regular expression
 
 std::vector<std::pair<TokenId, double>> logit_bias(RequestFields& fields, std::int64_t vocab_size) {
   std::vector<std::pair<TokenId, double>> biases;
@@ -85,7 +84,6 @@ std::optional<AllowedTexts> allowed_texts(RequestFields& fields) {
   const auto pattern = [name, regex, schema] {
     try {
       if (!regex) return json_schema_pattern(schema);
-      if (regex->size() > kMostPattern) throw Error("the expression is too long");
       return parse_regular_expression(*regex, ExpressionDialect::kPython).pattern;
     } catch (const Error& error) {
       RequestFields::refuse(name, std::string("is refused: ") + error.what());

@@ -287,6 +287,8 @@ class Parser {
 }  // namespace
 
 RegularExpression parse_regular_expression(std::string_view text, ExpressionDialect dialect) {
+  constexpr std::size_t kMostBytes = 65'536;  // each may become a kilobyte of patterns
+  if (text.size() > kMostBytes) throw Error("the expression is too long");
   require_utf8(text, "a regular expression");
   return Parser(text, dialect).parse();
 }

@@ -35,10 +35,18 @@ PatternPtr written(const Json& value, const std::string& place) {
   return literal(value.dump());
 }
 
+// The upper limit of a number of items or characters. What is written stays below a large one: the automaton
+// has some ten states for each character.
+int most_of(const Json& branch, const char* key, int least) {
+  constexpr int kMostWritten = 2'000;
+  const int most = branch.value(key, Pattern::kEndless);
+  return most > kMostCountedItems ? std::max(least, kMostWritten) : most;
+}
+
 PatternPtr string(const Json& branch) {
   const PatternPtr any = one_of(complement({{0, 8}, {0xB, 0xC}, {0xE, 0x1F}}));  // with \t, \n and \r
-  PatternPtr characters =
-      repeat(any, branch.value("minLength", 0), branch.value("maxLength", Pattern::kEndless));
+  const int least = branch.value("minLength", 0);
+  PatternPtr characters = repeat(any, least, most_of(branch, "maxLength", least));
   for (const Json& expression : branch.value("pattern", Json::array()))
     characters = both(searched_text(expression.get<std::string>(), any), characters);
   return json_string_of(characters);
@@ -80,7 +88,7 @@ class SchemaReader {
   PatternPtr array(const Json& branch, const std::string& place) {
     const Json first = branch.value("prefixItems", Json::array()), other = branch.value("items", Json(true));
     const int least = branch.value("minItems", 0), listed = static_cast<int>(first.size());
-    int most = branch.value("maxItems", Pattern::kEndless);
+    int most = most_of(branch, "maxItems", least);
     if (other == Json(false)) most = most == Pattern::kEndless ? listed : std::min(most, listed);
     if (most != Pattern::kEndless && most < least) return choice({});
     // From the last item to the first: what follows those before it. The first of them has no comma.

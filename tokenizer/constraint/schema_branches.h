@@ -13,6 +13,8 @@ namespace zoo {
 
 using SchemaJson = nlohmann::ordered_json;
 
+inline constexpr int kMostCountedItems = 10'000;  // or characters, that a schema may ask for
+
 /// Throws Error "the JSON schema at PLACE: WHAT".
 [[noreturn]] void refuse_schema(const std::string& place, const std::string& what);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -16,10 +17,8 @@ namespace {
 
 using Json = SchemaJson;
 
-constexpr std::size_t kMostNames = 4096;        // which are compared pairwise
-constexpr std::uint64_t kMostCounted = 10'000;  // characters or items
-// Instead of an upper limit above kMostCounted: the automaton has some ten states for each character.
-constexpr std::uint64_t kMostWritten = 2'000;
+constexpr std::size_t kMostNames = 4096;  // which are compared pairwise
+constexpr int kMostInt = std::numeric_limits<int>::max();
 
 bool is_anything(const Json&) { return true; }
 bool is_text(const Json& value) { return value.is_string(); }
@@ -35,7 +34,7 @@ bool is_names(const Json& value) {
   return value.is_array() && value.size() <= kMostNames && std::ranges::all_of(value, is_text);
 }
 bool is_most(const Json& value) { return value.is_number_integer() && value >= 0; }
-bool is_least(const Json& value) { return is_most(value) && value <= kMostCounted; }
+bool is_least(const Json& value) { return is_most(value) && value <= kMostCountedItems; }
 bool is_bound(const Json& value) {
   return value.is_number() &&
          (std::floor(value.get<double>()) == value.get<double>() || has_few_digits(value.get<double>()));
@@ -175,8 +174,7 @@ Json own_constraints(const Json& schema) {
     // What is generated stays below what is allowed.
     if (keyword.fits == is_lower_bound || keyword.fits == is_upper_bound)
       own[key] = std::clamp(value.get<double>(), -1.0 * kLargestInteger, 1.0 * kLargestInteger);
-    else if (keyword.fits == is_most)
-      own[key] = value > kMostCounted ? kMostWritten : value.get<std::uint64_t>();
+    else if (keyword.fits == is_most) own[key] = value > kMostInt ? kMostInt : value.get<std::int64_t>();
     else own[key] = value;
   }
   for (const char* key : {"type", "pattern"}) {

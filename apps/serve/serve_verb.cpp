@@ -18,10 +18,8 @@
 #include "apps/hub/hub_cache.h"
 #include "apps/serve/service.h"
 #include "apps/training/stop_signal.h"
-#include "data/base/ending.h"
 #include "data/base/environment.h"
 #include "data/base/error.h"
-#include "data/corpora/sha256.h"
 #include "models/kernels/cpu.h"
 
 namespace zoo {
@@ -121,7 +119,7 @@ std::string api_key_of(const std::string& given, const std::string& file) {
 
 struct ServeFlags {
   std::vector<std::string> models, loras;
-  fs::path adapter, cache_file;
+  fs::path adapter;
   AccessRules rules{.host = "127.0.0.1"};
   std::int64_t port = 8080;
   std::string api_key_file;
@@ -162,7 +160,7 @@ void add_limits(Flags& flags, ServeFlags& values) {
             "megabytes of KV cache, beyond that of --parallel texts, for texts that have ended, so that a "
             "conversation that goes on is not read again; the oldest go first",
             between(0, 1 << 20));
-  flags.add("cache_file", values.cache_file,
+  flags.add("cache_file", values.options.cache_file,
             "file that keeps the KV cache of the one model from one start of the server to the next: written "
             "at its end, up to --cache_mb and the room of --parallel texts",
             {.placeholder = "FILE"});
@@ -219,7 +217,7 @@ bool read_flags(const Arguments& arguments, ServeFlags& values) {
     throw UsageError("--adapter: is of one model, and there are ", values.models.size());
   if (!values.loras.empty() && values.models.size() != 1)
     throw UsageError("--lora: is of one model, and there are ", values.models.size());
-  if (!values.cache_file.empty() && values.models.size() != 1)
+  if (!values.options.cache_file.empty() && values.models.size() != 1)
     throw UsageError("--cache_file: is of one model, and there are ", values.models.size());
   values.options.draws_seeds = !flags.given("seed");
   return true;
@@ -281,28 +279,17 @@ void load_models(const ServeFlags& flags, ServerState& state) {
     const std::string name = lora.substr(0, sign);
     if (std::ranges::count(state.models, name, &ServedModel::name) > 0)
       throw UsageError("--lora ", lora, ": another model is called '", name, "'");
-    state.models.push_back(load_adapted_model(*state.models.front(), find_model(lora.substr(sign + 1))));
+    state.models.push_back(
+        load_adapted_model(*state.models.front(), find_model(lora.substr(sign + 1)), state.options));
     state.models.back()->name = name;
   }
 }
 
-// What the bytes of a model's KV cache depend on. Of the files, their names, sizes and times: contents as
-// large as these would have to be read for seconds.
-std::string cache_mark(const ServeFlags& flags, const ModelPath& model) {
-  const ComputeOptions& compute = flags.options.compute;
-  static const std::set<std::string> decides{".safetensors", ".bin", ".json", ".gguf"};
-  std::string files;
-  for (const fs::path& place : {fs::path(model), model.adapter}) {
-    std::set<fs::path> all{place};
-    if (fs::is_directory(place)) all = {fs::directory_iterator(place), {}};
-    for (const fs::path& file : all)
-      if (fs::is_regular_file(file) && decides.contains(ending_of(file)))
-        files += file.string() + " " + std::to_string(fs::file_size(file)) + " " +
-                 std::to_string(fs::last_write_time(file).time_since_epoch().count()) + "\n";
-  }
+// What the bytes of a model's KV cache depend on.
+std::string cache_mark(const ComputeOptions& compute, const ServedModel& model) {
   std::string mark = version();
   for (const std::string& each : {std::string(kernels::name_of(kernels::instruction_set())), compute.dtype,
-                                  compute.weights, compute.cache, sha256(files)})
+                                  compute.weights, compute.cache, model.stamp})
     mark += " " + each;
   return mark;
 }
@@ -333,19 +320,19 @@ void serve(const ServeFlags& flags, ServerState& state) {
   const auto in_cache_file = [&](const auto& work) {
     ContinuousBatch& batch = cached_batch(state);
     try {
-      return work(batch, flags.cache_file);
+      return work(batch, flags.options.cache_file);
     } catch (const Error& error) {
       throw Error("--cache_file: ", error.what());
     }
   };
-  if (!flags.cache_file.empty()) {
-    mark = cache_mark(flags, state.models.front()->directory);
+  if (!flags.options.cache_file.empty()) {
+    mark = cache_mark(flags.options.compute, *state.models.front());
     const bool is_read = in_cache_file([&](ContinuousBatch& batch, const fs::path& path) {
       if (!fs::exists(path)) batch.save(path, mark);  // what fails is told at once
       return batch.load(path, mark);
     });
     if (!is_read)
-      std::cerr << "note: " << flags.cache_file.string()
+      std::cerr << "note: " << flags.options.cache_file.string()
                 << " is of another model, version or setting; it is not read, and replaced at the end\n";
   }
   const int port = server.bind(flags.rules.host, static_cast<int>(flags.port));

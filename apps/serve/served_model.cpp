@@ -1,14 +1,19 @@
 #include "apps/serve/served_model.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
+#include <set>
 
 #include <c10/util/accumulate.h>
+#include <sys/stat.h>
 
 #include "apps/answers/answers.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/serve/api_error.h"
+#include "data/base/ending.h"
 #include "data/base/field_error.h"
+#include "data/corpora/sha256.h"
 #include "models/checkpoint/peft_adapter.h"
 #include "models/generation/decoding_batch.h"
 #include "models/inference/packed_decoder.h"
@@ -17,6 +22,8 @@
 
 namespace zoo {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The largest automata take 50 MB each.
 constexpr std::size_t kMost = 8;
@@ -127,6 +134,37 @@ std::unique_ptr<ServedEmbedder> load_embedder(const ModelPath& directory, const 
                                           config, EmbedOptions{.modules = {.device = device}})});
 }
 
+// Tells the files of a model from others that took their places. Contents as large as these would have to be
+// read for seconds, so names, sizes and times stand for them; that of the last change cannot be set.
+std::string stamp_of(const ModelPath& model, const ServeOptions& options) {
+  static const std::set<std::string> decides{".safetensors", ".bin", ".json", ".gguf"};
+  std::string files;
+  for (const fs::path& place : {fs::path(model), model.adapter}) {
+    std::set<fs::path> all{place};
+    if (fs::is_directory(place)) all = {fs::directory_iterator(place), {}};
+    for (const fs::path& file : all) {
+      struct stat status {};
+      std::error_code ignored;
+      if (!decides.contains(ending_of(file)) || fs::equivalent(file, options.cache_file, ignored)) continue;
+      if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      files += file.string();
+      for (const auto number : {std::int64_t{status.st_size}, std::int64_t{status.st_mtim.tv_sec},
+                                std::int64_t{status.st_mtim.tv_nsec}, std::int64_t{status.st_ctim.tv_sec},
+                                std::int64_t{status.st_ctim.tv_nsec}})
+        files += " " + std::to_string(number);
+      files += "\n";
+    }
+  }
+  return sha256(files);
+}
+
+// A part that is read at its first request must be of the model that answers.
+void require_own_files(const ServedModel& model, const ServeOptions& options) {
+  if (model.has_two_adapters) model.refuse("is an adapter over another one, and writes texts alone");
+  if (stamp_of(model.directory, options) != model.stamp)
+    model.refuse("has other files than at the server's start, which reads them; start it again");
+}
+
 }  // namespace
 
 AutomatonCache::Automaton AutomatonCache::find(const std::string& key) {
@@ -168,6 +206,7 @@ std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const
   model->name = model_name(directory);
   const bool pools = SentenceConfig::pools(directory);
   model->directory = pools ? SentenceConfig::read(directory).transformer : directory;
+  model->stamp = stamp_of(model->directory, options);
   const CheckpointConfig checkpoint = read_checkpoint_config(model->directory);
   const Head head = pools ? Head::kBase : checkpoint.head;
   model->model_type = checkpoint.family->model_type;
@@ -189,7 +228,8 @@ std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const
   return model;
 }
 
-std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory) {
+std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory,
+                                                const ServeOptions& options) {
   auto* decoder =
       base.writing ? dynamic_cast<inference::PackedDecoder*>(base.writing->decoder.get()) : nullptr;
   if (decoder == nullptr)
@@ -212,6 +252,8 @@ std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const s
   model->head = base.head;
   model->vocabulary = base.vocabulary;
   model->directory = {base.directory, directory};
+  model->stamp = stamp_of(model->directory, options);
+  model->has_two_adapters = !base.directory.adapter.empty();
   model->writing = base.writing;
   if (ChatFormat::read(directory).has_template()) {
     const WritingModel& own = *base.writing;
@@ -235,12 +277,16 @@ void ServedModel::refuse(const std::string& does) const {
 
 const ServedEmbedder& embedder_of(ServedModel& model, const ServeOptions& options) {
   if (!model.embedder && model.translator) model.refuse_head("makes no embeddings");
-  if (!model.embedder) model.embedder = load_embedder(model.directory, options, nullptr);
+  if (!model.embedder) {
+    require_own_files(model, options);
+    model.embedder = load_embedder(model.directory, options, nullptr);
+  }
   return *model.embedder;
 }
 
 LookedModel& inside_of(ServedModel& model, const ServeOptions& options) {
   if (model.inside) return *model.inside;
+  require_own_files(model, options);
   const CheckpointConfig checkpoint = read_checkpoint_config(model.directory);
   std::int64_t numbers = 0;
   for (const std::string& name : checkpoint.files().names())

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
@@ -55,6 +56,7 @@ struct ServeOptions {
   double seconds = 600;                          // that a request may take
   std::string run;                               // directory of a training run that is watched; empty: none
   double look_gb = 8;                            // of float32 weights of a model that is looked into
+  std::filesystem::path cache_file;              // which may stand beside the model's files
 };
 
 /// A model that writes texts: a decoder.
@@ -119,6 +121,8 @@ struct ServedModel {
   std::string model_type, head;
   std::string vocabulary;                        // equal where ids mean the same tokens
   ModelPath directory;                           // of the transformer
+  std::string stamp;                             // of its files, when they began to be read
+  bool has_two_adapters = false;                 // its own over --adapter's, which is not in `directory`
   std::unique_ptr<LookedModel> inside;           // loaded by the first look, float32 modules
   std::shared_ptr<WritingModel> writing;         // causal-lm; of an adapter its base's, or with its own chat
   std::size_t adapter = 0;                       // of `writing`; 0: none
@@ -144,7 +148,8 @@ std::unique_ptr<ServedModel> load_served_model(const ModelPath& directory, const
 /// A model that writes with a PEFT adapter beside `base`, whose weights and batch it shares. Throws Error
 /// naming the directory for an adapter that PeftAdapter::terms() or the packed weights do not have, and if
 /// `base` does not write or runs as modules.
-std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory);
+std::unique_ptr<ServedModel> load_adapted_model(const ServedModel& base, const std::string& directory,
+                                                const ServeOptions& options);
 
 /// What turns texts into vectors: `tzoo embed` with the model. For a head of another kind the first call
 /// loads the model without it. Throws ApiError for an encoder-decoder.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tokenizer/jinja/expression_parser.h"
 #include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {

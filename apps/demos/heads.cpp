@@ -31,10 +31,7 @@ HeadPattern pattern_of_map(const at::Tensor& map) {
                     /*square=*/true);
 }
 
-}  // namespace zoo::demos::heads
-
-namespace zoo::demos::trained_heads {
-
+// Of the trained heads.
 constexpr std::int64_t kWords = 12, kLength = 10, kWidth = 64, kHeads = 2, kUpdates = 250, kBatch = 32;
 
 // One attention layer over words with learned positions, with two outputs.
@@ -86,7 +83,7 @@ std::string percent(double share) { return format_text("%.0f%%", 100 * share); }
 
 // Trains two heads to predict, at each position, the previous word and the first word; prints each head's
 // attention and the loss without the head. Returns their maps on one sequence.
-std::vector<Figure> show(std::uint64_t seed) {
+std::vector<Figure> trained_panels(std::uint64_t seed) {
   const at::Generator generator = generator_of(seed);
   TwoQuestions model(generator);
   {
@@ -105,8 +102,8 @@ std::vector<Figure> show(std::uint64_t seed) {
       {}, {"head", "entropy, bits", "itself", "previous", "first", "the word before", "the first word"}));
   std::vector<Figure> panels;
   for (std::int64_t head = 0; head < kHeads; ++head) {
-    const HeadPattern p = heads::pattern_of_map(maps[head]);
-    const auto left = heads::without(model.attention, head, kHeads, [&] { return accuracies(model, ids); });
+    const HeadPattern p = pattern_of_map(maps[head]);
+    const auto left = without(model.attention, head, kHeads, [&] { return accuracies(model, ids); });
     auto row = cells(std::to_string(head), {p.entropy, p.itself, p.previous, p.first}, "%.3f");
     for (const double right : left) row.push_back(percent(right));
     table.row(row);
@@ -124,11 +121,7 @@ std::vector<Figure> show(std::uint64_t seed) {
   return panels;
 }
 
-}  // namespace zoo::demos::trained_heads
-
-namespace zoo::demos::heads {
-
-constexpr std::int64_t kWidth = 128;
+constexpr std::int64_t kUntrainedWidth = 128;
 
 // Relative change of the output when this head's contribution is removed.
 double importance(SelfAttention& attention, const at::Tensor& x, std::int64_t head, std::int64_t heads) {
@@ -138,7 +131,7 @@ double importance(SelfAttention& attention, const at::Tensor& x, std::int64_t he
 }
 
 SelfAttention attention_of(std::int64_t heads, std::uint64_t seed) {
-  SelfAttention attention(TransformerConfig{.hidden_size = kWidth, .num_heads = heads});
+  SelfAttention attention(TransformerConfig{.hidden_size = kUntrainedWidth, .num_heads = heads});
   draw_xavier(*attention, generator_of(seed));
   return attention;
 }
@@ -188,7 +181,7 @@ void zoo::demo_heads(const Arguments& arguments) {
   const std::uint64_t seed = options.seed();
   const auto length = std::ssize(words);
   // Inputs of deviation 2 give untrained heads preferences; the text below tells.
-  const at::Tensor x = 2 * at::randn({1, length, kWidth}, generator_of(seed));
+  const at::Tensor x = 2 * at::randn({1, length, kUntrainedWidth}, generator_of(seed));
   Table table(columns({}, {"heads", "D", "parameters", "mean entropy, bits", "similarity of the heads"}));
   at::Tensor shown;
   for (const std::int64_t heads : {1, 8, 16}) {
@@ -197,8 +190,8 @@ void zoo::demo_heads(const Arguments& arguments) {
     attention(x, SelfAttentionContext{.weights = &maps});
     double entropy = 0;
     for (std::int64_t head = 0; head < heads; ++head) entropy += pattern_of_map(maps[0][head]).entropy;
-    table.row({std::to_string(heads), std::to_string(kWidth / heads), with_separators(count(*attention)),
-               format_text("%.3f", entropy / static_cast<double>(heads)),
+    table.row({std::to_string(heads), std::to_string(kUntrainedWidth / heads),
+               with_separators(count(*attention)), format_text("%.3f", entropy / static_cast<double>(heads)),
                format_text("%.3f", position_similarity(maps).item<double>())});
     if (heads == 8) shown = maps;
   }
@@ -206,7 +199,7 @@ void zoo::demo_heads(const Arguments& arguments) {
   SelfAttention eight = attention_of(8, seed);
   print_heads(eight, x, shown);
   print_most(shown, words);
-  print_paragraph("More heads cost no parameters: each sees " + std::to_string(kWidth) +
+  print_paragraph("More heads cost no parameters: each sees " + std::to_string(kUntrainedWidth) +
                   " / H dimensions. Untrained heads differ by chance only;\nthat they prefer anything "
                   "comes from the vectors of the words, drawn with deviation 2. The most even spread\nover " +
                   std::to_string(length) + " words has " +
@@ -217,7 +210,7 @@ void zoo::demo_heads(const Arguments& arguments) {
     map.values = words.size() <= 12;
     panels.push_back(heat_map(map));
   }
-  for (Figure& panel : demos::trained_heads::show(seed)) panels.push_back(std::move(panel));
+  for (Figure& panel : trained_panels(seed)) panels.push_back(std::move(panel));
   show(options, "heads",
        grid("Four of eight untrained heads on one sentence, and two trained ones", panels, 3));
 }

@@ -23,11 +23,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferSize = 1 << 20;
 constexpr std::size_t kMostOfStream = std::size_t{256} << 20;  // a pipe or a device may never end
 
+fs::path hidden_beside(const fs::path& target, std::string_view ending) {
+  return target.parent_path() / ("." + target.filename().string() + std::string(ending));
+}
+
 // Two processes that write the same target must not share a temporary name.
 fs::path temporary_name(const fs::path& target) {
-  std::string name = ".";
-  name += target.filename().string() + ".tmp-" + std::to_string(::getpid());
-  return target.parent_path() / name;
+  return hidden_beside(target, ".tmp-" + std::to_string(::getpid()));
 }
 
 fs::path parent_of(const fs::path& path) {
@@ -62,14 +64,9 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
-// Where a directory is while another one takes its place, on a file system that cannot exchange two names.
-fs::path aside_of(const fs::path& target) {
-  return target.parent_path() / ("." + target.filename().string() + std::string(kReplaced));
-}
-
-// False, with errno, if the old directory is still in its place.
+// Without an exchange of names. False, with errno, if the old directory is still in its place.
 bool replace_in_two_steps(const fs::path& target, const fs::path& temporary) {
-  const fs::path aside = aside_of(target);
+  const fs::path aside = hidden_beside(target, kReplaced);
   if (::rename(target.c_str(), aside.c_str()) != 0) return false;
   if (::rename(temporary.c_str(), target.c_str()) != 0) {
     const int error = errno;
@@ -220,8 +217,9 @@ void AtomicDirectory::commit() {
 }
 
 void put_back_replaced(const fs::path& target) {
+  const fs::path aside = hidden_beside(target, kReplaced);
   std::error_code ignored;
-  if (const fs::path aside = aside_of(target); fs::exists(target, ignored)) fs::remove_all(aside, ignored);
+  if (fs::exists(target, ignored)) fs::remove_all(aside, ignored);
   else fs::rename(aside, target, ignored);
 }
 

@@ -16,26 +16,20 @@ namespace zoo {
 namespace {
 
 // A file without a name, for what a program writes: unlike a pipe it never fills.
-class MemoryFile {
- public:
-  MemoryFile() {
-    if (descriptor_ < 0) throw Error("cannot make a file in memory: ", std::strerror(errno));
+struct MemoryFile : Descriptor {
+  MemoryFile() : Descriptor(::memfd_create("output", MFD_CLOEXEC)) {
+    if (*this < 0) throw Error("cannot make a file in memory: ", std::strerror(errno));
   }
 
-  int descriptor() const { return descriptor_; }
-
   std::string text() const {
-    std::string text(static_cast<std::size_t>(::lseek(descriptor_, 0, SEEK_END)), '\0');
+    std::string text(static_cast<std::size_t>(::lseek(*this, 0, SEEK_END)), '\0');
     for (std::size_t at = 0; at < text.size();) {
-      const ssize_t count = ::pread(descriptor_, &text[at], text.size() - at, static_cast<off_t>(at));
+      const ssize_t count = ::pread(*this, &text[at], text.size() - at, static_cast<off_t>(at));
       if (count <= 0) throw Error("cannot read a program's output: ", std::strerror(errno));
       at += static_cast<std::size_t>(count);
     }
     return text;
   }
-
- private:
-  const Descriptor descriptor_{::memfd_create("output", MFD_CLOEXEC)};
 };
 
 int spawn(const std::vector<std::string>& arguments, const std::filesystem::path& file,
@@ -46,9 +40,9 @@ int spawn(const std::vector<std::string>& arguments, const std::filesystem::path
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  if (file.empty()) posix_spawn_file_actions_adddup2(&actions, output.descriptor(), STDOUT_FILENO);
+  if (file.empty()) posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   else posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, file.c_str(), O_WRONLY | O_APPEND, 0);
-  posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   const int error = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   return error;

@@ -6,16 +6,12 @@
 
 namespace zoo {
 
-void Tokenizer::require_rows(const TokenIds& ids) const {
-  for (const TokenId id : ids) {
+Encoding Tokenizer::checked(Encoding encoding) const {
+  for (const TokenId id : encoding.ids) {
     if (id >= id_count_)
       throw Error("the text has the token ", nlohmann::json(token_text(id)).dump(), ", whose id is ", id,
                   ", but the model's vocabulary has only ", id_count_, " rows");
   }
-}
-
-Encoding Tokenizer::checked(Encoding encoding) const {
-  require_rows(encoding.ids);
   return encoding;
 }
 
@@ -40,7 +36,7 @@ std::vector<Encoding> Tokenizer::encode_windows(std::string_view first, std::str
   std::vector<Encoding> windows =
       assemble_windows(encoding_template().pair, tokenize(first, options, false),
                        tokenize(second, options, true), stride, with_side(options));
-  for (const Encoding& window : windows) require_rows(window.ids);
+  for (Encoding& window : windows) window = checked(std::move(window));
   return windows;
 }
 

@@ -112,8 +112,6 @@ class Tokenizer {
 
  private:
   EncodeOptions with_side(EncodeOptions options) const;
-
-  void require_rows(const TokenIds& ids) const;
   Encoding checked(Encoding encoding) const;
 
   TextLimits limits_;

@@ -103,39 +103,23 @@ Charsmap::Charsmap(std::string_view map) {
   }
 }
 
-// Calls visit(size, replacement) for the rules that begin the text, shortest first, while it returns true.
-template <class Visit> void Charsmap::visit_rules(std::string_view text, Visit visit) const {
+// The first rule that begins the text, which is the shortest, or the last.
+std::optional<Charsmap::Match> Charsmap::match(std::string_view text, bool first) const {
+  std::optional<Match> found;
   std::size_t at = first_child(units_, 0);
-  for (std::size_t size = 1; size <= text.size(); ++size) {
+  for (std::size_t size = 1; size <= text.size() && !(first && found); ++size) {
     const auto byte = static_cast<unsigned char>(text[size - 1]);
-    if (byte == 0) return;
+    if (byte == 0) break;
     at ^= byte;
     const std::uint32_t unit = units_[at];
-    if ((unit & 0x800000FFu) != byte) return;
+    if ((unit & 0x800000FFu) != byte) break;
     at = first_child(units_, at);
     if (!has_value(unit)) continue;
-    const std::string_view found = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
-    const bool is_inside_character = !found.empty() && continues_character(found[0]);
-    if (!is_inside_character && !visit(size, found)) return;
+    const std::string_view replacement = texts_.c_str() + (units_[at] & 0x7FFFFFFFu);
+    const bool is_inside_character = !replacement.empty() && continues_character(replacement[0]);
+    if (!is_inside_character) found = Match{size, replacement};
   }
-}
-
-std::optional<std::string_view> Charsmap::shortest(std::string_view text) const {
-  std::optional<std::string_view> result;
-  visit_rules(text, [&](std::size_t, std::string_view replacement) {
-    result = replacement;
-    return false;
-  });
-  return result;
-}
-
-std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
-  std::optional<Match> result;
-  visit_rules(text, [&](std::size_t size, std::string_view replacement) {
-    result = Match{size, replacement};
-    return true;
-  });
-  return result;
+  return found;
 }
 
 void Charsmap::rewrite(AlignedText& text) const {
@@ -157,8 +141,8 @@ void Charsmap::rewrite(AlignedText& text) const {
     const std::size_t end = grapheme_end(old, at);
     const std::string_view cluster = old.substr(at, end - at);
     if (cluster.size() < kShort) {
-      if (const auto replacement = shortest(cluster)) {
-        put(*replacement, count_characters(cluster), out);
+      if (const auto rule = shortest(cluster)) {
+        put(rule->replacement, count_characters(cluster), out);
         at = end;
         continue;
       }
@@ -166,8 +150,8 @@ void Charsmap::rewrite(AlignedText& text) const {
     while (at < end) {
       const std::size_t begin = at;
       const char32_t c = next_code_point(old, at);
-      if (const auto replacement = shortest(old.substr(begin, at - begin))) {
-        put(*replacement, 1, out);
+      if (const auto rule = shortest(old.substr(begin, at - begin))) {
+        put(rule->replacement, 1, out);
       } else {
         out.replace(c);
       }

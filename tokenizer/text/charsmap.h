@@ -26,17 +26,17 @@ class Charsmap {
   /// Throws Error if the table is empty, damaged or not UTF-8.
   explicit Charsmap(std::string_view map);
 
-  /// The replacement of the shortest matching rule; `tokenizers` replaces the complete text by it.
-  std::optional<std::string_view> shortest(std::string_view text) const;
+  /// The shortest matching rule; `tokenizers` replaces the complete text by its replacement.
+  std::optional<Match> shortest(std::string_view text) const { return match(text, /*first=*/true); }
   /// The longest matching rule, which the library applies.
-  std::optional<Match> longest(std::string_view text) const;
+  std::optional<Match> longest(std::string_view text) const { return match(text, /*first=*/false); }
   /// Rewrites a text as the Precompiled normalizer of `tokenizers` does.
   void rewrite(AlignedText& text) const;
   /// True if an ASCII character stays unchanged before every ASCII character.
   bool keeps(unsigned char c) const { return keeps_[c]; }
 
  private:
-  template <class Visit> void visit_rules(std::string_view text, Visit visit) const;
+  std::optional<Match> match(std::string_view text, bool first) const;
 
   std::vector<std::uint32_t> units_;
   std::string texts_;

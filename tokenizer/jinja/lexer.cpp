@@ -45,7 +45,6 @@ class Lexer {
     const auto begin = source_.begin() + static_cast<std::ptrdiff_t>(at_);
     line_ += static_cast<int>(std::count(begin, begin + static_cast<std::ptrdiff_t>(count), '\n'));
     at_ += count;
-    starts_line_ = at_ > 0 && source_[at_ - 1] == '\n';
   }
 
   void skip_space() {
@@ -55,7 +54,7 @@ class Lexer {
 
   // Reads the text up to the next tag, output or comment, and this one.
   void read_text() {
-    const bool at_line_start = at_ == 0 || starts_line_;
+    const bool at_line_start = at_ == 0 || source_[at_ - 1] == '\n';
     std::size_t open = at_;
     while ((open = source_.find('{', open)) != std::string::npos &&
            (open + 1 == source_.size() ||
@@ -232,7 +231,6 @@ class Lexer {
   bool trims_;
   std::size_t at_ = 0;
   int line_ = 1;
-  bool starts_line_ = true;
   std::vector<Token> tokens_;
 };
 

@@ -123,8 +123,7 @@ class ExpressionParser {
   }
 
   ExpressionPtr node(Kind kind, int line, std::string name, std::vector<ExpressionPtr> parts) const {
-    Expression expression{kind, line, std::move(name), {}, std::move(parts), {}, {}};
-    return finish(std::move(expression));
+    return finish({kind, line, std::move(name), {}, std::move(parts)});
   }
 
   // Operands with operators of one precedence between them, from the left.
@@ -151,7 +150,7 @@ class ExpressionParser {
   }
 
   ExpressionPtr comparison() {
-    Expression found{Kind::comparison, current().line, "", {}, list_of(sum()), {}, {}};
+    Expression found{Kind::comparison, current().line, "", {}, list_of(sum())};
     for (;;) {
       constexpr std::array kOperators = {"==", "!=", "<", "<=", ">", ">="};
       const bool is_operator =
@@ -210,7 +209,7 @@ class ExpressionParser {
     if (token.kind == TokenKind::integer || token.kind == TokenKind::real) return number();
     if (token.kind == TokenKind::name) {
       ++at_;
-      Expression found{Kind::constant, token.line, token.text, {}, {}, {}, {}};
+      Expression found{Kind::constant, token.line, token.text};
       if (token.text == "true" || token.text == "True") {
         found.value = true;
       } else if (token.text == "false" || token.text == "False") {
@@ -240,8 +239,7 @@ class ExpressionParser {
     const int line = current().line;
     std::string text;
     while (sees(TokenKind::string)) text += next().text;
-    return finish(
-        {Kind::constant, line, "", std::make_shared<const std::string>(std::move(text)), {}, {}, {}});
+    return finish({Kind::constant, line, "", std::make_shared<const std::string>(std::move(text))});
   }
 
   ExpressionPtr number() {
@@ -253,7 +251,7 @@ class ExpressionParser {
     const std::errc error =
         is_integer ? std::from_chars(begin, end, integer).ec : std::from_chars(begin, end, real).ec;
     if (error != std::errc()) fail("the number " + token.text + " is too large");
-    return finish({Kind::constant, token.line, "", is_integer ? Value(integer) : Value(real), {}, {}, {}});
+    return finish({Kind::constant, token.line, "", is_integer ? Value(integer) : Value(real)});
   }
 
   ExpressionPtr list() {
@@ -302,7 +300,7 @@ class ExpressionParser {
   ExpressionPtr subscript(ExpressionPtr object) {
     const int line = current().line;
     std::vector<ExpressionPtr> parts = list_of(std::move(object));
-    const auto none = [&] { return finish({Kind::constant, line, "", None{}, {}, {}, {}}); };
+    const auto none = [&] { return finish({Kind::constant, line, "", None{}}); };
     const auto bound = [&] {
       return sees(TokenKind::symbol, ":") || sees(TokenKind::symbol, "]") ? none() : expression();
     };
@@ -340,7 +338,7 @@ class ExpressionParser {
     const int line = current().line;
     if (function->kind != Kind::name && function->kind != Kind::attribute)
       fail("only a name or a method can be called");
-    Expression found{Kind::call, line, "", {}, list_of(std::move(function)), {}, {}};
+    Expression found{Kind::call, line, "", {}, list_of(std::move(function))};
     arguments(found);
     return finish(std::move(found));
   }
@@ -362,7 +360,7 @@ class ExpressionParser {
   ExpressionPtr filter(ExpressionPtr value) {
     const int line = current().line;
     std::string name = expect_name();
-    Expression found{Kind::filter, line, std::move(name), {}, list_of(std::move(value)), {}, {}};
+    Expression found{Kind::filter, line, std::move(name), {}, list_of(std::move(value))};
     if (sees(TokenKind::symbol, "(")) arguments(found);
     return finish(std::move(found));
   }
@@ -371,7 +369,7 @@ class ExpressionParser {
     const int line = next().line;
     const bool negated = skip_name("not");
     std::string name = expect_name();
-    Expression found{Kind::test, line, std::move(name), {}, list_of(std::move(value)), {}, {}};
+    Expression found{Kind::test, line, std::move(name), {}, list_of(std::move(value))};
     constexpr std::array kAfter = {"else", "or", "and"};
     const TokenKind kind = current().kind;
     if (sees(TokenKind::symbol, "(")) {

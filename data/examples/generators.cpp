@@ -36,11 +36,10 @@ std::string random_digits(LineRandom& random) {
   return digits;
 }
 
-void append_spaced(const std::string& digits, std::string& text) {
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0) text += ' ';
-    text += digits[i];
-  }
+std::string spaced(const std::string& digits) {
+  std::string text;
+  for (const char digit : digits) text.append(text.empty() ? "" : " ") += digit;
+  return text;
 }
 
 // The text between question and answer.
@@ -48,21 +47,19 @@ struct Separators {
   const char *sum, *others;
 };
 
-void append_line(const std::string& name, const Separators& between, LineRandom random, std::string& text) {
+std::string digits_line(const std::string& name, const Separators& between, LineRandom random) {
   if (name == "addition") {
     const std::uint64_t a = random.below(kAddendsBelow), b = random.below(kAddendsBelow);
-    text += std::to_string(a) + "+" + std::to_string(b) + between.sum + std::to_string(a + b) + "\n";
-    return;
+    return std::to_string(a) + "+" + std::to_string(b) + between.sum + std::to_string(a + b) + "\n";
   }
   std::string digits = random_digits(random);
-  append_spaced(digits, text);
-  text += between.others;
+  const std::string question = spaced(digits);
   if (name == "reverse") std::ranges::reverse(digits);
   if (name == "sort") std::ranges::sort(digits);
-  append_spaced(digits, text);
-  text += '\n';
+  return question + between.others + spaced(digits) + "\n";
 }
 
+// Small grammars for the tasks with labels for texts, words and answers.
 using Words = std::span<const std::string_view>;
 
 constexpr std::string_view kThings[] = {"film", "book", "meal", "song", "play", "room", "trip", "show"};
@@ -141,16 +138,6 @@ std::string question(RandomStream& random) {
   }
 }
 
-// Small grammars for the tasks with labels for texts, words and answers.
-std::string make_sentences(const std::string& name, std::int64_t count, std::uint64_t seed) {
-  std::string text;
-  for (std::int64_t line = 0; line < count; ++line) {
-    RandomStream random(seed, {.step = line});
-    text += name == "reviews" ? review(random) : name == "names" ? named_sentence(random) : question(random);
-  }
-  return text;
-}
-
 std::string make_lines(const std::string& name, const Separators& between, std::int64_t count,
                        std::uint64_t seed) {
   static_cast<void>(find_toy_set(name));
@@ -158,9 +145,14 @@ std::string make_lines(const std::string& name, const Separators& between, std::
     throw FieldError(Field{"count"}, " must be from 1 to ", kMostLines, ", found ", count);
   if (name == "translation") return make_translations(PhraseSet::kTraining, count, seed);
   if (name == "translation-held-out") return make_translations(PhraseSet::kHeldOut, count, seed);
-  if (name == "reviews" || name == "names" || name == "questions") return make_sentences(name, count, seed);
   std::string text;
-  for (std::int64_t line = 0; line < count; ++line) append_line(name, between, LineRandom(seed, line), text);
+  for (std::int64_t line = 0; line < count; ++line) {
+    RandomStream random(seed, {.step = line});
+    text += name == "reviews"     ? review(random)
+            : name == "names"     ? named_sentence(random)
+            : name == "questions" ? question(random)
+                                  : digits_line(name, between, LineRandom(seed, line));
+  }
   return text;
 }
 

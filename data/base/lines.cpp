@@ -39,9 +39,6 @@ std::string_view text_section(std::string_view text, std::string_view name) {
   throw Error("no section '", name, "'");
 }
 
-namespace {
-
-// At least one.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -51,10 +48,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     text.remove_prefix(end + 1);
   }
 }
-
-}  // namespace
-
-std::vector<std::string_view> split_tabs(std::string_view line) { return split(line, '\t'); }
 
 std::optional<std::vector<std::int64_t>> numbers_between_commas(std::string_view text) {
   std::vector<std::int64_t> numbers;

@@ -32,8 +32,8 @@ std::vector<Line> lines_of(std::string_view text, std::string_view file = {});
 /// The lines of a text after the line "#: NAME", up to the next such line. Throws Error if there is none.
 std::string_view text_section(std::string_view text, std::string_view name);
 
-/// The parts between tabs: at least one.
-std::vector<std::string_view> split_tabs(std::string_view line);
+/// The parts between separators: at least one.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 /// The words between white space.
 std::vector<std::string> split_words(const std::string& text);

@@ -56,17 +56,15 @@ bool has_part(std::string_view text, std::span<const std::string_view> words) {
 
 FileColumns FileColumns::read(const std::string& flag) {
   FileColumns columns;
-  for (std::size_t begin = 0; !flag.empty() && begin <= flag.size();) {
-    const std::size_t end = std::min(flag.find(',', begin), flag.size());
-    const std::string pair = flag.substr(begin, end - begin);
+  if (flag.empty()) return columns;
+  for (const std::string_view pair : split(flag, ',')) {
     const std::size_t equals = pair.find('=');
-    const bool good = equals != std::string::npos && equals > 0 && equals + 1 < pair.size();
+    const bool good = equals != pair.npos && equals > 0 && equals + 1 < pair.size();
     if (!good || !columns.own.emplace(pair.substr(equals + 1), pair.substr(0, equals)).second)
       throw UnfitField(Field{"columns"},
                        ": expected OURS=THEIRS, each once, with commas between them, as in "
                        "text=sentence1,label=class; got '",
                        flag, "'");
-    begin = end + 1;
   }
   return columns;
 }

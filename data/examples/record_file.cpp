@@ -247,7 +247,7 @@ std::vector<std::string> first_names(std::string_view text, const std::string& n
     for (const auto& [key, value] : first.items()) names.push_back(key);
   } else {
     CsvRows rows(text, name, 1);
-    const Row row = has_commas(name) ? rows.next() : Row{lines[0], split_tabs(lines[0].text)};
+    const Row row = has_commas(name) ? rows.next() : Row{lines[0], split(lines[0].text, '\t')};
     names.assign(row.parts.begin(), row.parts.end());
   }
   return names;
@@ -286,7 +286,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
       if (ending_of(name) == ".jsonl") {
         add(read_record(line, columns, names));
       } else {
-        add_row({line, split_tabs(line.text)});
+        add_row({line, split(line.text, '\t')});
       }
     }
   }

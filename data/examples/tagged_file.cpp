@@ -36,7 +36,7 @@ TaggedSentence read_sentence(const Line& line, FileColumns& names) {
 }
 
 void read_word(const Line& line, TaggedSentence& sentence) {
-  const std::vector<std::string_view> parts = split_tabs(line.text);
+  const std::vector<std::string_view> parts = split(line.text, '\t');
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
     throw Error(line, ": expected a word, a tab and its label, found ", parts.size(),
                 parts.size() == 1 ? " column" : " columns");
@@ -60,7 +60,7 @@ std::vector<TaggedSentence> parse_tagged(std::string_view text, const std::strin
     throw FieldError(Field{"columns"}, ": ", name, " has no names: each line is a word and its label");
   bool inside = false;
   for (const Line& line : lines_of(text, name)) {
-    if (!objects && line.number == 1 && looks_like_names(split_tabs(line.text)))
+    if (!objects && line.number == 1 && looks_like_names(split(line.text, '\t')))
       throw Error(
           line, ": '", line.text,
           "' looks like the names of columns; expected a word, a tab and its label. Leave it out, or put "

@@ -52,7 +52,7 @@ Lexicon read_lexicon() {
   Lexicon all;
   const auto each = [](const char* section, const auto& add) {
     for (const Line& line : lines_of(text_section(embedded::kTranslationWords, section)))
-      add(split_tabs(line.text));
+      add(split(line.text, '\t'));
   };
   using Parts = std::vector<Text>;
   each("nouns", [&](const Parts& p) {

@@ -53,7 +53,7 @@ int list(const Arguments& arguments) {
   std::cout << "\nToy sets ('tzoo data make NAME --count N')\n";
   Table toys({{"  name"}, {"lines"}, {"for example"}});
   for (const ToySet& set : toy_sets()) {
-    const std::vector<std::string_view> parts = split_tabs(set.example);
+    const std::vector<std::string_view> parts = split(set.example, '\t');
     toys.row({"  " + set.name, set.description,
               joined(std::vector<std::string>(parts.begin(), parts.end()), " | ")});
   }

@@ -68,7 +68,7 @@ TextInput::TextInput(const TextFlags& flags, Columns columns, bool takes_empty)
 void TextInput::read_table() {
   const std::string text = read_text(name_);
   if (columns_.required[0] == "tokens") {
-    const std::vector<std::string_view> first = split_tabs(every_line(text)[0].text);
+    const std::vector<std::string_view> first = split(every_line(text)[0].text, '\t');
     const bool has_texts = text.find('\t') == text.npos || std::ranges::count(first, "text") > 0;
     for (const TaggedSentence& sentence :
          has_texts ? std::vector<TaggedSentence>() : parse_tagged(text, name_))

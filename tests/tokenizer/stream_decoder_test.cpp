@@ -93,7 +93,7 @@ TEST_CASE("Random bytes stream to the text with U+FFFD for what is invalid") {
 TEST_CASE("Sentencepiece drops the space at the beginning of a text and no other") {
   const auto tokenizer = SentencePieceTokenizer::load(test::golden("unigram/spiece.model"));
   const Ids the = tokenizer.encode("the cat");
-  CHECK(tokenizer.piece(the[0]) + tokenizer.piece(the[1]) == "\u2581the");
+  CHECK(tokenizer.token_text(the[0]) + tokenizer.token_text(the[1]) == "\u2581the");
   CHECK(pushes(tokenizer, {the[0], the[1], the[0], the[1]}) ==
         std::vector<std::string>{"", "the", " ", "the", ""});
 }
@@ -113,7 +113,7 @@ TEST_CASE("A character of byte tokens between pieces is shown whole") {
   const auto byte = [](int value) {
     return static_cast<TokenId>(value + 4);
   };  // after <unk> <s> </s> and "\n"
-  REQUIRE(tokenizer.piece(byte(0xE4)) == "<0xE4>");
+  REQUIRE(tokenizer.token_text(byte(0xE4)) == "<0xE4>");
   const TokenId the = tokenizer.encode("the")[0];
   CHECK(pushes(tokenizer, {the, byte(0xE4), byte(0xB8), byte(0x96), the}) ==
         std::vector<std::string>{"the", "", "", "\u4E16", " the", ""});

@@ -110,7 +110,7 @@ Encoding SentencePieceTokenizer::tokenize(std::string_view text, const EncodeOpt
   return encoding;
 }
 
-std::string SentencePieceTokenizer::piece(TokenId id) const {
+std::string SentencePieceTokenizer::token_text(TokenId id) const {
   require_id(id, vocab_size());
   return processor_->IdToPiece(id);
 }
@@ -120,13 +120,11 @@ void SentencePieceTokenizer::save(const std::filesystem::path& directory) const 
   if (!is_like_t5_) return;
   nlohmann::json config = {
       {"tokenizer_class", "T5Tokenizer"}, {"extra_ids", 0}, {"clean_up_tokenization_spaces", false}};
-  const auto name = [&](const char* key, int id) {
-    if (id >= 0) config[key] = processor_->IdToPiece(id);
-  };
-  name("unk_token", processor_->unk_id());
-  name("bos_token", processor_->bos_id());
-  name("eos_token", processor_->eos_id());
-  name("pad_token", processor_->pad_id());
+  for (const auto& [key, role] : {std::pair("unk_token", SpecialToken::unk),
+                                  {"bos_token", SpecialToken::bos},
+                                  {"eos_token", SpecialToken::eos},
+                                  {"pad_token", SpecialToken::pad}})
+    if (const auto id = role_id(role)) config[key] = processor_->IdToPiece(*id);
   write_json(directory / "tokenizer_config.json", config);
 }
 

@@ -60,9 +60,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// The text's pieces as the library normalises them; text without a piece is returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
 
-  /// The piece of an id, with U+2581 for a space. Throws Error for an id outside the vocabulary.
-  std::string piece(TokenId id) const;
-  std::string token_text(TokenId id) const override { return piece(id); }
+  /// The piece of an id, with U+2581 for a space.
+  std::string token_text(TokenId id) const override;
 
  protected:
   /// Takes at most 64 MiB of text at once.

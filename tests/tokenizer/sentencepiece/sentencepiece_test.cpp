@@ -32,7 +32,7 @@ TEST_CASE("A byte token writes its byte") {
   const std::vector<std::string> bytes = token_bytes(tokenizer);
   int found = 0;
   for (std::size_t id = 0; id < bytes.size(); ++id) {
-    const std::string piece = tokenizer.piece(static_cast<TokenId>(id));
+    const std::string piece = tokenizer.token_text(static_cast<TokenId>(id));
     if (piece == "<0xC3>") CHECK(bytes[id] == "\xC3");
     if (piece == "<0xA9>") CHECK(bytes[id] == "\xA9");
     if (piece == "<0x41>") CHECK(bytes[id] == "A");
@@ -54,7 +54,7 @@ TEST_CASE("Text that is not UTF-8 and ids outside the vocabulary are errors") {
           tokenizer.decode(Ids{3, 75});
         }) == "token id 75 is outside the vocabulary: expected 0 to 74");
   CHECK_THROWS_AS(tokenizer.decode(Ids{-1}), Error);
-  CHECK_THROWS_AS(tokenizer.piece(75), Error);
+  CHECK_THROWS_AS(tokenizer.token_text(75), Error);
 }
 
 TEST_CASE("The T5 configuration is written for a model that T5Tokenizer would read alike, and for no other") {

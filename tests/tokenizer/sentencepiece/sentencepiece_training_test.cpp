@@ -47,9 +47,9 @@ TEST_CASE("A trained model has the size and special ids asked for, and is the sa
   options.model = GENERATE(SentencePieceOptions::Model::unigram, SentencePieceOptions::Model::bpe);
   const auto trained = SentencePieceTokenizer::train(kText, options);
   CHECK(trained.vocab_size() == 25);
-  CHECK(trained.piece(0) == "<pad>");
-  CHECK(trained.piece(1) == "</s>");
-  CHECK(trained.piece(2) == "<unk>");
+  CHECK(trained.token_text(0) == "<pad>");
+  CHECK(trained.token_text(1) == "</s>");
+  CHECK(trained.token_text(2) == "<unk>");
   CHECK(trained.eos_id() == 1);
   const Ids ids = trained.encode("the dogs sat");
   CHECK(trained.decode(ids) == "the dogs sat");
@@ -65,7 +65,7 @@ TEST_CASE("The first merge of BPE is the most frequent pair") {
   options.model = SentencePieceOptions::Model::bpe;
   // Characters: a b c and the space; pairs: ab 4 times, ca once. Three special tokens, two merges.
   const auto tokenizer = SentencePieceTokenizer::train("abab\nabab\ncab\nc", options);
-  CHECK(tokenizer.piece(3) == "ab");
+  CHECK(tokenizer.token_text(3) == "ab");
 }
 
 TEST_CASE("A vocabulary too large or too small for the text is one clear error") {
@@ -117,9 +117,9 @@ TEST_CASE("Line ends, quotes and commas can be symbols") {
   options.remove_extra_whitespaces = false;
   options.user_defined_symbols = {"\n", ",", "\"", "a, \"b\""};
   const auto tokenizer = SentencePieceTokenizer::train(kText, options);
-  CHECK(tokenizer.piece(3) == "\n");
-  CHECK(tokenizer.piece(4) == ",");
-  CHECK(tokenizer.piece(5) == "\"");
+  CHECK(tokenizer.token_text(3) == "\n");
+  CHECK(tokenizer.token_text(4) == ",");
+  CHECK(tokenizer.token_text(5) == "\"");
   CHECK(tokenizer.decode(tokenizer.encode(kText)) == kText);
 }
 

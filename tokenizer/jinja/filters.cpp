@@ -315,51 +315,48 @@ Value tojson(const Value& value, const Arguments& arguments, Heap& heap) {
   return heap.text(json_dumps(value, style, heap));
 }
 
-const std::map<std::string_view, Filter>& filters() {
-  static const std::map<std::string_view, Filter> kFilters = {
-      {"abs", plain<absolute>},
-      {"capitalize", plain<changed<capitalized>>},
-      {"count", plain<length_of>},
-      {"d", default_value},
-      {"default", default_value},
-      {"dictsort", dictsort},
-      {"first", plain<first>},
-      {"float", to_float},
-      {"format", format},
-      {"indent", indent},
-      {"int", to_int},
-      {"items", plain<items>},
-      {"join", join},
-      {"last", plain<last>},
-      {"length", plain<length_of>},
-      {"list", plain<list>},
-      {"lower", plain<changed<to_lower>>},
-      {"map", map},
-      {"max", extreme<1>},
-      {"min", extreme<-1>},
-      {"reject", selected<false, false>},
-      {"rejectattr", selected<false, true>},
-      {"replace", replace},
-      {"reverse", plain<reverse>},
-      {"safe", plain<safe>},
-      {"select", selected<true, false>},
-      {"selectattr", selected<true, true>},
-      {"sort", sort},
-      {"string", plain<string>},
-      {"title", title},
-      {"tojson", tojson},
-      {"trim", trim},
-      {"unique", unique},
-      {"upper", plain<changed<to_upper>>},
-  };
-  return kFilters;
-}
+const std::map<std::string_view, Filter> kFilters = {
+    {"abs", plain<absolute>},
+    {"capitalize", plain<changed<capitalized>>},
+    {"count", plain<length_of>},
+    {"d", default_value},
+    {"default", default_value},
+    {"dictsort", dictsort},
+    {"first", plain<first>},
+    {"float", to_float},
+    {"format", format},
+    {"indent", indent},
+    {"int", to_int},
+    {"items", plain<items>},
+    {"join", join},
+    {"last", plain<last>},
+    {"length", plain<length_of>},
+    {"list", plain<list>},
+    {"lower", plain<changed<to_lower>>},
+    {"map", map},
+    {"max", extreme<1>},
+    {"min", extreme<-1>},
+    {"reject", selected<false, false>},
+    {"rejectattr", selected<false, true>},
+    {"replace", replace},
+    {"reverse", plain<reverse>},
+    {"safe", plain<safe>},
+    {"select", selected<true, false>},
+    {"selectattr", selected<true, true>},
+    {"sort", sort},
+    {"string", plain<string>},
+    {"title", title},
+    {"tojson", tojson},
+    {"trim", trim},
+    {"unique", unique},
+    {"upper", plain<changed<to_upper>>},
+};
 
 }  // namespace
 
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap) {
-  const auto found = filters().find(name);
-  if (found == filters().end()) throw Fault("filter '" + std::string(name) + "' is not supported");
+  const auto found = kFilters.find(name);
+  if (found == kFilters.end()) throw Fault("filter '" + std::string(name) + "' is not supported");
   try {
     heap.step();
     heap.read(value);

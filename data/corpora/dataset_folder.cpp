@@ -1,6 +1,5 @@
 #include "data/corpora/dataset_folder.h"
 
-#include <array>
 #include <cctype>
 #include <set>
 #include <string_view>
@@ -15,11 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string>& names_of(DatasetSplit split) {
-  static const std::array<std::vector<std::string>, 3> names{
-      {{"train"}, {"validation", "valid", "val", "dev"}, {"test", "eval"}}};
-  return names[static_cast<std::size_t>(split)];
-}
+// By DatasetSplit.
+const std::vector<std::string> kSplitNames[] = {
+    {"train"}, {"validation", "valid", "val", "dev"}, {"test", "eval"}};
 
 // ".jsonl.gz" of "train.jsonl.gz"; "" of a file that is no dataset.
 std::string data_ending(const fs::path& file) {
@@ -39,7 +36,7 @@ bool is_of(std::string_view file, std::string_view split) {
 std::set<std::string> patterns_in(const fs::path& folder, DatasetSplit split) {
   std::set<std::string> patterns;
   if (!fs::is_directory(folder)) return patterns;
-  for (const std::string& name : names_of(split)) {
+  for (const std::string& name : kSplitNames[static_cast<std::size_t>(split)]) {
     const fs::path inner = folder / name;
     const bool saved = fs::exists(inner / "state.json");
     if (saved) patterns.insert(inner / "data-*.arrow");

@@ -33,23 +33,14 @@ template <class Json> Json object_in(Json parsed, const Line& line) {
 
 // A name of letters, digits and '_' with one of `words` as a part: "sentence1", "airline_sentiment".
 bool has_part(std::string_view text, std::span<const std::string_view> words) {
-  std::string part;
-  bool found = false;
-  const auto end_part = [&] {
-    found = found || std::ranges::count(words, part) > 0;
-    part.clear();
-  };
+  std::string parts;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c != '_' && (byte > 127 || std::isalnum(byte) == 0)) return false;
-    if (std::isalpha(byte) != 0) {
-      part += static_cast<char>(std::tolower(byte));
-    } else {
-      end_part();
-    }
+    parts += std::isalpha(byte) != 0 ? static_cast<char>(std::tolower(byte)) : ' ';
   }
-  end_part();
-  return found;
+  const auto is_wanted = [&](const std::string& part) { return std::ranges::count(words, part) > 0; };
+  return std::ranges::any_of(split_words(parts), is_wanted);
 }
 
 }  // namespace

@@ -15,15 +15,14 @@ PatternPtr digit(char first, char last) {
   return one_of({{static_cast<char32_t>(first), static_cast<char32_t>(last)}});
 }
 
-PatternPtr digits(std::size_t count) {
-  return repeat(digit('0', '9'), static_cast<int>(count), static_cast<int>(count));
-}
+PatternPtr digits(int least, int most) { return repeat(digit('0', '9'), least, most); }
 
 // Numbers from least to most, both with the same number of digits.
 PatternPtr between(const std::string& least, const std::string& most) {
   if (least.empty()) return literal("");
+  const int count = static_cast<int>(least.size());
   if (least.find_first_not_of('0') == std::string::npos && most.find_first_not_of('9') == std::string::npos)
-    return digits(least.size());
+    return digits(count, count);
   const std::size_t rest = least.size() - 1;
   if (least[0] == most[0])
     return sequence({digit(least[0], least[0]), between(least.substr(1), most.substr(1))});
@@ -31,8 +30,8 @@ PatternPtr between(const std::string& least, const std::string& most) {
       sequence({digit(least[0], least[0]), between(least.substr(1), std::string(rest, '9'))}),
       sequence({digit(most[0], most[0]), between(std::string(rest, '0'), most.substr(1))})};
   if (least[0] + 1 < most[0])
-    parts.push_back(
-        sequence({digit(static_cast<char>(least[0] + 1), static_cast<char>(most[0] - 1)), digits(rest)}));
+    parts.push_back(sequence({digit(static_cast<char>(least[0] + 1), static_cast<char>(most[0] - 1)),
+                              digits(count - 1, count - 1)}));
   return choice(std::move(parts));
 }
 
@@ -72,21 +71,19 @@ PatternPtr written(const PatternPtr& pattern) {
 
 constexpr int kDigits = 15;
 
-PatternPtr up_to_digits(int least, int most) { return repeat(digit('0', '9'), least, most); }
-
 // Digits with a fraction above, or unless `open` equal to, that of the bound's; at most `most`.
 PatternPtr digits_above(std::string_view bound, int most, bool open) {
   std::vector<PatternPtr> parts;
-  if (bound.empty() && !open) return up_to_digits(0, most);
+  if (bound.empty() && !open) return digits(0, most);
   if (bound.empty()) {  // not only zeros
     for (int zeros = 0; zeros < most; ++zeros)
       parts.push_back(
-          sequence({repeat(literal("0"), zeros, zeros), digit('1', '9'), up_to_digits(0, most - zeros - 1)}));
+          sequence({repeat(literal("0"), zeros, zeros), digit('1', '9'), digits(0, most - zeros - 1)}));
     return choice(std::move(parts));
   }
   parts.push_back(sequence({digit(bound[0], bound[0]), digits_above(bound.substr(1), most - 1, open)}));
   if (bound[0] < '9')
-    parts.push_back(sequence({digit(static_cast<char>(bound[0] + 1), '9'), up_to_digits(0, most - 1)}));
+    parts.push_back(sequence({digit(static_cast<char>(bound[0] + 1), '9'), digits(0, most - 1)}));
   return choice(std::move(parts));
 }
 
@@ -97,12 +94,12 @@ PatternPtr digits_below(std::string_view bound, int most, bool open) {
   std::vector<PatternPtr> parts{
       sequence({digit(bound[0], bound[0]), bound.size() > 1 ? optional(rest) : rest})};
   if (bound[0] > '0')
-    parts.push_back(sequence({digit('0', static_cast<char>(bound[0] - 1)), up_to_digits(0, most - 1)}));
+    parts.push_back(sequence({digit('0', static_cast<char>(bound[0] - 1)), digits(0, most - 1)}));
   return choice(std::move(parts));
 }
 
 PatternPtr fraction(int most) {
-  return most < 1 ? literal("") : optional(sequence({literal("."), up_to_digits(1, most)}));
+  return most < 1 ? literal("") : optional(sequence({literal("."), digits(1, most)}));
 }
 
 // The digits of a number without a sign, before and after the point.

@@ -24,11 +24,10 @@ TokenAutomaton::TokenAutomaton(const PatternPtr& pattern, std::vector<std::strin
     if (!tokens_[id].empty()) ids.push_back(static_cast<TokenId>(id));
     if (tokens_[id].size() == 1) single[static_cast<unsigned char>(tokens_[id][0])] = true;
   }
-  const auto text = [&](TokenId id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
-  std::ranges::sort(ids, [&](TokenId a, TokenId b) { return text(a) < text(b); });
+  std::ranges::sort(ids, [&](TokenId a, TokenId b) { return bytes_of(a) < bytes_of(b); });
   std::string_view before;
   for (const TokenId id : ids) {
-    const std::string& own = text(id);
+    const std::string& own = bytes_of(id);
     const auto shared = static_cast<std::size_t>(
         std::mismatch(own.begin(), own.end(), before.begin(), before.end()).first - own.begin());
     sorted_.push_back({id, shared, own.size() - shared});

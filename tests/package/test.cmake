@@ -39,7 +39,7 @@ foreach(header models/tasks/classify models/layers/attention/attention models/op
     message(FATAL_ERROR "${header}.h is not installed")
   endif()
 endforeach()
-foreach(header models/kernels/tile tokenizer/jinja/parser models/layers/pch)
+foreach(header models/kernels/tile tokenizer/jinja/syntax models/layers/pch)
   if(EXISTS ${work}/moved/include/zoo/${header}.h)
     message(FATAL_ERROR "${header}.h is installed")
   endif()

@@ -11,7 +11,6 @@
 #include "data/base/json.h"
 #include "tokenizer/files/tokenizer_settings.h"
 #include "tokenizer/jinja/lexer.h"
-#include "tokenizer/jinja/parser.h"
 #include "tokenizer/jinja/renderer.h"
 
 namespace zoo {
@@ -104,7 +103,7 @@ ChatTemplate::ChatTemplate(std::string_view source, std::string name, TemplateRu
   require_utf8(source, name_);
   try {
     const bool strict = rules == TemplateRules::kHarness;
-    chat::Statements body = chat::parse(source, strict ? chat::TagSpace::kept : chat::TagSpace::trimmed);
+    chat::Statements body = chat::parse(source, /*trims=*/!strict);
     const bool marks_answers = has_generation(body);
     parsed_ = std::make_shared<const Parsed>(Parsed{std::move(body), marks_answers, strict});
   } catch (const chat::SyntaxFault& fault) {

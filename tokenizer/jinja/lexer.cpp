@@ -25,8 +25,7 @@ bool starts_name(char c) { return is_ascii_letter(c) || c == '_'; }
 
 class Lexer {
  public:
-  Lexer(std::string_view source, TagSpace space)
-      : source_(with_plain_line_ends(source)), trims_(space == TagSpace::trimmed) {}
+  Lexer(std::string_view source, bool trims) : source_(with_plain_line_ends(source)), trims_(trims) {}
 
   std::vector<Token> run() {
     while (at_ < source_.size()) read_text();
@@ -236,6 +235,6 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> tokenize(std::string_view source, TagSpace space) { return Lexer(source, space).run(); }
+std::vector<Token> tokenize(std::string_view source, bool trims) { return Lexer(source, trims).run(); }
 
 }  // namespace zoo::chat

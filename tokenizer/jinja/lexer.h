@@ -33,11 +33,9 @@ struct SyntaxFault {
   std::string what;
 };
 
-/// `trimmed`: jinja2's trim_blocks and lstrip_blocks, for white space around tags in their lines.
-enum class TagSpace { trimmed, kept };
-
-/// Divides a template as jinja2 does: without comments, and without the white space that tags remove. The
-/// last token is `end`. Throws SyntaxFault.
-std::vector<Token> tokenize(std::string_view source, TagSpace space);
+/// Divides a template as jinja2 does: without comments, and without the white space that tags remove;
+/// `trims`: with trim_blocks and lstrip_blocks, also around tags in their lines. The last token is `end`.
+/// Throws SyntaxFault.
+std::vector<Token> tokenize(std::string_view source, bool trims);
 
 }  // namespace zoo::chat

@@ -1,14 +1,13 @@
 #include <algorithm>
 
 #include "tokenizer/jinja/expression_parser.h"
-#include "tokenizer/jinja/parser.h"
 
 namespace zoo::chat {
 namespace {
 
 class StatementParser : ExpressionParser {
  public:
-  StatementParser(std::string_view source, TagSpace space) : ExpressionParser(tokenize(source, space)) {}
+  StatementParser(std::string_view source, bool trims) : ExpressionParser(tokenize(source, trims)) {}
 
   Statements run() { return statements({}); }
 
@@ -154,6 +153,6 @@ class StatementParser : ExpressionParser {
 
 }  // namespace
 
-Statements parse(std::string_view source, TagSpace space) { return StatementParser(source, space).run(); }
+Statements parse(std::string_view source, bool trims) { return StatementParser(source, trims).run(); }
 
 }  // namespace zoo::chat

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,5 +94,8 @@ struct Statement {
   Statements body, otherwise;   // otherwise: else and elif, or the else of a loop without items
   std::shared_ptr<const Macro> macro;
 };
+
+/// Parses a template; `trims` as for tokenize(). Throws SyntaxFault for anything outside the subset.
+Statements parse(std::string_view source, bool trims);
 
 }  // namespace zoo::chat

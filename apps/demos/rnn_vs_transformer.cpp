@@ -17,13 +17,13 @@ constexpr std::int64_t kTaskLengths[] = {4, 12, 40};
 constexpr std::int64_t kTimedLengths[] = {16, 32, 64, 128, 256, 512};
 
 // Predicts the first of the words that it reads.
-class FirstWordModel : public torch::nn::Module {
- public:
-  virtual at::Tensor forward(const at::Tensor& ids) = 0;  // [B, T] to logits [B, words]
+struct FirstWordModel {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<at::Tensor(const at::Tensor& ids)> logits;  // [B, T] to [B, words]
 };
 
 // Reads the words in order and classifies from its last state.
-class Recurrent final : public FirstWordModel {
+class Recurrent final : public torch::nn::Module {
  public:
   Recurrent() {
     embedding = register_module("embedding", Embedding(kWords + 1, kWidth));
@@ -36,7 +36,7 @@ class Recurrent final : public FirstWordModel {
     classifier->bias.zero_();
   }
 
-  at::Tensor forward(const at::Tensor& ids) override {
+  at::Tensor forward(const at::Tensor& ids) {
     return classifier(std::get<0>(lstm->forward(embedding->forward(ids))).select(1, -1));
   }
 
@@ -45,32 +45,24 @@ class Recurrent final : public FirstWordModel {
   Linear classifier{nullptr};
 };
 
-class Attending final : public FirstWordModel {
- public:
-  Attending(std::int64_t positions, std::uint64_t seed) {
-    const TransformerConfig config{.vocab_size = kWords + 1,
-                                   .hidden_size = kWidth,
-                                   .num_layers = 2,
-                                   .num_heads = 2,
-                                   .max_positions = positions,
-                                   .num_labels = kWords,
-                                   .pad_token_id = kWords,  // not in any sequence
-                                   .problem_type = ProblemType::kSingleLabel,
-                                   .initializer_range = 0.1};
-    model = register_module("model",
-                            build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed));
-  }
-
-  at::Tensor forward(const at::Tensor& ids) override { return model->forward({.input_ids = ids}).logits; }
-
-  std::shared_ptr<Model> model;
-};
-
 constexpr const char *kLstm = "LSTM", *kTransformer = "transformer";
 
-std::shared_ptr<FirstWordModel> build(const std::string& name, std::int64_t positions, std::uint64_t seed) {
-  if (name == kLstm) return std::make_shared<Recurrent>();
-  return std::make_shared<Attending>(positions, seed);
+FirstWordModel build(const std::string& name, std::int64_t positions, std::uint64_t seed) {
+  if (name == kLstm) {
+    const auto recurrent = std::make_shared<Recurrent>();
+    return {recurrent, [recurrent](const at::Tensor& ids) { return recurrent->forward(ids); }};
+  }
+  const TransformerConfig config{.vocab_size = kWords + 1,
+                                 .hidden_size = kWidth,
+                                 .num_layers = 2,
+                                 .num_heads = 2,
+                                 .max_positions = positions,
+                                 .num_labels = kWords,
+                                 .pad_token_id = kWords,  // not in any sequence
+                                 .problem_type = ProblemType::kSingleLabel,
+                                 .initializer_range = 0.1};
+  const auto model = build_model(find_family("gpt2"), config, Head::kSequenceClassification, seed);
+  return {model, [model](const at::Tensor& ids) { return model->forward({.input_ids = ids}).logits; }};
 }
 
 // Share of sequences whose first word is predicted at the end, after so many updates.
@@ -80,19 +72,19 @@ double accuracy(const std::string& name, std::int64_t length, std::int64_t updat
     return at::randint(kWords, {rows, length}, generator, at::kLong);
   };
   const auto model = build(name, length, seed);
-  fit(*model, {updates, 0.003}, [&](std::int64_t) {
+  fit(*model.module, {updates, 0.003}, [&](std::int64_t) {
     const at::Tensor ids = draw(kBatch);
-    return at::cross_entropy_loss(model->forward(ids), ids.select(1, 0));
+    return at::cross_entropy_loss(model.logits(ids), ids.select(1, 0));
   });
   const at::NoGradGuard no_grad;
   const at::Tensor ids = draw(kTested);
-  return model->forward(ids).argmax(-1).eq(ids.select(1, 0)).to(at::kFloat).mean().item<double>();
+  return model.logits(ids).argmax(-1).eq(ids.select(1, 0)).to(at::kFloat).mean().item<double>();
 }
 
 double milliseconds(const std::string& name, std::int64_t length, std::uint64_t seed) {
   const at::Tensor ids = at::randint(kWords, {kTimedBatch, length}, generator_of(seed), at::kLong);
   const auto model = build(name, length, seed);
-  const auto step = [&] { at::cross_entropy_loss(model->forward(ids), ids.select(1, 0)).backward(); };
+  const auto step = [&] { at::cross_entropy_loss(model.logits(ids), ids.select(1, 0)).backward(); };
   // The gradients of an LSTM's first words vanish to denormal numbers, twenty times as slow for the CPU.
   at::globalContext().setFlushDenormal(true);
   step();  // warm-up: allocates the gradients
@@ -131,7 +123,7 @@ void zoo::demo_rnn_vs_transformer(const Arguments& arguments) {
   Table learnt(columns({"model"}, headings));
   for (const Curve& line : right) {
     std::vector<std::string> row{line.title,
-                                 with_separators(count(*build(line.title, kTaskLengths[2], seed)))};
+                                 with_separators(count(*build(line.title, kTaskLengths[2], seed).module))};
     for (const double share : line.y) row.push_back(format_text("%.1f%%", 100 * share));
     learnt.row(row);
   }

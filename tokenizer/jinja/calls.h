@@ -33,6 +33,10 @@ Value plain(const Value& value, const Arguments& arguments, Heap& heap) {
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Heap& heap);
 
+/// The functions of the environment, such as range and raise_exception.
+bool is_function(std::string_view name);
+Value call_function(std::string_view name, const Arguments& arguments, Heap& heap);
+
 /// The method of the object; nothing if Python has none. Throws Fault for one that the zoo lacks.
 std::optional<std::string_view> method_of(const Value& object, std::string_view name);
 

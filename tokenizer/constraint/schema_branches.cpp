@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/base/lines.h"
 #include "tokenizer/constraint/byte_automaton.h"
 #include "tokenizer/text/utf8.h"
 
@@ -190,6 +191,23 @@ std::optional<Json> merged(const Json& a, const Json& b, const std::string& plac
   return satisfiable(std::move(both), place);
 }
 
+// Without percent escapes; nothing if one is malformed.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const std::string_view digits = text.substr(i + 1, 2);
+    const auto byte = number_in<unsigned>(digits, 16);
+    if (!byte || digits.size() < 2) return std::nullopt;
+    decoded += static_cast<char>(*byte);
+    i += 2;
+  }
+  return decoded;
+}
+
 std::string inside(const std::string& place, const char* key, std::size_t number) {
   return place + "/" + key + "/" + std::to_string(number);
 }
@@ -284,8 +302,18 @@ bool SchemaBranches::exclude_each_other(Json a, Json b, const std::string& place
   });
 }
 
+// What a reference names: a JSON pointer (RFC 6901) as the fragment of a URI, "#/$defs/a~1b%25". Null if it
+// is malformed, or nothing is there.
 const Json* SchemaBranches::find(const std::string& reference) const {
-  return reference.starts_with('#') ? find_by_pointer(root_, reference.substr(1)) : nullptr;
+  if (!reference.starts_with('#')) return nullptr;
+  const std::optional<std::string> decoded = percent_decoded(std::string_view(reference).substr(1));
+  if (!decoded) return nullptr;
+  try {
+    const Json::json_pointer pointer(*decoded);
+    return root_.contains(pointer) ? &root_.at(pointer) : nullptr;
+  } catch (const nlohmann::json::exception&) {  // malformed
+    return nullptr;
+  }
 }
 
 const Json& SchemaBranches::target(const std::string& reference, const std::string& place) {

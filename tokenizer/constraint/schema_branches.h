@@ -2,7 +2,6 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -27,10 +26,6 @@ SchemaJson own_constraints(const SchemaJson& schema);
 
 /// The numbers, or with the type "integer" the integers, that a branch's bounds allow.
 NumberRange number_range(const SchemaJson& branch, const std::string& type);
-
-/// The value at a JSON pointer (RFC 6901) written as the fragment of a URI: "/$defs/a~1b%25". Null if the
-/// pointer is malformed or nothing is there.
-const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root, std::string_view fragment);
 
 /// A schema as alternatives ("branches") of which a value must fit one. $ref, allOf, anyOf and oneOf are
 /// resolved and their sibling keywords merged into every branch, so that a branch is one object of

@@ -2,13 +2,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "data/base/error.h"
-#include "data/base/lines.h"
 #include "tokenizer/constraint/json_values.h"
 #include "tokenizer/constraint/schema_branches.h"
 
@@ -129,23 +127,6 @@ const Keywords* find_keyword(std::string_view name) {
   return name.starts_with("x-") ? &kExtension : nullptr;
 }
 
-// Without percent escapes; nothing if one is malformed.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto byte = number_in<unsigned>(digits, 16);
-    if (!byte || digits.size() < 2) return std::nullopt;
-    decoded += static_cast<char>(*byte);
-    i += 2;
-  }
-  return decoded;
-}
-
 }  // namespace
 
 void refuse_schema(const std::string& place, const std::string& what) {
@@ -191,17 +172,6 @@ Json own_constraints(const Json& schema) {
     own.erase("const");
   }
   return own;
-}
-
-const nlohmann::ordered_json* find_by_pointer(const nlohmann::ordered_json& root, std::string_view fragment) {
-  const std::optional<std::string> decoded = percent_decoded(fragment);
-  if (!decoded) return nullptr;
-  try {
-    const nlohmann::ordered_json::json_pointer pointer(*decoded);
-    return root.contains(pointer) ? &root.at(pointer) : nullptr;
-  } catch (const nlohmann::json::exception&) {  // malformed
-    return nullptr;
-  }
 }
 
 }  // namespace zoo

@@ -124,7 +124,7 @@ void read_model(const JsonSection& root, Pipeline& pipeline) {
     read_word_piece(model, pipeline);
   } else if (pipeline.kind == "word") {
     pipeline.vocabulary = read_vocabulary(model);
-    pipeline.model = make_word_level_model(pipeline.vocabulary, model.text("unk_token", "<unk>"));
+    pipeline.model = std::make_shared<WordLevelModel>(pipeline.vocabulary, model.text("unk_token", "<unk>"));
   } else {
     read_unigram(model, pipeline);
   }

@@ -211,17 +211,6 @@ class MergeLearner {
 
 }  // namespace
 
-void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
-                            const std::function<void(std::string_view line)>& take) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    take(text.substr(at, line_end - at));
-    at = line_end;
-    if (on_progress)
-      on_progress("bytes", static_cast<std::int64_t>(at), static_cast<std::int64_t>(text.size()));
-  }
-}
-
 LearntMerges learn_merges(const WordCounts& words, const MergeTrainerOptions& options) {
   return MergeLearner(words, options).learn();
 }

@@ -19,10 +19,6 @@ using WordCounts = TextTable<std::int64_t>;
 /// Reports training progress: first "bytes" of the text read, then "tokens" learnt.
 using TrainingProgress = std::function<void(std::string_view unit, std::int64_t done, std::int64_t total)>;
 
-/// Calls `take` for each line of a text, with its '\n', as in `tokenizers`. Reports the bytes done.
-void for_each_training_line(std::string_view text, const TrainingProgress& on_progress,
-                            const std::function<void(std::string_view line)>& take);
-
 /// The options of `tokenizers`' BpeTrainer, with its names.
 struct MergeTrainerOptions {
   std::int64_t vocab_size = 30000;  // maximum, special tokens included

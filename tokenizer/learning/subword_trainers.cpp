@@ -18,9 +18,21 @@ namespace {
 
 using nlohmann::json;
 
+// Calls `take` for each line of a text, with its '\n', as in `tokenizers`. Reports the bytes done.
+void for_each_line(std::string_view text, const TrainingProgress& on_progress,
+                   const std::function<void(std::string_view line)>& take) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    take(text.substr(at, line_end - at));
+    at = line_end;
+    if (on_progress)
+      on_progress("bytes", static_cast<std::int64_t>(at), static_cast<std::int64_t>(text.size()));
+  }
+}
+
 WordCounts count_words(std::string_view text, const BpeTrainerOptions& options) {
   WordCounts raw;
-  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
+  for_each_line(text, options.on_progress, [&](std::string_view line) {
     split_words(options.pattern, line, [&](std::string_view word) {
       if (const auto known = raw.find(word); known != raw.end()) ++known->second;
       else raw.emplace(word, 1);
@@ -53,7 +65,7 @@ WordCounts count_words(std::string_view text, const WordPieceTrainerOptions& opt
   const PreTokenizer pre_tokenize = bert_pre_tokenizer();
   WordCounts words;
   std::vector<std::string> of_line;
-  for_each_training_line(text, options.on_progress, [&](std::string_view line) {
+  for_each_line(text, options.on_progress, [&](std::string_view line) {
     of_line.clear();
     if (bert_words.split(line, [&](std::string_view word) { of_line.emplace_back(word); })) {
       for (const std::string& word : of_line) ++words[word];

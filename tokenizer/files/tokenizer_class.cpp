@@ -75,15 +75,6 @@ void add_class_tokens(TokenizerSettings& settings) {
   extra.insert(name == "MBartTokenizer" ? extra.begin() : extra.end(), languages.begin(), languages.end());
 }
 
-void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline) {
-  TokenRegistry registry(pipeline);
-  const auto reset = [&](const AddedToken& token) {
-    if (!token.content.empty() && registry.find(token.content)) registry.add(special_token(token.content));
-  };
-  for (const auto& [role, token] : settings.roles) reset(token);
-  for (const AddedToken& token : settings.additional_special_tokens) reset(token);
-}
-
 void set_class_template(const TokenizerSettings& settings, Pipeline& pipeline, const fs::path& file) {
   const std::string& name = settings.tokenizer_class;
   const auto id_of = [&, registry = TokenRegistry(pipeline)](const std::string& text) {

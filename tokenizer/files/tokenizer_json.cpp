@@ -96,6 +96,16 @@ void read_added_tokens(const JsonSection& root, Pipeline& pipeline) {
   }
 }
 
+// Removes the rules of special tokens that files set (lstrip, single_word, …), as Qwen2Tokenizer does.
+void reset_special_tokens(const TokenizerSettings& settings, Pipeline& pipeline) {
+  TokenRegistry registry(pipeline);
+  const auto reset = [&](const AddedToken& token) {
+    if (!token.content.empty() && registry.find(token.content)) registry.add(special_token(token.content));
+  };
+  for (const auto& [role, token] : settings.roles) reset(token);
+  for (const AddedToken& token : settings.additional_special_tokens) reset(token);
+}
+
 // The file's pipeline as its class and the settings change it; `content` gets the parts of the class.
 Pipeline applied_pipeline(const fs::path& path, json& content, TokenizerSettings& settings) {
   const JsonSection root(path, "", content);

@@ -43,10 +43,12 @@ struct PreTokenizerReader {
     only_splits = false;
     if (type == "BertPreTokenizer") return bert_pre_tokenizer();
     if (type == "Whitespace") return whitespace_pre_tokenizer();
-    if (type == "WhitespaceSplit") return whitespace_split_pre_tokenizer();
+    if (type == "WhitespaceSplit") return split_at(is_white_space, SplitBehavior::removed);
     if (type == "Punctuation")
-      return punctuation_pre_tokenizer(read_behavior(section, "behavior", "Isolated"));
-    if (type == "Digits") return digits_pre_tokenizer(section.flag("individual_digits", false));
+      return split_at(is_punctuation, read_behavior(section, "behavior", "Isolated"));
+    if (type == "Digits")
+      return split_at(is_numeric, section.flag("individual_digits", false) ? SplitBehavior::isolated
+                                                                           : SplitBehavior::contiguous);
     if (type == "Metaspace") {
       const MetaspaceOptions options = read_metaspace(section);
       pipeline.needs_source = pipeline.needs_source || options.prepend == MetaspaceOptions::Prepend::first;

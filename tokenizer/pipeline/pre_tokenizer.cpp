@@ -87,17 +87,6 @@ template <class Find> PreTokenizer split_at_matches(Find find, SplitBehavior beh
   };
 }
 
-// Each character of the kind is a separate match.
-PreTokenizer split_at(bool (*is_kind)(char32_t), SplitBehavior behavior) {
-  const auto find = [is_kind](std::string_view word, std::vector<ByteRange>& matches) {
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t begin = at;
-      if (is_kind(next_code_point(word, at))) matches.push_back({index(begin), index(at)});
-    }
-  };
-  return split_at_matches(find, behavior, false);
-}
-
 // Rewrites the words: change(word, its text, rewritten) appends the new text to `rewritten`.
 template <class Change> void rewrite(SplitText& text, Change change) {
   AlignedText rewritten;
@@ -119,22 +108,24 @@ void put(std::string_view bytes, const AlignedText& from, std::size_t at, Aligne
 
 }  // namespace
 
+PreTokenizer split_at(bool (*is_kind)(char32_t), SplitBehavior behavior) {
+  const auto find = [is_kind](std::string_view word, std::vector<ByteRange>& matches) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t begin = at;
+      if (is_kind(next_code_point(word, at))) matches.push_back({index(begin), index(at)});
+    }
+  };
+  return split_at_matches(find, behavior, false);
+}
+
 PreTokenizer bert_pre_tokenizer() {
   return in_sequence<SplitText>(
-      {whitespace_split_pre_tokenizer(), punctuation_pre_tokenizer(SplitBehavior::isolated)});
+      {split_at(is_white_space, SplitBehavior::removed), split_at(is_punctuation, SplitBehavior::isolated)});
 }
 
 PreTokenizer whitespace_pre_tokenizer() {
-  return in_sequence<SplitText>(
-      {whitespace_split_pre_tokenizer(), split_at(is_word_character, SplitBehavior::contiguous)});
-}
-
-PreTokenizer whitespace_split_pre_tokenizer() { return split_at(is_white_space, SplitBehavior::removed); }
-
-PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior) { return split_at(is_punctuation, behavior); }
-
-PreTokenizer digits_pre_tokenizer(bool individual_digits) {
-  return split_at(is_numeric, individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous);
+  return in_sequence<SplitText>({split_at(is_white_space, SplitBehavior::removed),
+                                 split_at(is_word_character, SplitBehavior::contiguous)});
 }
 
 PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bool invert) {

@@ -48,13 +48,12 @@ struct ByteLevelOptions {
   bool maps_bytes = true;
 };
 
+/// Each character of a kind is a separate match.
+PreTokenizer split_at(bool (*is_kind)(char32_t), SplitBehavior behavior);
 /// Splits at white space, which is dropped, and isolates punctuation (Devlin et al., 2019).
 PreTokenizer bert_pre_tokenizer();
 /// Finds `\w+|[^\w\s]+`.
 PreTokenizer whitespace_pre_tokenizer();
-PreTokenizer whitespace_split_pre_tokenizer();
-PreTokenizer punctuation_pre_tokenizer(SplitBehavior behavior);
-PreTokenizer digits_pre_tokenizer(bool individual_digits);
 PreTokenizer split_pre_tokenizer(TextPattern pattern, SplitBehavior behavior, bool invert);
 PreTokenizer split_pre_tokenizer(SplitPattern pattern);
 PreTokenizer metaspace_pre_tokenizer(const MetaspaceOptions& options);

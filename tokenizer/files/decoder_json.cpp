@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokenizer/files/tokenizer_json.h"
+#include "tokenizer/text/utf8.h"
 
 namespace zoo {
 namespace {
@@ -13,9 +14,9 @@ TokenDecoder read(const JsonSection& section, bool is_last) {
   if (type == "Metaspace") {
     const std::string old = section.flag("add_prefix_space", true) ? "always" : "never";
     const bool prepends = section.text("prepend_scheme", old) != "never";
-    return metaspace_decoder(section.character("replacement", U'\u2581'), prepends);
+    return mark_decoder(utf8_of(section.character("replacement", U'\u2581')), prepends, false);
   }
-  if (type == "BPEDecoder") return bpe_decoder(section.text("suffix", "</w>"));
+  if (type == "BPEDecoder") return mark_decoder(section.text("suffix", "</w>"), false, true);
   if (type == "ByteFallback") return join_fallback_bytes;
   if (type == "Fuse") return fuse_tokens;
   if (type == "Replace") return replace_decoder(read_pattern(section, "pattern"), section.text("content"));

@@ -26,9 +26,8 @@ using TokenDecoder = std::function<void(std::vector<std::string>&)>;
 TokenDecoder word_piece_decoder(std::string prefix, bool cleanup);
 /// Turns GPT-2's alphabet into bytes; unless `is_last`, invalid UTF-8 becomes U+FFFD. Other tokens stay.
 TokenDecoder byte_level_decoder(bool is_last);
-/// Turns the mark into spaces; `drops_first` removes that of the first token.
-TokenDecoder metaspace_decoder(char32_t mark, bool drops_first);
-TokenDecoder bpe_decoder(std::string suffix);
+/// Turns the mark into spaces, but removes it from the first token or the last, if they are bare.
+TokenDecoder mark_decoder(std::string mark, bool first_is_bare, bool last_is_bare);
 /// Turns <0xC3> <0xA9> into é; if a run is not UTF-8, each of its bytes becomes U+FFFD.
 void join_fallback_bytes(std::vector<std::string>& tokens);
 /// Joins all tokens.

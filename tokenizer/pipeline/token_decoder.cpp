@@ -59,17 +59,12 @@ TokenDecoder byte_level_decoder(bool is_last) {
   };
 }
 
-TokenDecoder metaspace_decoder(char32_t mark, bool drops_first) {
-  return [text = utf8_of(mark), drops_first](std::vector<std::string>& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-      replace_all(tokens[i], text, i == 0 && drops_first ? "" : " ");
-  };
-}
-
-TokenDecoder bpe_decoder(std::string suffix) {
-  return [suffix = std::move(suffix)](std::vector<std::string>& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-      replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
+TokenDecoder mark_decoder(std::string mark, bool first_is_bare, bool last_is_bare) {
+  return [mark = std::move(mark), first_is_bare, last_is_bare](std::vector<std::string>& tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const bool is_bare = (first_is_bare && i == 0) || (last_is_bare && i + 1 == tokens.size());
+      replace_all(tokens[i], mark, is_bare ? "" : " ");
+    }
   };
 }
 

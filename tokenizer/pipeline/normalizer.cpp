@@ -76,7 +76,7 @@ Normalizer bert_normalizer(const BertNormalizerOptions& options) {
 void lowercase_all(AlignedText& text) {
   rewrite(text, [](char32_t c, TextRewriter& out) {
     const std::u32string lower = lowercase(c);
-    for (std::size_t i = 0; i < lower.size(); ++i) out.put(lower[i], i > 0);
+    for (std::size_t i = 0; i < lower.size(); ++i) i == 0 ? out.replace(lower[i]) : out.add(lower[i]);
   });
 }
 

@@ -64,14 +64,6 @@ void TextRewriter::add(char32_t c) {
   write(c, [this] { return cursor_ == 0 ? ByteRange{text_.begin, text_.begin} : text_.source[cursor_ - 1]; });
 }
 
-void TextRewriter::put(char32_t c, int change) {
-  if (change > 0) {
-    add(c);
-  } else {
-    replace(c, static_cast<std::size_t>(-change));
-  }
-}
-
 void TextRewriter::finish() {
   if (TextWork* work = TextWork::current()) work->wrote(new_.text.size());
   text_ = std::move(new_);

@@ -40,8 +40,6 @@ class TextRewriter {
   void replace(char32_t c, std::size_t removed = 0);
   /// Writes `c` in addition; it is aligned with the old character before it, else with the original's begin.
   void add(char32_t c);
-  /// change < 1: replace(c, -change); else add(c).
-  void put(char32_t c, int change);
 
   /// Replaces the old text by the new one. All members that write throw Error as TextWork::wrote() does.
   void finish();

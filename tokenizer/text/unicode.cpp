@@ -96,7 +96,7 @@ constexpr NewCapitals kNewCapitals[] = {{0x1C89, 0x1C89, 0x1C8A},    {0xA7CB, 0x
                                         {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x019B},
                                         {0x10D50, 0x10D65, 0x10D70}, {0x16EA0, 0x16EB8, 0x16EBB}};
 
-// A new character, and TextRewriter::put's argument: 0 replaces one old character, 1 none, -n 1 + n.
+// A new character, and what it replaces: 0 is one old character, 1 none, -n 1 + n.
 struct Changed {
   char32_t character;
   int change = 0;
@@ -259,7 +259,10 @@ void to_normal_form(AlignedText& text, NormalForm form) {
       decompose(text.text, compatible ? Decomposition::compatibility : Decomposition::canonical);
   if (composes) changed = compose(changed);
   TextRewriter rewriter(text);
-  for (const Changed& c : changed) rewriter.put(c.character, c.change);
+  for (const Changed& c : changed) {
+    if (c.change > 0) rewriter.add(c.character);
+    else rewriter.replace(c.character, static_cast<std::size_t>(-c.change));
+  }
   rewriter.finish();
 }
 

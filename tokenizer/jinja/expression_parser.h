@@ -192,10 +192,9 @@ class ExpressionParser {
     const Nesting nesting = nest();
     const int line = current().line;
     ExpressionPtr value;
-    if (skip("-")) {
-      value = node(Kind::negative, line, "", list_of(unary(false)));
-    } else if (skip("+")) {
-      value = node(Kind::positive, line, "", list_of(unary(false)));
+    if (sees(TokenKind::symbol, "-") || sees(TokenKind::symbol, "+")) {
+      std::string sign = next().text;
+      value = node(Kind::sign, line, std::move(sign), list_of(unary(false)));
     } else {
       value = primary();
     }

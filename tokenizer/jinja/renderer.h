@@ -233,8 +233,7 @@ class Renderer {
       case Kind::conditional:
         if (is_true(part(0))) return part(1);
         return parts.size() > 2 ? part(2) : Value(Undefined{"an 'if' without 'else'"});
-      case Kind::negative:
-      case Kind::positive:
+      case Kind::sign:
       case Kind::arithmetic: return arithmetic_value(expression, frame);
     }
     return Undefined{};
@@ -255,8 +254,7 @@ class Renderer {
     if (expression.kind == Expression::Kind::arithmetic)
       return chat::arithmetic(expression.name, left, evaluate(*expression.parts[1], frame), heap_);
     if (!is_number(left)) throw Fault(type_name(left) + " has no sign");
-    if (expression.kind == Expression::Kind::positive)
-      return chat::arithmetic("+", left, std::int64_t{0}, heap_);
+    if (expression.name == "+") return chat::arithmetic("+", left, std::int64_t{0}, heap_);
     if (const auto* number = as<double>(left)) return -*number;
     return chat::arithmetic("-", std::int64_t{0}, left, heap_);
   }

@@ -27,8 +27,7 @@ struct Expression {
     call,         // parts[0](parts[1], …, named)
     filter,       // parts[0] | name(parts[1], …, named)
     test,         // parts[0] is name(parts[1], …, named)
-    negative,     // -parts[0]
-    positive,     // +parts[0]
+    sign,         // name parts[0]
     negation,     // not parts[0]
     conjunction,  // parts[0] and parts[1]
     disjunction,  // parts[0] or parts[1]

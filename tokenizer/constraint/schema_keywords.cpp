@@ -115,11 +115,7 @@ std::map<std::string, std::string> patterns_of_formats() {
           {"uri", "[a-z][a-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-]|%[0-9A-F]{2})+"}};
 }
 
-std::string pattern_of_format(const std::string& name) {
-  static const std::map<std::string, std::string> patterns = patterns_of_formats();
-  const auto found = patterns.find(name);
-  return found == patterns.end() ? "" : "^(" + found->second + ")$";
-}
+const std::map<std::string, std::string> kPatternsOfFormats = patterns_of_formats();
 
 const Keywords* find_keyword(std::string_view name) {
   for (const Keywords& keywords : kKeywords)
@@ -161,9 +157,8 @@ Json own_constraints(const Json& schema) {
   for (const char* key : {"type", "pattern"}) {
     if (own.contains(key) && !own[key].is_array()) own[key] = Json::array({own[key]});
   }
-  if (schema.contains("format"))
-    if (const std::string pattern = pattern_of_format(schema["format"]); !pattern.empty())
-      own["pattern"].push_back(pattern);
+  const auto format = kPatternsOfFormats.find(schema.value("format", ""));
+  if (format != kPatternsOfFormats.end()) own["pattern"].push_back("^(" + format->second + ")$");
   // Alternatives are told apart by it, also if a default lets it be absent.
   if (schema.contains("discriminator")) own["required"].push_back(schema["discriminator"]["propertyName"]);
   if (own.contains("const")) {

@@ -15,24 +15,23 @@ constexpr std::size_t kCheckedAtOnce = 1 << 20, kBytesOfToken = 4;
 TextBlocks::TextBlocks(std::string_view text, TextEncoder encoder, std::string name,
                        std::function<void(std::string_view part)> check)
     : text_(text), encoder_(std::move(encoder)), name_(std::move(name)) {
-  if (check) checking_ = std::thread([this, check = std::move(check)] { check_all(check); });
+  if (!check) return;
+  checking_ = std::thread([this, check = std::move(check)] {
+    try {
+      for (std::size_t begin = 0, end = 0; begin < text_.size() && !ends_; begin = end) {
+        end = encoder_.division(text_, std::min(begin + kCheckedAtOnce, text_.size()));
+        check(text_.substr(begin, end - begin));
+      }
+    } catch (...) {
+      fault_ = std::current_exception();
+      is_faulty_ = true;
+    }
+  });
 }
 
 TextBlocks::~TextBlocks() {
   ends_ = true;
   if (checking_.joinable()) checking_.join();
-}
-
-void TextBlocks::check_all(const std::function<void(std::string_view part)>& check) {
-  try {
-    for (std::size_t begin = 0, end = 0; begin < text_.size() && !ends_; begin = end) {
-      end = encoder_.division(text_, std::min(begin + kCheckedAtOnce, text_.size()));
-      check(text_.substr(begin, end - begin));
-    }
-  } catch (...) {
-    fault_ = std::current_exception();
-    is_faulty_ = true;
-  }
 }
 
 void TextBlocks::read(std::size_t byte, std::span<std::int64_t> ids) const {

@@ -34,8 +34,6 @@ class TextBlocks {
   void read(std::size_t byte, std::span<std::int64_t> ids) const;
 
  private:
-  void check_all(const std::function<void(std::string_view part)>& check);
-
   std::string_view text_;
   TextEncoder encoder_;
   std::string name_;

@@ -71,17 +71,14 @@ SentenceExample example_of(Record record, const std::string& score, const std::s
 
 std::vector<SentenceExample> read_table(std::string_view text, const std::string& name, FileColumns& names) {
   const Names parts = first_names(text, name);
-  Shape shape;
-  if (!parts.empty()) {
-    shape = shape_of(parts, names);
-    const bool headed = std::ranges::any_of(parts, [&](const std::string& part) {
-      return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
-    });
-    if (!headed) {
-      shape.scored = parts.size() == 3 && score_in(parts[2]);
-      for (std::size_t i = 3; i < parts.size(); ++i)
-        shape.negatives.push_back("negative_" + std::to_string(i - 2));
-    }
+  Shape shape = shape_of(parts, names);
+  const bool headed = std::ranges::any_of(parts, [&](const std::string& part) {
+    return names.ours(part) == "anchor" || names.ours(part) == kScored[0];
+  });
+  if (!headed) {
+    shape.scored = parts.size() == 3 && score_in(parts[2]);
+    for (std::size_t i = 3; i < parts.size(); ++i)
+      shape.negatives.push_back("negative_" + std::to_string(i - 2));
   }
   std::vector<SentenceExample> examples;
   for (Record& record : parse_records(text, name, shape.columns(), names))
@@ -103,13 +100,10 @@ std::vector<SentenceExample> read_objects(std::string_view text, const std::stri
                                           FileColumns& names) {
   require_utf8(text, name);
   std::vector<SentenceExample> examples;
-  Shape shape;
+  Shape shape = shape_of(first_names(text, name), names);
+  shape.negatives.push_back("negatives");
+  const Columns columns = shape.columns();
   for (const Line& line : lines_of(text, name)) {
-    if (examples.empty()) {
-      shape = shape_of(first_names(text, name), names);
-      shape.negatives.push_back("negatives");
-    }
-    const Columns columns = shape.columns();
     const nlohmann::json object = names.read_object(line, columns.names());
     Record record{line.number, {}};
     for (const std::string& key : columns.required) {

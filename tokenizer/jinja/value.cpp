@@ -56,12 +56,10 @@ const Value* Dict::find_key(const Value& key, Heap& heap) const {
 void Dict::set(const Value& key, Value value, Heap& heap) {
   if (!text_in(key) && !is_number(key) && !as<None>(key))
     throw Fault("a key of a mapping is " + type_name(key) + ": expected a text, a number or none");
-  for (auto& [known, old] : entries) {
-    if (!equal(known, key, heap)) continue;
-    old = std::move(value);
-    return;
-  }
-  entries.emplace_back(key, std::move(value));
+  const auto is_key = [&](const auto& entry) { return equal(entry.first, key, heap); };
+  const auto known = std::ranges::find_if(entries, is_key);
+  if (known == entries.end()) entries.emplace_back(key, std::move(value));
+  else known->second = std::move(value);
 }
 
 const Value* Namespace::find(std::string_view name) const {
@@ -71,12 +69,9 @@ const Value* Namespace::find(std::string_view name) const {
 }
 
 void Namespace::set(const std::string& name, Value value) {
-  for (auto& [known, old] : entries) {
-    if (known != name) continue;
-    old = std::move(value);
-    return;
-  }
-  entries.emplace_back(name, std::move(value));
+  const auto known = std::ranges::find(entries, name, &std::pair<std::string, Value>::first);
+  if (known == entries.end()) entries.emplace_back(name, std::move(value));
+  else known->second = std::move(value);
 }
 
 void Heap::spend(std::size_t units) {

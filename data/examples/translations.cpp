@@ -89,9 +89,7 @@ bool is_held_out(const WordChoice& words) {
 
 class Phrase {
  public:
-  Phrase(const Lexicon& lexicon, RandomStream& random) : lexicon_(lexicon), random_(random) {}
-
-  void draw() {
+  Phrase(const Lexicon& lexicon, RandomStream& random) : lexicon_(lexicon), random_(random) {
     const std::uint64_t kind = random_.below(4);
     add_noun_phrase(kind < 2 ? Kind::kThing : Kind::kAnimal, /*is_object=*/false);
     if (kind == 1) add_being();
@@ -185,8 +183,7 @@ std::string make_translations(PhraseSet set, std::int64_t count, std::uint64_t s
   for (std::int64_t line = 0; line < count; ++line) {
     RandomStream random(seed, {.step = line});
     for (;;) {
-      Phrase phrase(lexicon, random);
-      phrase.draw();
+      const Phrase phrase(lexicon, random);
       if (is_held_out(phrase.words()) != (set == PhraseSet::kHeldOut)) continue;
       text += phrase.line();
       break;

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import tempfile
 import threading
@@ -465,7 +466,7 @@ class KeptCache(ServeTest):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "tiny"), tokenizer=True, n_positions=400)
         other = tiny_checkpoint.write_checkpoint(os.path.join(folder, "other"), tokenizer=True, n_positions=400, seed=2)
-        self.file = os.path.join(self.model, "cache")
+        self.file = os.path.join(self.model, "cache.bin")  # is not taken for a part of the model
         prompt, longer = "a cat on the mat " * 6, "a cat on the mat " * 7
         for words in (), ("--weights", "int8", "--cache", "int8"), ("--parallel", "1", "--cache_mb", "0", "--weights", "bfloat16"):
             with self.subTest(words):
@@ -492,12 +493,50 @@ class KeptCache(ServeTest):
         self.ask(prompt=prompt, cached=0)
         os.utime(os.path.join(self.model, "model.safetensors"))
         self.ask(prompt=prompt, cached=0, notes="is of another model")
+        weights = os.path.join(self.model, "model.safetensors")
+        times = os.stat(weights)
+        shutil.copyfile(os.path.join(other, "model.safetensors"), weights)
+        os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.ask(prompt=prompt, cached=0, notes="is of another model")
         for words, code, said in [(("--model", other), 2, "is of one model, and there are 2"), (("--cache_file", os.path.join(folder, "none/cache")), 1, "none/cache"),
                                   (("--weights", "modules"), 1, "--cache_file: this session holds nothing of rows that have ended"),
                                   (("--cache_file", os.path.join(self.model, "config.json")), 1, "holds no KV cache; expected another file")]:
             self.assert_one_error(run("serve", "--model", self.model, "--cache_file", self.file, "--port", 0, *words), code, said)
         bare = tiny_checkpoint.write_checkpoint(os.path.join(folder, "bare"), tokenizer=True, architectures=["GPT2Model"])
         self.assert_one_error(run("serve", "--model", bare, "--cache_file", self.file, "--port", 0), 2, "error: --cache_file: bare writes no texts")
+
+
+class LaterParts(ServeTest):
+    def test_what_is_read_later_is_of_the_same_files(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        model, other = (tiny_checkpoint.write_checkpoint(os.path.join(folder, name), tokenizer=True, seed=seed)
+                        for name, seed in (("tiny", 1), ("other", 2)))
+        server = Server("--model", model)
+        self.addCleanup(server.close)
+        os.replace(os.path.join(other, "model.safetensors"), os.path.join(model, "model.safetensors"))
+        for path, fields in (("/v1/embeddings", {"input": "a"}), ("/look", {"text": "a"})):
+            self.assert_refused(server.request("POST", path, fields), 400, "has other files than at the server's start")
+        server.post("/v1/completions", prompt="a", max_tokens=1)
+
+    def test_a_stop_text_with_the_space_that_a_text_loses(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        vocabulary = ["<unk>", "a", "b", "\u2581", "\u2581a", "\u2581b"]
+        model = tiny_checkpoint.write_checkpoint(os.path.join(folder, "tiny"), vocab_size=len(vocabulary))
+        spaces = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+        unknown = {"id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        tiny_checkpoint.write_json(model, "tokenizer.json", {
+            "version": "1.0", "added_tokens": [unknown], "pre_tokenizer": spaces, "decoder": spaces,
+            "model": {"type": "BPE", "unk_token": "<unk>", "vocab": {text: i for i, text in enumerate(vocabulary)},
+                      "merges": [["\u2581", "a"], ["\u2581", "b"]]}})
+        tiny_checkpoint.write_json(model, "tokenizer_config.json", {"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"})
+        server = Server("--model", model)
+        self.addCleanup(server.close)
+        for stop, text, reason in ((None, "b b b", "length"), (" b", "", "stop"), ("b b", "", "stop"), (" b b b b", "b b b", "length"),
+                                   (" bb", "b b b", "length")):
+            with self.subTest(stop=stop):
+                found = server.post("/v1/chat/completions", messages=[{"role": "user", "content": "a"}], max_tokens=3, temperature=0,
+                                    logit_bias={"5": 100}, **({"stop": stop} if stop else {}))["choices"][0]
+                self.assertEqual((found["message"]["content"], found["finish_reason"]), (text, reason))
 
 
 class SharedPasses(ServeTest):

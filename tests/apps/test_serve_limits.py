@@ -4,6 +4,8 @@ import concurrent.futures
 import http.client
 import json
 import os
+import pathlib
+import re
 import resource
 import signal
 import socket
@@ -195,6 +197,12 @@ class Limits(ServeTest):
             self.assertTrue(answer.startswith("HTTP/1.1 400 "), (more, answer))
             self.assertIn(words, answer)
             self.assertEqual(answer.count("HTTP/1.1 "), 1, answer)
+        inner = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for more in (b"Content-Length: %d" % len(inner), b"Transfer-Encoding: chunked"):
+            answer = self.server.raw(b"OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n%s\r\n\r\n%s"
+                                     % (more, inner))
+            self.assertRegex(answer, "^HTTP/1.1 4")
+            self.assertEqual(answer.count("HTTP/1.1 "), 1, answer)
         # Lines that end with LF alone: the library would pass over the first, and take the body for a request.
         answer = self.server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 55\nX: a\r\n\r\n"
                                  b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX: 12345678\r\n\r\n")
@@ -208,6 +216,27 @@ class Limits(ServeTest):
                                      % (more, len(body), body))
             self.assertRegex(answer, r"(?s)^HTTP/1.1 200 .*\r\n\r\ndata: \{.*data: \[DONE\]\n\n$")
             self.assertNotIn("chunked", answer)
+
+    def test_other_chat_apis_of_clients_that_close_their_own_side(self):
+        chat = tiny_checkpoint.write_checkpoint(self.model + "-chat", tokenizer=True, n_positions=4000)
+        tiny_checkpoint.write_json(chat, "tokenizer_config.json", {"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"})
+        server = Server("--model", chat)
+        self.addCleanup(server.close)
+        for path, fields in (("/v1/messages", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 3800}),
+                             ("/v1/responses", {"input": "a", "max_output_tokens": 3800})):
+            body = json.dumps({"model": "tiny-chat", "temperature": 1, **fields}).encode()
+            with socket.create_connection((server.host, server.port)) as client:
+                client.sendall(b"POST %s HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body))
+                client.shutdown(socket.SHUT_WR)
+                self.assertRegex(client.makefile().read(), "^HTTP/1.1 499 ")
+
+    def test_without_a_thread_a_client_is_told_to_come_again(self):
+        size = int(re.search(r"VmSize:\s+(\d+) kB", pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text())[1]) << 10
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))
+        statuses = [self.server.request("GET", "/health")[0] for _ in range(3)]
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.assertIn(503, statuses)
+        self.assert_alive()
 
     def test_heads_in_another_form(self):
         """A target that names the host (RFC 9112, section 3.2.2), and empty lines before a request (2.2)."""
@@ -328,6 +357,14 @@ class Ending(ServeTest):
             model = tiny_checkpoint.write_checkpoint(folder, tokenizer=True, n_positions=4000)
             for number in (signal.SIGTERM, signal.SIGINT):
                 self.assertEqual(Server("--model", model).close(number), 0)
+
+    def test_half_a_request_does_not_hold_it_up(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = tiny_checkpoint.write_checkpoint(folder, tokenizer=True)
+            server = Server("--model", model, "--request_seconds", 600)
+            with socket.create_connection((server.host, server.port)) as client:
+                client.sendall(b"GET /health HTTP/1.1\r\n")
+                self.assertEqual(server.close(), 0)
 
     def test_a_stream_is_told_that_the_server_stops(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -291,6 +291,14 @@ class AdapterTest(unittest.TestCase):
                                      400 if own is None else 200)
                 finally:
                     server.close()
+        server = Server(self.base, "--adapter", run / "final", "--lora", f"tuned={run / 'final'}")
+        try:
+            server.post("/v1/completions", model="tuned", prompt="the", max_tokens=2)
+            for path, fields in (("/v1/embeddings", {"input": "the"}), ("/look", {"text": "the"})):
+                status, reply, _ = server.request("POST", path, {"model": "tuned", **fields})
+                self.assertEqual((status, "is an adapter over another one" in reply), (400, True), reply)
+        finally:
+            server.close()
 
     def test_a_tokenizer_goes_with_its_adapter(self):
         """PEFT's users save one beside the adapter when they added tokens."""

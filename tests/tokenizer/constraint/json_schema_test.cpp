@@ -17,6 +17,20 @@ std::string refusal_of_schema(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("A large upper limit is compared as it is") {
+  const std::string long_text(2500, 'b');
+  const std::string schema = R"({"maxLength": 20000, "enum": ["a", ")" + long_text + R"("]})";
+  CHECK(allows(schema, "\"" + long_text + "\""));
+  CHECK(allows(R"({"type": "array", "items": {"const": 1}, "minItems": 2, "maxItems": 20000})", "[1,1]"));
+  CHECK(allows(R"({"type": "string", "pattern": "^b{2100}$", "minLength": 2100, "maxLength": 20000})",
+               "\"" + std::string(2100, 'b') + "\""));
+}
+
+TEST_CASE("A pattern in a schema is as limited as any expression") {
+  CHECK_THAT(refusal_of_schema(R"({"type": "string", "pattern": ")" + std::string(70'000, 'a') + R"("})"),
+             Contains("the expression is too long"));
+}
+
 TEST_CASE("Integers between two bounds are written without a gap") {
   for (const auto& [least, most] : {std::pair<int, int>{-12, 105}, {3, 3}, {-7, -2}, {0, 9}, {95, 1203}}) {
     const PatternPtr pattern = integers_between(least, most);

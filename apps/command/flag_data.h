@@ -47,7 +47,8 @@ std::optional<GivenTexts> parse_words(std::deque<FlagData>& flags, const std::ve
 /// Group of the flags that every verb has, listed last.
 inline constexpr const char* kGeneralGroup = "General";
 
-/// Prints a verb's help of paragraph_width(): an outline without flags, and these in aligned groups.
+/// Prints a verb's help, at most paragraph_width() wide: an outline without flags, and these in aligned
+/// groups with their defaults.
 void print_help(std::ostream& out, const CommandOutline& verb, const std::deque<FlagData>& flags);
 
 /// Fills the outline with the same data, except name and summary, which come from the list of verbs.

@@ -20,7 +20,7 @@ enum class SingleFile { kTorchScript, kHtml, kGguf };
 
 /// What a model's directory carries beside its weights: all keys of config.json, generation_config.json, the
 /// tokenizer's files, chat templates, the files and folders of Sentence-Transformers, model card and license;
-/// of a GGUF file tokenizer and chat templates. In memory, since a training outlives its first checkpoint.
+/// of a GGUF file tokenizer and chat templates. In memory, since what a training starts from may go.
 class ModelFiles {
  public:
   explicit ModelFiles(const CheckpointConfig& source);

@@ -62,8 +62,8 @@ class WordPrediction : public TutorialModel {
     ModelOutput output;
     output.last_hidden_state = embed(inputs.input_ids);
     if (inputs.output_hidden_states) output.hidden_states = {output.last_hidden_state};
-    run({.labels = HeadParts::Labels::kNextTokens, .weight = linear->weight, .bias = linear->bias}, inputs,
-        output);
+    run({.labels = HeadParts::Labels::kNextTokens, .weight = linear->adapted_weight(), .bias = linear->bias},
+        inputs, output);
     if (inputs.cache != nullptr) inputs.cache->advance(inputs.input_ids.size(1));
     return output;
   }

@@ -27,9 +27,17 @@ fs::path hidden_beside(const fs::path& target, std::string_view ending) {
   return target.parent_path() / ("." + target.filename().string() + std::string(ending));
 }
 
-// Two processes that write the same target must not share a temporary name.
-fs::path temporary_name(const fs::path& target) {
-  return hidden_beside(target, ".tmp-" + std::to_string(::getpid()));
+// A temporary name for the target that this process has locked and no other one writes: in two containers
+// processes may have the same number. `open` gives its descriptor.
+template <class Open> int lock_temporary(const fs::path& target, fs::path& temporary, Open open) {
+  const std::string ending = ".tmp-" + std::to_string(::getpid());
+  for (int i = 0;; ++i) {
+    temporary = hidden_beside(target, i == 0 ? ending : ending + "-" + std::to_string(i));
+    const int descriptor = open(temporary);
+    if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+      return descriptor;
+    ::close(descriptor);
+  }
 }
 
 fs::path parent_of(const fs::path& path) {
@@ -85,14 +93,15 @@ bool replace_in_two_steps(const fs::path& target, const fs::path& temporary) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   if (type_of(path_) == fs::file_type::directory) throw Error("cannot write ", path_, ": it is a directory");
   if (is_other_than(fs::file_type::regular, path_))
     throw Error("cannot write ", path_, ": it is not a regular file");
   remove_leftovers(path_);
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail(path_, errno);
-  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // for remove_leftovers()
+  descriptor_ = lock_temporary(path_, temporary_, [](const fs::path& name) {
+    return ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  });
+  if (descriptor_ < 0 || ::ftruncate(descriptor_, 0) != 0) fail(path_, errno);
 }
 
 AtomicFile::~AtomicFile() {
@@ -139,14 +148,9 @@ const fs::path& AtomicFile::written() {
 
 void AtomicFile::commit() {
   flush();
-  if (::fsync(descriptor_) != 0) fail(path_, errno);
-  const int closed = ::close(descriptor_);
+  if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
+  ::close(descriptor_);  // unlocks it, under its new name
   descriptor_ = -1;
-  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary_.c_str());
-    fail(path_, error);
-  }
   sync_directory(parent_of(path_));
 }
 
@@ -184,17 +188,17 @@ std::string read_file(const fs::path& path) {
 }
 
 AtomicDirectory::AtomicDirectory(fs::path target)
-    : target_(target.has_filename() ? std::move(target) : target.parent_path()),
-      temporary_(temporary_name(target_)) {
+    : target_(target.has_filename() ? std::move(target) : target.parent_path()) {
   if (is_other_than(fs::file_type::directory, target_))
     throw Error("cannot write ", target_, ": it is not a directory");
   std::error_code error;
   put_back_replaced(target_);
   remove_leftovers(target_);
-  fs::remove_all(temporary_, error);
-  make_directories(temporary_);
-  lock_ = ::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
+  lock_ = lock_temporary(target_, temporary_, [](const fs::path& name) {
+    make_directories(name);
+    return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  });
+  for (const auto& leftover : fs::directory_iterator(temporary_, error)) fs::remove_all(leftover, error);
 }
 
 AtomicDirectory::~AtomicDirectory() {

@@ -136,6 +136,7 @@ class Process {
 void catch_signals() {
   check(::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : errno, "pipe");
   std::signal(SIGCHLD, record_signal);
+  std::signal(SIGTSTP, record_signal);
   handle_stop_signals(record_signal);
 }
 
@@ -185,8 +186,17 @@ End run_once(const std::vector<std::string>& words, std::int64_t count, std::int
     constexpr int kPause = 500;
     for (const int signal : next_signals(kPause)) {
       if (signal == SIGCHLD) continue;
+      const auto pass_on = [&](int number) {
+        for (const Process& process : processes) process.signal(number);
+      };
+      if (signal == SIGTSTP) {  // they are in groups of their own, and would wait for this process
+        pass_on(SIGSTOP);
+        ::raise(SIGSTOP);
+        pass_on(SIGCONT);
+        continue;
+      }
       end.signal = signal;
-      for (const Process& process : processes) process.signal(signal);
+      pass_on(signal);
     }
     for (Process& process : processes) {
       if (!process.ended() || !process.failed() || !end.failure.empty()) continue;

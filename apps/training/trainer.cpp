@@ -170,6 +170,9 @@ void Trainer::resume(std::int64_t iteration) {
   if (state_.iteration != iteration)
     throw Error(directory, ": trainer_state.json says iteration ", state_.iteration, ", expected ",
                 iteration);
+  if (state_.micro_steps < 0 || state_.micro_steps >= options_.updater.accumulation)
+    throw Error(directory, ": trainer_state.json says micro_steps ", state_.micro_steps, ", of ",
+                options_.updater.accumulation);
   updater_.load(directory, iteration, state_.micro_steps);
   load_generators(directory, options_.updater.device);
   is_split_ = state_.micro_steps > 0;

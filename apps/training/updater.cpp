@@ -216,7 +216,7 @@ void Updater::load(const std::filesystem::path& directory, std::int64_t done, st
   const SafetensorsFile file(directory / optimizer_file(own ? ranks_->rank() : 0));
   file.verify();
   optimizer_->load_state(file);
-  if (scaler_) scaler_->load_state(file);
+  if (scaler_ && file.contains("scaler.scale")) scaler_->load_state(file);  // else of a run in another type
   if (local_) local_->load_state(file, done);
   if (average_) {
     const SafetensorsFile averages(directory / kAverageFile);

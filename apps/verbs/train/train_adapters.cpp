@@ -1,10 +1,12 @@
 #include <iostream>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command/arguments.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
+#include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
@@ -125,6 +127,10 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
     else save_model(*loaded.model, *loaded.family, loaded.head, directory, how);
     save_files(directory);
   };
+  std::string weights;
+  if (packed && adapters && checkpoint && !adapters->options().base.empty())
+    weights = fingerprint_of_weights(
+        find_model(PeftAdapter::find_base(adapters->options().base, checkpoint->directory)));
   const std::vector<std::string> unknown = files ? files->unknown() : std::vector<std::string>();
   if (!adapters) return {[=](const fs::path& directory) { save_base(directory, options); }, nullptr, unknown};
   const auto save_beside = [=](const fs::path& directory) {
@@ -150,9 +156,10 @@ Savers savers(const LoadedModel& loaded, const std::optional<CheckpointConfig>& 
           },
           [=](const fs::path& directory) {
             save_base(directory, options);
-            write_safetensors(directory / kAdaptersFile, adapters->state(),
-                              {{kTrains, joined(adapters->options().trains, "\n")},
-                               {kAdaptedBase, adapters->options().base}});
+            std::map<std::string, std::string> about{{kTrains, joined(adapters->options().trains, "\n")},
+                                                     {kAdaptedBase, adapters->options().base}};
+            if (!weights.empty()) about[kAdaptedWeights] = weights;
+            write_safetensors(directory / kAdaptersFile, adapters->state(), about);
           },
           unknown};
 }

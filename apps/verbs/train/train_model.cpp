@@ -7,6 +7,7 @@
 
 #include "apps/command/output.h"
 #include "apps/hub/hub_cache.h"
+#include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"
@@ -109,10 +110,16 @@ TransformerConfig config_of(const TrainFlags& run, const Family& family, const T
 // The checkpoint's projections packed; of a resumed run, which saves only adapters, those of their model.
 LoadedModel load_frozen(const TrainFlags& flags, CheckpointConfig checkpoint, LoadOptions options) {
   options.stored = true;
-  if (const auto adapters = saved_adapters(flags, checkpoint))
-    checkpoint.use_weights_of(read_checkpoint_config(
-        find_model(PeftAdapter::find_base(adapters->metadata().at(kAdaptedBase), checkpoint.directory))));
-  else checkpoint.files();  // refuses a directory of packed weights
+  if (const auto adapters = saved_adapters(flags, checkpoint)) {
+    const auto& saved = adapters->metadata();
+    const std::string base = find_model(PeftAdapter::find_base(saved.at(kAdaptedBase), checkpoint.directory));
+    if (const auto weights = saved.find(kAdaptedWeights);
+        weights != saved.end() && weights->second != fingerprint_of_weights(base))
+      throw Error(base, ": the weights are others than those that ", checkpoint.directory, " adapts");
+    checkpoint.use_weights_of(read_checkpoint_config(base));
+  } else {
+    checkpoint.files();  // refuses a directory of packed weights
+  }
   LoadedModel loaded = load_model(std::move(checkpoint), options);
   inference::freeze_projections(*loaded.model, *loaded.stored, *weight_type_named(flags.weights));
   return loaded;

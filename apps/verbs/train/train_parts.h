@@ -102,6 +102,8 @@ std::string base_of_adapter(const std::filesystem::path& directory);
 /// kAdaptedBase is the path of the model that they adapt, or empty.
 std::optional<SafetensorsFile> saved_adapters(const TrainFlags& flags, const CheckpointConfig& checkpoint);
 inline constexpr const char* kAdaptedBase = "base";
+/// fingerprint_of_weights() of that model where a step has the adapters alone.
+inline constexpr const char* kAdaptedWeights = "weights";
 
 /// Freezes what --freeze names and, with --lora_rank, everything except adapters and a new head. Returns the
 /// adapters, loaded from the checkpoint of a resumed run; null without --lora_rank.

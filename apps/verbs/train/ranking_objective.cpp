@@ -159,7 +159,7 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
   });
   if (loss == RankingLoss::kLambda) {
     rows.train = joined_by_query(std::move(rows.train), data.source);
-    rows.val = joined_by_query(std::move(rows.val), data.source);
+    rows.val = joined_by_query(std::move(rows.val), data.val_source);
   }
   if (limits.cut > 0)
     std::cerr << "note: " << limits.cut << " pairs are cut to " << limits.max_length << " tokens\n";

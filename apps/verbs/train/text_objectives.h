@@ -34,12 +34,12 @@ std::unique_ptr<Objective> ranking_objective(const TrainFlags& flags, const Load
 /// What `row_of` makes of each example. Its Error gets the name of the data and the line.
 template <class RowOf> auto rows_of_examples(const TaskData& data, RowOf row_of) {
   Splits<std::invoke_result_t<RowOf, const SentenceExample&>> rows;
-  const auto add = [&](const std::vector<SentenceExample>& examples, auto& to) {
+  const auto add = [&](const std::vector<SentenceExample>& examples, const std::string& source, auto& to) {
     for (const SentenceExample& example : examples)
-      to.push_back(at_line(data.source, example.line, [&] { return row_of(example); }));
+      to.push_back(at_line(source, example.line, [&] { return row_of(example); }));
   };
-  add(data.sentences.train, rows.train);
-  add(data.sentences.val, rows.val);
+  add(data.sentences.train, data.source, rows.train);
+  add(data.sentences.val, data.val_source, rows.val);
   return rows;
 }
 

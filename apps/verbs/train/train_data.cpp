@@ -51,6 +51,7 @@ class DatasetReader {
     if (const auto held_out = validation_of(flags_); held_out && !evaluates_)
       validation_ = read_source(*held_out, task_);
     data_.source = source_.name;
+    data_.val_source = val_name();
     if (!names_.own.empty() && !source_.is_table())
       throw Error("--columns: ", source_.name, " is no table; expected a .csv, .tsv or .jsonl file");
     if (!evaluates_)

@@ -31,7 +31,7 @@ struct TaskData {
   LossOptions loss;
   double bytes_per_token = 0;      // of the validation text of the task lm; 0: unknown
   std::optional<ChatFormat> chat;  // for the tasks chat and preference, with the template in use
-  std::string source;              // for messages
+  std::string source, val_source;  // for messages
   std::string sha256;  // fingerprint() of the dataset and its validation set; empty where all is evaluated
 };
 

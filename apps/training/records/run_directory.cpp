@@ -64,6 +64,7 @@ std::string RunDirectory::foreign_part() const {
 }
 
 void RunDirectory::discard() const {
+  fs::remove(config_path());  // first: without it nobody goes on with what a kill leaves
   for (const char* part : kParts) fs::remove_all(path_ / part);
 }
 

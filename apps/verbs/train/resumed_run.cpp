@@ -84,12 +84,12 @@ std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::in
                                 std::int64_t ranks) {
   const TrainerState state = read_trainer_state(checkpoint);
   const std::int64_t all = state.micro_batches;
-  if (all == 0 || all == accumulation * ranks) return accumulation;
+  if (all == 0) return accumulation;
+  if (state.micro_steps > 0 && ranks > 1)
+    throw Error(checkpoint, " was saved inside of an update, by one process; go on with one");
   if (all % ranks != 0)
     throw Error(checkpoint, ": an update of this run has ", all, " micro batches, which ", ranks,
                 " ranks cannot share; start a number of them that divides ", all);
-  if (state.micro_steps > 0)
-    throw Error(checkpoint, " was saved inside of an update; go on with as many processes as before");
   return all / ranks;
 }
 

@@ -29,8 +29,8 @@ struct ParsedFlags {
   bool default_dataset = false, default_block = false;
 };
 
-// Empty if the flags only ask for help.
-std::optional<ParsedFlags> parse(const Arguments& arguments) {
+// Empty if the flags only ask for help. `restarted`: the run that they go on with has what --depth sets.
+std::optional<ParsedFlags> parse(const Arguments& arguments, bool restarted = false) {
   ParsedFlags parsed;
   Flags flags(arguments.command, "Trains a model from scratch, fine-tunes a checkpoint, or resumes a run.");
   declare(flags, parsed.values);
@@ -38,9 +38,11 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
   if (flags.given("shard")) parsed.values.shard_optimizer = false;  // its older name
   if (parsed.values.out_dir.empty() && !parsed.values.dry_run)
     throw UsageError("missing flag '--out_dir': directory for the run's checkpoints, metrics and loss curve");
+  if (restarted) parsed.values.depth.reset();
   if (parsed.values.depth) apply_depth(flags, parsed.values);
   if (arguments.defaults.empty()) take_adapter(flags, parsed.values);  // a run's config has its values
   parsed.resolved = flags.resolved();
+  if (restarted) parsed.resolved["depth"] = nullptr;
   parsed.default_dataset = !flags.given("dataset") && parsed.values.init_from != "resume";
   parsed.default_block = !flags.given("block_size");
   const char* dataset = traits_of(parsed.values.data.task).dataset;
@@ -62,6 +64,12 @@ std::optional<ParsedFlags> parse(const Arguments& arguments) {
 
 // In the directory of a run: the launch_id() of the launcher that began it.
 constexpr const char* kLaunchFile = ".launch";
+
+// Before the launcher's first start can fail: what an older one has begun is no run to go on with.
+void forget_launch(const TrainFlags& flags) {
+  if (environment(kRestarts) == "0" && is_first_rank() && !flags.out_dir.empty())
+    fs::remove(flags.out_dir / kLaunchFile);
+}
 
 // Whether a process that its launcher has started again (torchrun, or --restart) goes on with the run that
 // this launch has begun. Rank 0 makes sure that it is not an older one.
@@ -90,7 +98,9 @@ std::vector<std::string> words_to_go_on(const std::vector<std::string>& words) {
 std::optional<ParsedFlags> parse_with_run_config(Arguments arguments) {
   auto parsed = parse(arguments);
   if (!parsed) return parsed;
-  if (goes_on(parsed->values)) {
+  forget_launch(parsed->values);
+  const bool restarted = goes_on(parsed->values);
+  if (restarted) {
     arguments.words = words_to_go_on(arguments.words);
   } else if (parsed->values.init_from != "resume") {
     return parsed;
@@ -99,7 +109,8 @@ std::optional<ParsedFlags> parse_with_run_config(Arguments arguments) {
   if (!fs::exists(config)) throw Error("--init_from resume: ", run, " holds no run to resume");
   const auto started = parse(
       {.command = arguments.command, .words = {"--out_dir", run.string()}, .defaults = config.string()});
-  parsed = parse({.command = arguments.command, .words = arguments.words, .defaults = config.string()});
+  parsed =
+      parse({.command = arguments.command, .words = arguments.words, .defaults = config.string()}, restarted);
   parsed->origin = started->origin;
   require_same_run(run, started->resolved, parsed->resolved);
   return parsed;
@@ -117,6 +128,9 @@ Start find_start(const TrainFlags& flags, const std::string& origin, const RunDi
     if (!steps.empty())
       return {read_checkpoint_config(run.step_path(steps.back()), std::nullopt, /*applies_adapters=*/true),
               steps.back()};
+    if (fs::exists(run.path() / "final"))
+      throw Error("--init_from resume: ", run.path(), " has a final model and no checkpoints to go on from; ",
+                  "start another run with --init_from ", run.path() / "final");
     std::cerr << "no checkpoint in " << run.path().string() << " yet: starting at iteration 0\n";
   } else if (!flags.dry_run && !flags.overwrite) {
     if (run.holds_run())
@@ -133,6 +147,21 @@ Start find_start(const TrainFlags& flags, const std::string& origin, const RunDi
   if (const std::string base = base_of_adapter(origin); !base.empty())  // adapt() adds the terms
     return {read_checkpoint_config({base, origin}, std::nullopt, /*applies_adapters=*/true), std::nullopt};
   return {read_checkpoint_config({origin, flags.adapter}), std::nullopt};
+}
+
+// Until the directory's lock was taken another process may have trained there.
+void require_as_found(const RunDirectory& run, const TrainFlags& flags, const Start& start, bool resumes) {
+  const std::vector<std::int64_t> steps = run.steps();
+  const auto newest = steps.empty() ? std::optional<std::int64_t>() : steps.back();
+  if (resumes ? newest != start.resumed : !flags.overwrite && run.holds_run())
+    throw Error("--out_dir: another process has written checkpoints into ", run.path(),
+                " since this one began");
+}
+
+// Whether the loss of a row depends on the others of its micro batch, which is of all ranks.
+bool compares_rows(const TrainFlags& flags) {
+  if (flags.data.task == Task::kEmbedding) return flags.teacher.empty() && flags.embedding.loss != "cosine";
+  return flags.data.task == Task::kPreference && flags.preference.loss == PreferenceLoss::kKto;
 }
 
 // How processes are started is not of the run: it may go on with another launcher.
@@ -247,6 +276,9 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
       start.resumed && flags.trainer.updater.local.steps == 0) {
     const std::int64_t before =
         std::exchange(steps, equal_accumulation(run.step_path(*start.resumed), steps, session.size()));
+    if (steps != before && compares_rows(flags))
+      throw Error("the loss compares all rows of a micro batch, which has fewer or more of them on another ",
+                  "number of ranks; go on with as many as before");
     if (steps != before && session.rank() == 0)
       std::cerr << "another number of ranks goes on: " << steps
                 << " micro batches on each for the same batch\n";
@@ -258,7 +290,8 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.checkpoint && flags.init_from != "resume") {
     nlohmann::json own = flags_of(*start.checkpoint, known);
     require_equal(parsed.given, own, flags.init_from);
-    own.erase("tokenizer");  // not a kind to train
+    // Not a kind to train, and what a checkpoint may have that no flag can say.
+    for (const char* key : {"tokenizer", "vocab_size", "activation"}) own.erase(key);
     resolved.update(own);
     const auto dropout = resolved.find("dropout");
     if (dropout != resolved.end() && dropout->is_array()) resolved.erase(dropout);  // the flag has no list
@@ -320,6 +353,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
     make_directories(run.path());
     lock.emplace(run.path());
     run.clean();
+    require_as_found(run, flags, start, begins_again || start.resumed);
   }
 
   Trainer::SaveModel save_modules;

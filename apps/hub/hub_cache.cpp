@@ -35,7 +35,7 @@ bool has_parts(std::string_view text, std::size_t most) {
   return false;
 }
 
-HubName split(const std::string& text) {
+HubName name_of_hub(const std::string& text) {
   constexpr std::string_view kDatasets = "datasets/";
   HubName name{.name = text, .is_dataset = text.starts_with(kDatasets)};
   if (name.is_dataset) name.name.erase(0, kDatasets.size());
@@ -82,7 +82,7 @@ fs::path hub_home() {
 }
 
 HubName HubName::parse(const std::string& text) {
-  HubName name = split(text);
+  HubName name = name_of_hub(text);
   if (is_valid(name)) return name;
   throw Error("'", text, "' is no model of the hub; expected NAME or OWNER/NAME, such as ",
               "openai-community/gpt2, datasets/NAME, or NAME@REVISION");
@@ -124,7 +124,7 @@ std::string find_model(const std::string& given) {
     if (fs::is_regular_file(given, error)) refuse_weights(given);
     return given;
   }
-  const HubName name = split(given);
+  const HubName name = name_of_hub(given);
   if (!names_model(name)) return given;
   if (const auto found = HubCache(name).find()) return found->string();
   throw Error("'", given,
@@ -141,7 +141,7 @@ void add_model_flag(Flags& flags, ModelPath& target, std::string help) {
             {.placeholder = "DIR", .meaning = [&model](const std::string& given) {
                const std::string adapter = find_model(given), base = PeftAdapter::base_of(adapter);
                if (model.empty() && fs::exists(base)) model = base;
-               if (const HubName name = split(base); model.empty() && names_model(name))
+               if (const HubName name = name_of_hub(base); model.empty() && names_model(name))
                  model = HubCache(name).find().value_or(model);
                return adapter;
              }});

@@ -39,8 +39,8 @@ bool has_part(std::string_view text, std::span<const std::string_view> words) {
     if (c != '_' && (byte > 127 || std::isalnum(byte) == 0)) return false;
     parts += std::isalpha(byte) != 0 ? static_cast<char>(std::tolower(byte)) : ' ';
   }
-  const auto is_wanted = [&](const std::string& part) { return std::ranges::count(words, part) > 0; };
-  return std::ranges::any_of(split_words(parts), is_wanted);
+  const auto is_wanted = [&](std::string_view part) { return std::ranges::count(words, part) > 0; };
+  return std::ranges::any_of(split(parts, ' '), is_wanted);
 }
 
 }  // namespace

@@ -473,6 +473,13 @@ class ParallelTest(unittest.TestCase):
         self.assertIn("2 micro batches on each", by_hand.stderr)
         for a, b in zip(self.losses("whole"), self.losses("by-hand"), strict=True):
             self.assertLessEqual(abs(a - b), 1e-6 * abs(a))
+        # One process alone stops inside an update.
+        inside = self.folder / "inside"
+        shutil.copytree(self.folder / "run", inside)
+        state = inside / "checkpoints/step-00000006/trainer_state.json"
+        for steps, ranks, said in ((1, 2, "saved inside of an update, by one process"), (2, 1, "says micro_steps 2, of 2")):
+            state.write_text(json.dumps(json.loads(state.read_text()) | {"micro_steps": steps}))
+            self.assert_one_error(self.train("inside", ranks, init_from="resume", **flags), said)
         # torchrun's elastic restart with one host less.
         (self.folder / "run/.launch").write_text("job")
         done = self.run_alone(self.words("run", **flags), **torchrun(0, 1, free_port()), TORCHELASTIC_RESTART_COUNT=1,
@@ -530,11 +537,19 @@ class ParallelTest(unittest.TestCase):
             self.assertIn(f"restart 1 of 1: rank {killed} on {socket.gethostname()} was killed by signal 9", done.stderr)
             self.assertEqual(*((self.folder / run / "final/model.safetensors").read_bytes() for run in ("whole", name)))
         # What is of the start alone does not keep it from going on: the run has what it set.
-        launcher = self.start([*self.words("deep", **flags, processes=2, restart=1), "--depth", "1"])
-        self.await_checkpoint("deep", launcher)
-        os.kill(self.children(launcher)[1], signal.SIGKILL)
-        done = self.finish(launcher)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        file = self.folder / "deep.json"
+        file.write_text('{"depth": 1}')
+        for name, more in (("deep", ("--config", str(file))), ("deep-by-word", ("--depth", "1")))[:1 if SHORT else 2]:
+            launcher = self.start([*self.words(name, **flags, processes=2, restart=1), *more])
+            self.await_checkpoint(name, launcher)
+            os.kill(self.children(launcher)[1], signal.SIGKILL)
+            done = self.finish(launcher)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        # The mark of an older launcher is gone before the first start can fail.
+        self.assertTrue((self.folder / "deep/.launch").exists())
+        done = self.run_alone(self.words("deep", **{**flags, "dataset": "none.txt"}), **torchrun(0, 1, free_port()),
+                              TORCHELASTIC_RESTART_COUNT=0, TORCHELASTIC_RUN_ID="job")
+        self.assertEqual((done.returncode, (self.folder / "deep/.launch").exists()), (1, False), done.stderr)
         # A run of before is none of this start: it is refused at each of its attempts, or with --overwrite replaced at the first.
         before = self.weights("whole")
         done = self.finish(self.start(self.words("whole", **flags, processes=2, restart=1, seed=3)))
@@ -606,6 +621,23 @@ class ParallelTest(unittest.TestCase):
         self.assertEqual([done.returncode for done in ends], [128, 128 + signal.SIGINT], ends)
         self.assertIn("stopped after iteration", ends[0].stderr)
         self.assertTrue(set((self.folder / "run/checkpoints").glob("step-*")) - before)
+        self.assert_goes_on("run")
+
+    def test_all_ranks_stop_and_go_on_with_the_own_launcher(self):
+        launcher = self.start(self.words("run", **ENDLESS, processes=2, rank_timeout=1))
+        self.await_checkpoint("run", launcher)
+        ids = [launcher.pid, *self.children(launcher).values()]
+        launcher.send_signal(signal.SIGTSTP)
+        states = lambda: {pathlib.Path(f"/proc/{id}/stat").read_text().rpartition(")")[2].split()[0] for id in ids}
+        end = time.monotonic() + 30
+        while states() != {"T"}:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        time.sleep(2)  # longer than ranks wait for one another
+        launcher.send_signal(signal.SIGCONT)
+        self.await_checkpoint("run", launcher, after=set((self.folder / "run/checkpoints").glob("step-*")))
+        launcher.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(launcher).returncode, 128 + signal.SIGINT)
         self.assert_goes_on("run")
 
     def test_the_own_launcher_passes_signals_on(self):

@@ -314,12 +314,43 @@ class ResumeTest(TaskTest):
                    max_iters=2, eval_interval=1)
         folder = self.folder / "run"
         shutil.rmtree(folder / "checkpoints")
-        before = {name: (folder / name / "model.safetensors").read_bytes() for name in ("best", "final")}
+        resume = ("train", "--init_from", "resume", "--out_dir", folder)
+        self.assert_one_error(run(*resume), 1, "has a final model and no checkpoints to go on from")
+        shutil.rmtree(folder / "final")
+        before = (folder / "best/model.safetensors").read_bytes()
         # It ends before its first model.
-        self.assert_one_error(run("train", "--init_from", "resume", "--out_dir", folder, "--learning_rate", 1e30, "--eval_interval", 9,
-                                  "--max_iters", 9), 1, "is not finite")
-        self.assertEqual({name: (folder / name / "model.safetensors").read_bytes() for name in before}, before)
+        self.assert_one_error(run(*resume, "--learning_rate", 1e30, "--eval_interval", 9, "--max_iters", 9), 1, "is not finite")
+        self.assertEqual((folder / "best/model.safetensors").read_bytes(), before)
         self.assertEqual(len(list((folder / "tensorboard").iterdir())), 1)  # its curves are not drawn over the old ones
+
+    def test_a_tuned_model_goes_on_whatever_its_flags_could_not_say(self):
+        bases = self.write("bases.txt", ["ACGT" * 10] * 9)
+        self.train("dna", dataset=bases, tokenizer="char", block_size=8, max_iters=1)  # fewer tokens than --vocab_size allows
+        self.train("tuned", dataset=bases, init_from=self.folder / "dna/final", block_size=8, max_iters=1)
+        self.train("tuned", init_from="resume", max_iters=2)
+        self.train("tuned", init_from="resume", max_iters=3, dtype="float16")
+
+    def test_an_adapter_of_a_packed_base_goes_on_with_that_base_alone(self):
+        words = dict(dataset=self.write("t.txt", [line for line, _ in self.reviews()]), tokenizer="char", block_size=16, max_iters=1)
+        self.train("base", **words)
+        self.train("run", **{**words, "init_from": self.folder / "base/final", "lora_rank": 2, "weights": "int8"})
+        resume = ("train", "--init_from", "resume", "--out_dir", self.folder / "run", "--max_iters", 2)
+        self.assertEqual(run(*resume).code, 0)
+        self.train("base", **words, seed=2, overwrite="true")
+        self.assert_one_error(run(*resume, "--max_iters", 3), 1, "base/final", "the weights are others")
+
+    def test_a_loss_of_whole_batches_goes_on_with_as_many_ranks(self):
+        self.train("base", task="mlm", dataset=self.write("t.txt", [line for line, _ in self.reviews()]), block_size=16, vocab_size=60,
+                   max_iters=1)
+        words = dict(task="embedding", init_from=self.folder / "base/final", block_size=8, max_iters=1, batch_size=4)
+        pairs = self.write("pairs.tsv", ["anchor\tpositive", *(f"film {i}\tmeal {i}" for i in range(20))])
+        self.train("run", dataset=pairs, processes=2, **words)
+        self.assert_one_error(run("train", "--init_from", "resume", "--out_dir", self.folder / "run", "--max_iters", 2), 1,
+                              "the loss compares all rows", "as many as before")
+        scored = [self.write(f"{name}.tsv", ["sentence1\tsentence2\tscore", "a\tb\t0.5", f"a\tb\t{score}"])
+                  for name, score in (("train", 0.1), ("held-out", 1.5))]
+        self.assert_one_error(run("train", *self.words("scored", dataset=scored[0], val_dataset=scored[1], loss="cosine", **words)), 1,
+                              "held-out.tsv, line 3")
 
     def test_a_model_with_several_dropout_rates_goes_on(self):
         lines = self.reviews(40)

@@ -172,6 +172,26 @@ TEST_CASE("an AtomicDirectory does not replace a file") {
   CHECK(count_entries(folder.path()) == 1);
 }
 
+TEST_CASE("Two writers of one target with the same process number do not meet") {
+  const TemporaryDirectory folder;
+  zoo::AtomicFile first(folder / "a");
+  first.write("first");
+  zoo::AtomicFile second(folder / "a");
+  second.write("second");
+  second.commit();
+  CHECK(read_bytes(folder / "a") == "second");
+  first.commit();
+  CHECK(read_bytes(folder / "a") == "first");
+  zoo::AtomicDirectory one(folder / "b");
+  write_bytes(one.path() / "of-one", "");
+  zoo::AtomicDirectory other(folder / "b");
+  CHECK(count_entries(other.path()) == 0);
+  CHECK(count_entries(one.path()) == 1);
+  other.commit();
+  one.commit();
+  CHECK(fs::exists(folder / "b/of-one"));
+}
+
 TEST_CASE("a MappedFile holds the bytes, and writing to them changes no file") {
   const TemporaryDirectory folder;
   const fs::path path = write_bytes(folder / "a", "abc");

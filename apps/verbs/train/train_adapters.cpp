@@ -6,7 +6,6 @@
 #include "apps/command/arguments.h"
 #include "apps/hub/hub_cache.h"
 #include "apps/verbs/checkpoint_files.h"
-#include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"

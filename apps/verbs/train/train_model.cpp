@@ -7,7 +7,6 @@
 
 #include "apps/command/output.h"
 #include "apps/hub/hub_cache.h"
-#include "apps/verbs/train/resumed_run.h"
 #include "apps/verbs/train/train_parts.h"
 #include "data/base/lines.h"
 #include "data/base/process_memory.h"

@@ -260,7 +260,8 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
 
 std::vector<Record> parse_records(std::string_view text, const std::string& name, const Columns& columns,
                                   FileColumns& names, std::int64_t first_line) {
-  require_utf8(text, name);
+  const bool is_jsonl = ending_of(name) == ".jsonl";
+  if (!is_jsonl) require_utf8(text, name);  // JSON is, line by line
   std::vector<Record> records;
   std::int64_t skipped = 0;
   const auto add = [&](Record record) {
@@ -283,7 +284,7 @@ std::vector<Record> parse_records(std::string_view text, const std::string& name
   } else {
     for (Line line : lines_of(text, name)) {
       line.number += first_line - 1;
-      if (ending_of(name) == ".jsonl") {
+      if (is_jsonl) {
         add(read_record(line, columns, names));
       } else {
         add_row({line, split(line.text, '\t')});

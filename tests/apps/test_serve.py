@@ -528,7 +528,8 @@ class LaterParts(ServeTest):
             "version": "1.0", "added_tokens": [unknown], "pre_tokenizer": spaces, "decoder": spaces,
             "model": {"type": "BPE", "unk_token": "<unk>", "vocab": {text: i for i, text in enumerate(vocabulary)},
                       "merges": [["\u2581", "a"], ["\u2581", "b"]]}})
-        tiny_checkpoint.write_json(model, "tokenizer_config.json", {"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"})
+        tiny_checkpoint.write_json(model, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast",
+                                                                    "chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"})
         server = Server("--model", model)
         self.addCleanup(server.close)
         for stop, text, reason in ((None, "b b b", "length"), (" b", "", "stop"), ("b b", "", "stop"), (" b b b b", "b b b", "length"),

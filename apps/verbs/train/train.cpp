@@ -290,8 +290,10 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (start.checkpoint && flags.init_from != "resume") {
     nlohmann::json own = flags_of(*start.checkpoint, known);
     require_equal(parsed.given, own, flags.init_from);
-    // Not a kind to train, and what a checkpoint may have that no flag can say.
-    for (const char* key : {"tokenizer", "vocab_size", "activation"}) own.erase(key);
+    own.erase("tokenizer");  // not a kind to train
+    // A checkpoint may have what no flag can say.
+    if (own.value("vocab_size", kLeastVocabulary) < kLeastVocabulary) own.erase("vocab_size");
+    if (std::ranges::count(kActivations, own.value("activation", "")) == 0) own.erase("activation");
     resolved.update(own);
     const auto dropout = resolved.find("dropout");
     if (dropout != resolved.end() && dropout->is_array()) resolved.erase(dropout);  // the flag has no list

@@ -38,8 +38,7 @@ void declare_model(Flags& flags, ModelFlags& v) {
   flags.add("n_expert_used", v.n_expert_used,
             "number of experts that read each token, at most n_expert; default: the family's own",
             at_least(1));
-  flags.choice("activation", v.activation,
-               {"gelu_new", "gelu", "relu", "relu2", "silu", "gated-gelu", "gated-silu", "gated-relu"},
+  flags.choice("activation", v.activation, kActivations,
                "activation of the feed-forward layers, gated ones only for t5; default: the family's own");
   flags.add("dropout", v.dropout, "dropout rate of embeddings, attention weights and sublayers",
             between(0, 0.99));
@@ -119,7 +118,8 @@ void declare_data(Flags& flags, DataFlags& v) {
       "for encoders, else char",
       {.placeholder = "char|byte|byte_bpe|wordpiece|sentencepiece|DIR", .suggestions = kTokenizerKinds});
   flags.add("vocab_size", v.vocab_size,
-            "vocabulary size of a tokenizer trained on the dataset; not for char and byte", at_least(8));
+            "vocabulary size of a tokenizer trained on the dataset; not for char and byte",
+            at_least(kLeastVocabulary));
   flags.add(
       "block_size", v.block_size,
       "tokens per training example: the context length; default for chat and preference: the model's, at "

@@ -48,6 +48,11 @@ struct DataFlags {
   std::int64_t target_length() const { return target_size.value_or(block_size); }
 };
 
+/// Of --vocab_size, and what --activation can say.
+inline constexpr std::int64_t kLeastVocabulary = 8;
+inline const std::vector<std::string> kActivations{"gelu_new", "gelu",       "relu",       "relu2",
+                                                   "silu",     "gated-gelu", "gated-silu", "gated-relu"};
+
 /// Options of a model from scratch.
 struct ModelFlags {
   std::optional<std::string> model_type, activation;

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/base/descriptor.h"
@@ -30,12 +31,18 @@ fs::path hidden_beside(const fs::path& target, std::string_view ending) {
 // A temporary name for the target that this process has locked and no other one writes: in two containers
 // processes may have the same number. `open` gives its descriptor.
 template <class Open> int lock_temporary(const fs::path& target, fs::path& temporary, Open open) {
+  constexpr int kTries = 8;
   const std::string ending = ".tmp-" + std::to_string(::getpid());
   for (int i = 0;; ++i) {
     temporary = hidden_beside(target, i == 0 ? ending : ending + "-" + std::to_string(i));
     const int descriptor = open(temporary);
-    if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-      return descriptor;
+    if (descriptor < 0) return descriptor;
+    const bool is_free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    // Until it was locked another process may have renamed it. On some file systems a file's number changes.
+    struct stat opened = {}, named = {};
+    const bool is_same = ::fstat(descriptor, &opened) == 0 && ::stat(temporary.c_str(), &named) == 0 &&
+                         opened.st_ino == named.st_ino;
+    if (is_free && (is_same || i > kTries)) return descriptor;
     ::close(descriptor);
   }
 }

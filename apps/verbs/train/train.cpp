@@ -67,8 +67,9 @@ constexpr const char* kLaunchFile = ".launch";
 
 // Before the launcher's first start can fail: what an older one has begun is no run to go on with.
 void forget_launch(const TrainFlags& flags) {
+  std::error_code ignored;
   if (environment(kRestarts) == "0" && is_first_rank() && !flags.out_dir.empty())
-    fs::remove(flags.out_dir / kLaunchFile);
+    fs::remove(flags.out_dir / kLaunchFile, ignored);
 }
 
 // Whether a process that its launcher has started again (torchrun, or --restart) goes on with the run that

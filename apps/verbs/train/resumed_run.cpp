@@ -27,6 +27,12 @@ constexpr auto kMayChange = std::to_array<std::string_view>(
      // the record
      "sample_interval", "sample_prompt", "keep_checkpoints"});
 
+// Whether the loss of a row depends on the others of its micro batch, which is of all ranks.
+bool compares_rows(const TrainFlags& flags) {
+  if (flags.data.task == Task::kEmbedding) return flags.teacher.empty() && flags.embedding.loss != "cosine";
+  return flags.data.task == Task::kPreference && flags.preference.loss == PreferenceLoss::kKto;
+}
+
 bool may_change(std::string_view key) {
   TrainerOptions options;
   const std::vector<TrainingField> fields = training_fields(options);
@@ -80,16 +86,19 @@ void require_same_data(const fs::path& checkpoint, const TrainFlags& flags, cons
               checkpoint, " and a new --out_dir");
 }
 
-std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::int64_t accumulation,
+std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, const TrainFlags& flags,
                                 std::int64_t ranks) {
   const TrainerState state = read_trainer_state(checkpoint);
-  const std::int64_t all = state.micro_batches;
+  const std::int64_t all = state.micro_batches, accumulation = flags.trainer.updater.accumulation;
   if (all == 0) return accumulation;
   if (state.micro_steps > 0 && ranks > 1)
     throw Error(checkpoint, " was saved inside of an update, by one process; go on with one");
   if (all % ranks != 0)
     throw Error(checkpoint, ": an update of this run has ", all, " micro batches, which ", ranks,
                 " ranks cannot share; start a number of them that divides ", all);
+  if (all / ranks != accumulation && compares_rows(flags))
+    throw Error("the loss compares all rows of a micro batch, which has fewer or more of them on another ",
+                "number of ranks; go on with as many as before");
   return all / ranks;
 }
 

@@ -83,7 +83,7 @@ bool goes_on(const TrainFlags& flags) {
 
 // Without flags of the start alone: the run has what they set.
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words) {
-  const std::set<std::string> of_start{"depth", "tokens_per_parameter", "recipe"};
+  const std::set<std::string> of_start{"tokens_per_parameter", "recipe"};
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string name = words[i].substr(0, words[i].find('='));
@@ -157,12 +157,6 @@ void require_as_found(const RunDirectory& run, const TrainFlags& flags, const St
   if (resumes ? newest != start.resumed : !flags.overwrite && run.holds_run())
     throw Error("--out_dir: another process has written checkpoints into ", run.path(),
                 " since this one began");
-}
-
-// Whether the loss of a row depends on the others of its micro batch, which is of all ranks.
-bool compares_rows(const TrainFlags& flags) {
-  if (flags.data.task == Task::kEmbedding) return flags.teacher.empty() && flags.embedding.loss != "cosine";
-  return flags.data.task == Task::kPreference && flags.preference.loss == PreferenceLoss::kKto;
 }
 
 // How processes are started is not of the run: it may go on with another launcher.
@@ -276,10 +270,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   if (std::int64_t& steps = flags.trainer.updater.accumulation;
       start.resumed && flags.trainer.updater.local.steps == 0) {
     const std::int64_t before =
-        std::exchange(steps, equal_accumulation(run.step_path(*start.resumed), steps, session.size()));
-    if (steps != before && compares_rows(flags))
-      throw Error("the loss compares all rows of a micro batch, which has fewer or more of them on another ",
-                  "number of ranks; go on with as many as before");
+        std::exchange(steps, equal_accumulation(run.step_path(*start.resumed), flags, session.size()));
     if (steps != before && session.rank() == 0)
       std::cerr << "another number of ranks goes on: " << steps
                 << " micro batches on each for the same batch\n";
@@ -375,8 +366,7 @@ int train(const ParsedFlags& parsed, const ParallelSession& session) {
   Trainer trainer(*objective, run, save.whole, options);
   if (start.resumed) trainer.resume(*start.resumed);
   // Last, so that a checkpoint that does not fit leaves the run as it was.
-  if (writes && begins_again) run.discard_events();
-  if (writes && flags.init_from != "resume" && !begins_again) run.discard();
+  if (writes && !start.resumed) begins_again ? run.discard_events() : run.discard();
   // A run without a checkpoint starts again, with the same weights.
   if (writes && !start.resumed && !reference.empty())
     write_safetensors(run.path() / kReferenceFile, reference);

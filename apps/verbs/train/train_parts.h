@@ -124,8 +124,8 @@ void require_same_data(const std::filesystem::path& checkpoint, const TrainFlags
                        const std::string& sha256);
 
 /// The micro batches of each rank with which an update has as many rows as before, although another number of
-/// ranks goes on from the checkpoint. Throws Error if there is none.
-std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, std::int64_t accumulation,
+/// ranks goes on from the checkpoint. Throws Error if there is none, or if the loss would be another one.
+std::int64_t equal_accumulation(const std::filesystem::path& checkpoint, const TrainFlags& flags,
                                 std::int64_t ranks);
 
 /// Throws Error if memory lacks for gradients, optimizer and average besides the weights. Warns on standard

@@ -137,7 +137,7 @@ struct Hub {
     while (endpoint.ends_with('/')) endpoint.pop_back();
     const fs::path stored = hub_home() / "token";
     if (token.empty() && fs::is_regular_file(stored)) token = read_file(stored);
-    while (token.ends_with('\n')) token.pop_back();
+    while (token.ends_with('\n') || token.ends_with('\r') || token.ends_with(' ')) token.pop_back();
   }
 };
 

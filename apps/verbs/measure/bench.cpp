@@ -87,11 +87,12 @@ void bench_generation(const BenchFlags& flags, const std::string& work) {
   figures["tokens_per_second"] = static_cast<double>(flags.batch_size * flags.new_tokens) / whole;
   if (const auto* packed = dynamic_cast<const inference::PackedDecoder*>(model.get())) {
     const double bandwidth = memory_bandwidth();
-    const double step = median(decode) / static_cast<double>(std::max<std::int64_t>(1, flags.new_tokens - 1));
     figures["packed_mb"] = static_cast<double>(packed->bytes()) / 1e6;
     figures["cache_bytes_per_token"] = packed->cache_bytes_per_token();
     figures["memory_gb_per_second"] = bandwidth / 1e9;
-    figures["share_of_bandwidth"] = static_cast<double>(packed->decoder_bytes()) / step / bandwidth;
+    const auto steps = static_cast<double>(flags.new_tokens - 1);
+    if (steps > 0)
+      figures["share_of_bandwidth"] = static_cast<double>(packed->decoder_bytes()) * steps / median(decode) / bandwidth;
   }
   figures["peak_memory_mb"] = peak;
   print(flags, work, figures);

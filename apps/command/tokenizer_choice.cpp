@@ -22,7 +22,7 @@ SentencePieceTokenizer learn_pieces(std::string_view text, std::int64_t vocab_si
 
 // Reads the trained tokenizer from its saved files, the same as in a checkpoint.
 template <class Save> std::unique_ptr<Tokenizer> saved_and_read(Save save) {
-  const AtomicDirectory scratch(std::filesystem::temp_directory_path() / "tzoo-tokenizer");
+  const AtomicDirectory scratch(temporary_folder() / "tzoo-tokenizer");
   save(scratch.path());
   return load_tokenizer(scratch.path());
 }

@@ -49,8 +49,17 @@ HubName name_of_hub(const std::string& text) {
 bool is_valid(const HubName& name) { return has_parts(name.name, 2) && has_parts(name.revision, 4); }
 bool names_model(const HubName& name) { return is_valid(name) && !name.is_dataset; }
 
+// The folder that a variable names. Where no shell has done so, for example in a container's settings, ~ is
+// expanded.
+fs::path folder_by(const char* variable) {
+  const std::string path = environment(variable);
+  return path == "~" || path.starts_with("~/") ? fs::path(environment("HOME") + path.substr(1))
+                                               : fs::path(path);
+}
+
 fs::path cache_root() {
-  if (const fs::path hub = environment("HF_HUB_CACHE"); !hub.empty()) return hub;
+  for (const char* variable : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (fs::path hub = folder_by(variable); !hub.empty()) return hub;
   return hub_home() / "hub";
 }
 
@@ -76,8 +85,8 @@ void refuse_weights(const fs::path& file) {
 }  // namespace
 
 fs::path hub_home() {
-  if (fs::path home = environment("HF_HOME"); !home.empty()) return home;
-  const fs::path caches = environment("XDG_CACHE_HOME");
+  if (fs::path home = folder_by("HF_HOME"); !home.empty()) return home;
+  const fs::path caches = folder_by("XDG_CACHE_HOME");
   return (caches.empty() ? fs::path(environment("HOME")) / ".cache" : caches) / "huggingface";
 }
 

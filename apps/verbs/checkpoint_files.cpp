@@ -10,6 +10,7 @@
 #include "data/base/error.h"
 #include "data/base/json.h"
 #include "data/base/lines.h"
+#include "models/checkpoint/peft_adapter.h"
 #include "tokenizer/chat/chat_format.h"
 #include "tokenizer/tokenizer.h"
 
@@ -148,7 +149,7 @@ void check_output_file(const fs::path& model, const fs::path& output) {
 ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
   const ModelPath& model = source.directory;
   if (fs::is_regular_file(model)) {  // a GGUF file
-    const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-gguf-tokenizer");
+    const AtomicDirectory scratch(temporary_folder() / "tzoo-gguf-tokenizer");
     if (has_tokenizer(model)) load_tokenizer(model)->save(scratch.path());
     add_files(scratch.path(), scratch.path(), files_);
     files_.merge(ChatFormat::read(model).files());
@@ -164,6 +165,13 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
     std::ranges::sort(unknown_);
   }
   if (model.adapter.empty()) return;
+  for (const auto& entry : fs::directory_iterator(model.adapter)) {
+    const std::string name = entry.path().filename().string();
+    const std::optional<FileKind> kind = kind_of(name);
+    const bool is_kept = kind == FileKind::kTokenizer || kind == FileKind::kTemplate;
+    if (!is_kept && !name.starts_with('.') && name != kAdapterConfig && name != kAdapterWeights)
+      unknown_.push_back("adapter/" + name);
+  }
   const auto replace = [&](FileKind kind, std::map<std::string, std::string> files) {
     if (files.empty()) return;
     std::erase_if(files_,

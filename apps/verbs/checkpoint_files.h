@@ -33,7 +33,8 @@ class ModelFiles {
   /// generation_config.json and tokenizer_config.json that change results.
   std::vector<std::string> left_out(SingleFile format) const;
 
-  /// Names of the source's other files and folders, which nobody writes: weights and hidden files are none.
+  /// Names of the other files and folders of source and adapter, which nobody writes: weights and hidden
+  /// files are none.
   const std::vector<std::string>& unknown() const { return unknown_; }
 
  private:

@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/command/flags.h"
 #include "apps/command/output.h"
 #include "apps/compute/compute.h"
@@ -87,6 +89,7 @@ void check_export_file(const ExportFlags& values) {
   if ((!script && !pt2 && !html && !values.format.starts_with("gguf")) || !fs::exists(values.output)) return;
   if (fs::is_directory(values.output))
     throw Error("--output: ", values.output, " is a directory; expected a file");
+  if (!fs::is_regular_file(values.output)) throw Error("--output: ", values.output, " is no regular file");
   check_output_file(values.model, values.output);
   const std::string_view begin = script || pt2 ? "PK\3\4" : html ? kHtmlBegin : "GGUF";
   std::string found(begin.size(), '\0');
@@ -252,7 +255,7 @@ Exported export_gallery(const ExportFlags& values) {
       throw UsageError("--gallery ", values.gallery[i], ": another page is called ", pages[i].output);
     check_export_file(pages[i]);
   }
-  if (fs::exists(front) && !is_gallery_page(read_file(front)))
+  if (fs::exists(front) && !is_gallery_page(read_model_file(front)))
     throw Error("--output: ", front,
                 " exists and is no front page as it was exported; expected another directory");
   make_directories(values.output);
@@ -280,8 +283,12 @@ GgufMetadata further_ends(const Tokenizer& tokenizer, const CheckpointConfig& ch
   if (ends.size() > std::size(keys))
     throw Error(config.path, ": 'eos_token_id' has ", ends.size(),
                 " tokens beside the tokenizer's; GGUF has place for ", std::size(keys));
-  for (std::size_t i = 0; i < ends.size(); ++i)
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < 0 || ends[i] >= checkpoint.config.vocab_size)
+      throw Error(config.path, ": 'eos_token_id' has ", ends[i], ", but the model has ",
+                  checkpoint.config.vocab_size, " tokens");
     metadata.emplace_back(keys[i], static_cast<std::uint32_t>(ends[i]));
+  }
   return metadata;
 }
 
@@ -295,7 +302,13 @@ Exported export_gguf_lora(const ExportFlags& values) {
   const fs::path& base = values.model;
   save_gguf_adapter(PeftAdapter(values.model.adapter), read_checkpoint_config(base), values.output,
                     gguf_type_of(values));
-  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, {});
+  std::vector<std::string> lost;
+  for (const auto& entry : fs::directory_iterator(values.model.adapter)) {
+    const std::string name = entry.path().filename().string();
+    if (name != kAdapterConfig && name != kAdapterWeights && !name.starts_with('.')) lost.push_back(name);
+  }
+  std::ranges::sort(lost);
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, lost);
 }
 
 Exported export_gguf(const ExportFlags& values) {

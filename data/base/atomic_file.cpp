@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "data/base/descriptor.h"
+#include "data/base/environment.h"
 #include "data/base/error.h"
 
 namespace zoo {
@@ -62,6 +63,15 @@ bool is_other_than(fs::file_type wanted, const fs::path& path) {
   return type != wanted && type != fs::file_type::not_found && type != fs::file_type::none;
 }
 
+// Where links lead from `path`: a rename would put a file in the place of the link.
+fs::path followed(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
+    path = parent_of(path) / fs::read_symlink(path, error);
+  return path;
+}
+
 // Removes files of killed processes for this target: of this machine by their number, else by their lock.
 void remove_leftovers(const fs::path& target) {
   const std::string begin = "." + target.filename().string() + ".tmp-";
@@ -100,7 +110,7 @@ bool replace_in_two_steps(const fs::path& target, const fs::path& temporary) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(fs::path path) : path_(followed(std::move(path))) {
   if (type_of(path_) == fs::file_type::directory) throw Error("cannot write ", path_, ": it is a directory");
   if (is_other_than(fs::file_type::regular, path_))
     throw Error("cannot write ", path_, ": it is not a regular file");
@@ -109,6 +119,8 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     return ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   });
   if (descriptor_ < 0 || ::ftruncate(descriptor_, 0) != 0) fail(path_, errno);
+  // What only its owner may read stays so.
+  if (struct stat older = {}; ::stat(path_.c_str(), &older) == 0) ::fchmod(descriptor_, older.st_mode & 0777);
 }
 
 AtomicFile::~AtomicFile() {
@@ -195,7 +207,7 @@ std::string read_file(const fs::path& path) {
 }
 
 AtomicDirectory::AtomicDirectory(fs::path target)
-    : target_(target.has_filename() ? std::move(target) : target.parent_path()) {
+    : target_(followed(target.has_filename() ? std::move(target) : target.parent_path())) {
   if (is_other_than(fs::file_type::directory, target_))
     throw Error("cannot write ", target_, ": it is not a directory");
   std::error_code error;
@@ -243,6 +255,13 @@ void make_directories(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) throw Error("cannot create the directory ", path, ": ", error.message());
   for (const fs::path& directory : made) sync_directory(parent_of(directory));
+}
+
+fs::path temporary_folder() {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  if (!error) return folder;
+  throw Error("TMPDIR: '", environment("TMPDIR"), "' is no directory for temporary files");
 }
 
 void sync_directory(const fs::path& directory) {

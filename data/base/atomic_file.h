@@ -17,7 +17,8 @@ namespace zoo {
 
 /// A file that appears under its name completely or not at all: written under a temporary name in the same
 /// folder, synced, and renamed by commit(). Without commit(), the destructor removes it and an older file
-/// stays unchanged. Temporary files of killed processes for the same target are removed first.
+/// stays unchanged. Links are followed, and an older file's permissions kept. Temporary files of killed
+/// processes for the same target are removed first.
 class AtomicFile {
  public:
   /// Throws Error naming the path if the folder is not writable.
@@ -58,8 +59,9 @@ std::string read_model_file(const std::filesystem::path& path, std::size_t most 
 std::string read_file(const std::filesystem::path& path);
 
 /// A directory that appears completely or not at all: fill path(), then commit() exchanges it with the
-/// target. Where the file system cannot exchange names (NFS), a kill may leave none under the name; the next
-/// AtomicDirectory or put_back_replaced() puts the old one back. Removes leftovers of killed processes first.
+/// target, or where that links to. Where the file system cannot exchange names (NFS), a kill may leave none
+/// under the name; the next AtomicDirectory or put_back_replaced() puts the old one back. Removes leftovers
+/// of killed processes first.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path target);
@@ -82,6 +84,9 @@ void put_back_replaced(const std::filesystem::path& target);
 
 /// Creates `path` and its parents, durable across a power cut. Throws Error naming it.
 void make_directories(const std::filesystem::path& path);
+
+/// The system's folder for temporary files. Throws Error if TMPDIR names none.
+std::filesystem::path temporary_folder();
 
 /// Makes the names in a directory durable: a rename or a new entry may be lost at a power cut until then.
 void sync_directory(const std::filesystem::path& directory);

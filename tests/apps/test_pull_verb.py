@@ -249,9 +249,12 @@ class PullTest(CommandTest):
     def test_the_stored_token_is_where_python_stores_it(self):
         caches = self.home / "caches"
         (caches / "huggingface").mkdir(parents=True)
-        (caches / "huggingface/token").write_text("hf_stored\n")
-        self.assertEqual(self.pull(HF_HOME="", XDG_CACHE_HOME=str(caches)).code, 0)
-        self.assertEqual(set(self.hub.authorizations.values()), {"Bearer hf_stored"})
+        (caches / "huggingface/token").write_text("hf_stored\r\n")
+        for number, places in enumerate((dict(HF_HOME="", XDG_CACHE_HOME=str(caches)), dict(HF_HOME="~/caches/huggingface", HOME=str(self.home)),
+                                         dict(HUGGINGFACE_HUB_CACHE="~/hub", HF_HOME="~/caches/huggingface", HOME=str(self.home)))):
+            self.hub.authorizations.clear()
+            self.assertEqual(self.pull(**places).code, 0)
+            self.assertEqual(set(self.hub.authorizations.values()), {"Bearer hf_stored"}, number)
 
     def test_endless_redirects_end(self):
         again = [lambda handler: handler.answer(302, Location=self.hub.url() + handler.path)] * 100

@@ -115,6 +115,7 @@ class Train(TokenizerTest):
             ("byte_bpe", "limit_alphabet", "9"), ("char", "special_tokens", "<s>"), ("wordpiece", "model_type", "bpe"),
         ):  # fmt: skip
             self.assert_one_error(run(*train, "--kind", kind, "--input", self.text, "--" + flag, value), 2, "--" + flag, kind)
+        self.assert_one_error(run(*train, "--kind", "byte_bpe", "--input", self.text, "--special_tokens", ""), 2, "--special_tokens")
         small = run(*train, "--kind", "byte_bpe", "--input", self.text, "--vocab_size", "256")
         self.assert_one_error(small, 1, "vocab_size 256", "257")
         self.assertFalse(os.path.exists(self.path("x")))

@@ -534,8 +534,10 @@ class WriteTest(unittest.TestCase):
                 save_file(tensors, adapter / "adapter_model.safetensors")
                 adapter.joinpath("adapter_config.json").write_text(json.dumps(
                     {"peft_type": "LORA", "r": 4, "lora_alpha": 6, "target_modules": list(targets), "base_model_name_or_path": self.source, **more}))
+                adapter.joinpath("README.md").write_text("a card")
                 done = tzoo("export", "--adapter", str(adapter), "--format", "gguf-lora", "--output", self.path)
                 self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("not exported: README.md\n", done.stdout)
                 file, base, expected = (gguf.GGUFReader(path) for path in (self.path, plain, merged))
                 said = {key: file.fields[key].contents() for key in file.fields if not key.startswith("GGUF.")}
                 alpha = said.pop("adapter.lora.alpha")
@@ -562,6 +564,8 @@ class WriteTest(unittest.TestCase):
             self.assertIn(f"a GGUF adapter has no {said}", done.stderr)
         done = tzoo("export", "--model", self.source, "--format", "gguf-lora", "--output", self.path)
         self.assertIn("--format gguf-lora needs --adapter", done.stderr)
+        done = tzoo("export", "--adapter", str(adapter), "--format", "huggingface", "--output", os.path.join(self.folder, "merged"))
+        self.assertIn("not exported: adapter/README.md\n", done.stdout, done.stderr)
 
     def test_classic_files_say_what_their_tokenizer_json_says(self):
         self.save("gpt2")

@@ -151,7 +151,7 @@ json json_of_classic_files(const fs::path& directory) {
 
 Tokens tokens_of(const Tokenizer& tokenizer, const json& config) {
   if (tokenizer.kind() == "char") refuse("it has a token for each character");
-  const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
+  const AtomicDirectory scratch(temporary_folder() / "tzoo-tokenizer");
   tokenizer.save(scratch.path());
   for (const char* name : {"tokenizer.model", "spiece.model"})
     if (fs::exists(scratch.path() / name)) return from_sentencepiece(scratch.path() / name);
@@ -189,7 +189,7 @@ void add_template(const Tokenizer& tokenizer, const std::string& model, GgufMeta
 
 // Reads the metadata and compares ids. Throws Error if texts without added tokens have others.
 std::vector<std::string> lost_in(const Tokenizer& tokenizer, const json& config, GgufMetadata metadata) {
-  const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-tokenizer");
+  const AtomicDirectory scratch(temporary_folder() / "tzoo-tokenizer");
   metadata.emplace_back("general.architecture", config.value("model_type", ""));
   write_gguf(scratch.path() / "tokenizer.gguf", metadata, {});
   const auto read = read_gguf_tokenizer(scratch.path() / "tokenizer.gguf");
@@ -244,6 +244,10 @@ GgufTokenizer gguf_tokenizer_of(const Tokenizer& tokenizer, const json& config, 
   for (const AddedToken& token : added_tokens_of(tokenizer))
     tokens.set(static_cast<std::size_t>(token.id), token.content, token.special ? kControl : kUserDefined);
   const auto count = static_cast<std::size_t>(vocab_size);
+  for (std::size_t id = count; id < tokens.texts.size(); ++id)
+    if (tokens.types[id] == kNormal)
+      refuse("the model has " + std::to_string(count) + " rows, and none for its token " +
+             json(tokens.texts[id]).dump());
   tokens.resize(count);  // a token that the class added has no row in the model
   GgufMetadata metadata{{"tokenizer.ggml.model", tokens.model},
                         {"tokenizer.ggml.pre", tokens.splitting},

@@ -146,6 +146,8 @@ int train_tokenizer(const Arguments& arguments) {
                 {{"lowercase", "limit_alphabet"}, {"wordpiece"}}});
   if (options.input.empty() && options.kind != "byte")
     throw UsageError("missing flag '--input': the text to train on");
+  if (std::ranges::count(options.special_tokens, "") > 0)
+    throw UsageError("--special_tokens: expected a token, got an empty text");
   if (!options.overwrite && has_tokenizer(options.out_dir))
     throw Error("--out_dir: ", options.out_dir,
                 " already holds a tokenizer; choose another directory, or replace it with ", "--overwrite");

@@ -76,7 +76,7 @@ void add_special_tokens(const fs::path& directory, const TokenizerRequest& reque
 }
 
 std::unique_ptr<Tokenizer> learn_for_task(const TokenizerRequest& request, std::string_view text) {
-  const AtomicDirectory scratch(fs::temp_directory_path() / "tzoo-task-tokenizer");
+  const AtomicDirectory scratch(temporary_folder() / "tzoo-task-tokenizer");
   if (request.choice == "sentencepiece") {
     // Trains as T5 does, with the normalization of its vocabularies.
     SentencePieceTokenizer::train(text, {.vocab_size = request.vocab_size, .num_threads = 1})

@@ -103,6 +103,29 @@ TEST_CASE("an AtomicFile never takes the place of a directory or device") {
   CHECK(fs::is_fifo(folder / "pipe"));
 }
 
+TEST_CASE("what a link leads to is written, and keeps who may read it") {
+  const TemporaryDirectory folder;
+  fs::create_directory(folder / "disk");
+  write_bytes(folder / "disk/file", "old");
+  fs::permissions(folder / "disk/file", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("disk/file", folder / "link");
+  fs::create_symlink("link", folder / "further");
+  zoo::write_file(folder / "further", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(read_bytes(folder / "disk/file") == "new");
+  CHECK(fs::status(folder / "disk/file").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+
+  fs::create_directory_symlink(fs::absolute(folder / "disk/new"), folder / "run");
+  for (const char* content : {"1", "2"}) {  // a link to nothing, and one to a directory
+    zoo::AtomicDirectory directory(folder / "run/");
+    write_bytes(directory.path() / "weights", content);
+    directory.commit();
+    CHECK(fs::is_symlink(folder / "run"));
+    CHECK(read_bytes(folder / "disk/new/weights") == content);
+  }
+  CHECK(count_entries(folder / "disk") == 2);
+}
+
 TEST_CASE("paths that cannot be examined are Errors too") {
   const TemporaryDirectory folder;
   const std::string long_name(300, 'n');

@@ -65,7 +65,7 @@ if [[ ! -e $data/done ]]; then
   touch "$data/done"
 fi
 
-# Qwen3's layers: 5.5 million parameters.
+# Qwen3's layers: 6.5 million parameters.
 stage pretraining --dataset "$data/documents.jsonl" --documents pack --tokenizer "$run/tokenizer" --model_type qwen3 \
   --n_layer 6 --n_head 4 --n_kv_head 2 --n_embd 256 --n_inner 704 --block_size 256 --batch_size 8 --optimizer muon \
   --learning_rate 3e-3 --min_lr 1e-4 --max_iters "$(updates 2400)" --eval_interval "$(updates 300)" --eval_iters 20

@@ -92,7 +92,8 @@ void bench_generation(const BenchFlags& flags, const std::string& work) {
     figures["memory_gb_per_second"] = bandwidth / 1e9;
     const auto steps = static_cast<double>(flags.new_tokens - 1);
     if (steps > 0)
-      figures["share_of_bandwidth"] = static_cast<double>(packed->decoder_bytes()) * steps / median(decode) / bandwidth;
+      figures["share_of_bandwidth"] =
+          static_cast<double>(packed->decoder_bytes()) * steps / median(decode) / bandwidth;
   }
   figures["peak_memory_mb"] = peak;
   print(flags, work, figures);

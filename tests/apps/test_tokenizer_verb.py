@@ -116,6 +116,8 @@ class Train(TokenizerTest):
         ):  # fmt: skip
             self.assert_one_error(run(*train, "--kind", kind, "--input", self.text, "--" + flag, value), 2, "--" + flag, kind)
         self.assert_one_error(run(*train, "--kind", "byte_bpe", "--input", self.text, "--special_tokens", ""), 2, "--special_tokens")
+        prepare = ["data", "prepare", self.text, "--tokenizer", "byte_bpe", "--out_dir", self.path("x")]
+        self.assert_one_error(run(*prepare, TMPDIR="/no/folder"), 1, "TMPDIR", "/no/folder")
         small = run(*train, "--kind", "byte_bpe", "--input", self.text, "--vocab_size", "256")
         self.assert_one_error(small, 1, "vocab_size 256", "257")
         self.assertFalse(os.path.exists(self.path("x")))

@@ -566,6 +566,9 @@ class WriteTest(unittest.TestCase):
         self.assertIn("--format gguf-lora needs --adapter", done.stderr)
         done = tzoo("export", "--adapter", str(adapter), "--format", "huggingface", "--output", os.path.join(self.folder, "merged"))
         self.assertIn("not exported: adapter/README.md\n", done.stdout, done.stderr)
+        pathlib.Path(self.source, "generation_config.json").write_text(json.dumps({"eos_token_id": [0, 99999]}))
+        done = tzoo("export", "--model", self.source, "--format", "gguf", "--output", self.path)
+        self.assertIn("generation_config.json': 'eos_token_id' has 99999", done.stderr)
 
     def test_classic_files_say_what_their_tokenizer_json_says(self):
         self.save("gpt2")

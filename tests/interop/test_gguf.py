@@ -570,6 +570,10 @@ class WriteTest(unittest.TestCase):
         done = tzoo("export", "--model", self.source, "--format", "gguf", "--output", self.path)
         self.assertIn("generation_config.json': 'eos_token_id' has 99999", done.stderr)
 
+    def test_tokens_without_a_row_in_the_model_are_named(self):
+        self.save("llama", vocab_size=260)
+        self.assertIn("the model has 260 rows, and none for its token", self.export().stderr)
+
     def test_classic_files_say_what_their_tokenizer_json_says(self):
         self.save("gpt2")
         root = pathlib.Path(self.source, "tokenizer.json")

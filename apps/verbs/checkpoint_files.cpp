@@ -146,6 +146,17 @@ void check_output_file(const fs::path& model, const fs::path& output) {
   if (own) throw Error("--output: ", output, " is a file of the model; expected another place");
 }
 
+std::vector<std::string> files_beside_adapter(const fs::path& adapter) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(adapter)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with('.') && name != kAdapterConfig && name != kAdapterWeights)
+      names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
   const ModelPath& model = source.directory;
   if (fs::is_regular_file(model)) {  // a GGUF file
@@ -165,12 +176,9 @@ ModelFiles::ModelFiles(const CheckpointConfig& source) : source_(source) {
     std::ranges::sort(unknown_);
   }
   if (model.adapter.empty()) return;
-  for (const auto& entry : fs::directory_iterator(model.adapter)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : files_beside_adapter(model.adapter)) {
     const std::optional<FileKind> kind = kind_of(name);
-    const bool is_kept = kind == FileKind::kTokenizer || kind == FileKind::kTemplate;
-    if (!is_kept && !name.starts_with('.') && name != kAdapterConfig && name != kAdapterWeights)
-      unknown_.push_back("adapter/" + name);
+    if (kind != FileKind::kTokenizer && kind != FileKind::kTemplate) unknown_.push_back("adapter/" + name);
   }
   const auto replace = [&](FileKind kind, std::map<std::string, std::string> files) {
     if (files.empty()) return;

@@ -15,6 +15,9 @@ void check_export_target(const std::filesystem::path& source, const std::filesys
 /// Throws Error if `output` is a file of the model, which would be lost.
 void check_output_file(const std::filesystem::path& model, const std::filesystem::path& output);
 
+/// Names of what lies beside an adapter's configuration and weights, sorted, without hidden files.
+std::vector<std::string> files_beside_adapter(const std::filesystem::path& adapter);
+
 /// Formats of one file: TorchScript has the weights alone, a page also the tokenizer, GGUF also templates.
 enum class SingleFile { kTorchScript, kHtml, kGguf };
 

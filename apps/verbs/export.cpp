@@ -302,13 +302,8 @@ Exported export_gguf_lora(const ExportFlags& values) {
   const fs::path& base = values.model;
   save_gguf_adapter(PeftAdapter(values.model.adapter), read_checkpoint_config(base), values.output,
                     gguf_type_of(values));
-  std::vector<std::string> lost;
-  for (const auto& entry : fs::directory_iterator(values.model.adapter)) {
-    const std::string name = entry.path().filename().string();
-    if (name != kAdapterConfig && name != kAdapterWeights && !name.starts_with('.')) lost.push_back(name);
-  }
-  std::ranges::sort(lost);
-  return single_file(values, GgufFile(values.output).tensors().size(), values.weights, lost);
+  return single_file(values, GgufFile(values.output).tensors().size(), values.weights,
+                     files_beside_adapter(values.model.adapter));
 }
 
 Exported export_gguf(const ExportFlags& values) {
